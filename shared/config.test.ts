@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { envName, flagName, positiveInteger, readSettings, SettingError, text } from "./config.ts";
+
+const settings = {
+  natsUrl: { parse: text, meaning: "where the bus listens" },
+  limit: { parse: positiveInteger, fallback: 7, meaning: "how many" },
+} as const;
+
+test("[CFG1] a setting is read from its flag, else its variable, else its default", () => {
+  expect(readSettings(settings, { flags: { natsUrl: "nats://flag" }, env: { COROOM_NATS_URL: "nats://env" } })).toEqual({ natsUrl: "nats://flag", limit: 7 });
+  expect(readSettings(settings, { flags: {}, env: { COROOM_NATS_URL: "nats://env", COROOM_LIMIT: "9" } })).toEqual({ natsUrl: "nats://env", limit: 9 });
+});
+
+test("[CFG2] all problems are reported together, each naming its variable", () => {
+  const read = () => readSettings(settings, { flags: {}, env: { COROOM_LIMIT: "-1" } });
+  expect(read).toThrow(SettingError);
+  expect(read).toThrow(/COROOM_NATS_URL is not set[\s\S]*COROOM_LIMIT=-1 must be a positive whole number/);
+});
+
+test("[CFG3] a name gives its variable and its flag", () => {
+  expect(envName("backlogBytesMax")).toBe("COROOM_BACKLOG_BYTES_MAX");
+  expect(flagName("backlogBytesMax")).toBe("--backlog-bytes-max");
+});

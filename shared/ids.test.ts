@@ -1,0 +1,33 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { parseClientId, parseRoomId, parseRoomKey, parseTenantId, roomKey, roomOf, tenantOf, type RoomId, type TenantId } from "./ids.ts";
+
+const acme = "acme" as TenantId;
+
+test("[IDS1] a room's key is two subject-safe tokens and gives the room back", () => {
+  fc.assert(
+    fc.property(fc.string({ minLength: 1, maxLength: 128, unit: "grapheme" }), (text) => {
+      const room = parseRoomId(text);
+      if (room === undefined) return;
+      const key = roomKey(acme, room);
+      expect(key).toMatch(/^[A-Za-z0-9_-]+\.[A-Za-z0-9_=-]+$/);
+      expect(parseRoomKey(key)).toBe(key);
+      expect([tenantOf(key), roomOf(key)]).toEqual([acme, room]);
+    }),
+  );
+});
+
+test("[IDS2] different rooms have different keys", () => {
+  const key = (room: string) => roomKey(acme, room as RoomId);
+  expect(new Set([key("a.b"), key("a=2eb"), key("a/b"), key("a b"), key("a%2eb")]).size).toBe(5);
+  expect(key("notes.draft*>")).toBe("acme.notes=2edraft=2a=3e");
+});
+
+test.each(["", "a\u0000b", "x".repeat(129), "\ud800"])("[IDS3] %j is no room id", (text) => {
+  expect(parseRoomId(text)).toBeUndefined();
+});
+
+test("[IDS3] tenants and clients hold only URL-safe characters", () => {
+  expect([parseTenantId("a.b"), parseTenantId(""), parseClientId("short"), parseClientId("has space here")]).toEqual([undefined, undefined, undefined, undefined]);
+  expect(parseClientId("Zk3_-abcdefg")).toBe("Zk3_-abcdefg");
+});

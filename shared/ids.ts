@@ -1,0 +1,86 @@
+/**
+ * The names things go by. Each is checked once, where it enters, and branded, so that no dot, star or
+ * space from outside can reach a NATS subject and no tenant's room can be taken for another's.
+ */
+
+declare const brand: unique symbol;
+type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };
+
+export type TenantId = Brand<string, "TenantId">;
+/** A room as its tenant calls it: 1 to 128 characters, no control characters. */
+export type RoomId = Brand<string, "RoomId">;
+/** A room everywhere behind the gateway: `<tenant>.<room>`, each one subject-safe token. */
+export type RoomKey = Brand<string, "RoomKey">;
+export type UserId = Brand<string, "UserId">;
+/** One writer of edits: a tab or a process, chosen at random by the SDK, 8 to 32 URL-safe characters. */
+export type ClientId = Brand<string, "ClientId">;
+/** One run of one gateway process; a restart is another gateway. */
+export type GatewayId = Brand<string, "GatewayId">;
+/** One run of one room server process; a restart is another server. */
+export type ServerId = Brand<string, "ServerId">;
+/** The ownership term of a room: 1 for the first owner, one more with every new one. 0: none yet. */
+export type Epoch = Brand<number, "Epoch">;
+/** The place of an edit in its room's order, from 1, gapless. 0: before the first. */
+export type Seq = Brand<number, "Seq">;
+/** Milliseconds since the Unix epoch, on the clock of the process that read it. */
+export type Millis = Brand<number, "Millis">;
+
+/** Who wrote an edit. Dedupe goes by both, so that nobody can answer for another user's client id. */
+export type Author = { readonly user: UserId; readonly client: ClientId };
+/**
+ * How far somebody has come in a room. It never travels as a bare seq: after a log was lost or rolled
+ * back the same number would look continuous while the edits behind it differ.
+ */
+export type Position = { readonly epoch: Epoch; readonly seq: Seq };
+
+export const START: Position = { epoch: 0 as Epoch, seq: 0 as Seq };
+
+const SAFE_TOKEN = /^[A-Za-z0-9_-]{1,64}$/;
+const CLIENT_ID = /^[A-Za-z0-9_-]{8,32}$/;
+const CONTROL = /\p{Cc}/u;
+
+export function parseTenantId(text: string): TenantId | undefined {
+  return SAFE_TOKEN.test(text) ? (text as TenantId) : undefined;
+}
+
+export function parseRoomId(text: string): RoomId | undefined {
+  return text.length >= 1 && text.length <= 128 && text.isWellFormed() && !CONTROL.test(text) ? (text as RoomId) : undefined;
+}
+
+export function parseUserId(text: string): UserId | undefined {
+  return text.length >= 1 && text.length <= 128 && text.isWellFormed() && !CONTROL.test(text) ? (text as UserId) : undefined;
+}
+
+export function parseClientId(text: string): ClientId | undefined {
+  return CLIENT_ID.test(text) ? (text as ClientId) : undefined;
+}
+
+export function authorKey(author: Author): string {
+  return `${author.client} ${author.user}`; // A client id holds no space, so this cannot be ambiguous.
+}
+
+export function isAfter(a: Position, b: Position): boolean {
+  return a.seq > b.seq || (a.seq === b.seq && a.epoch > b.epoch);
+}
+
+/** One subject-safe token each: bytes other than letters, digits, `_` and `-` become `=hh`. */
+export function roomKey(tenant: TenantId, room: RoomId): RoomKey {
+  return `${tenant}.${encodeToken(room)}` as RoomKey;
+}
+
+export function parseRoomKey(text: string): RoomKey | undefined {
+  return /^[A-Za-z0-9_-]{1,64}\.(?:[A-Za-z0-9_-]|=[0-9a-f]{2}){1,512}$/.test(text) ? (text as RoomKey) : undefined;
+}
+
+export function tenantOf(key: RoomKey): TenantId {
+  return key.slice(0, key.indexOf(".")) as TenantId;
+}
+
+export function roomOf(key: RoomKey): RoomId {
+  const escaped = key.slice(key.indexOf(".") + 1).replaceAll("=", "%");
+  return decodeURIComponent(escaped) as RoomId;
+}
+
+function encodeToken(room: RoomId): string {
+  return encodeURIComponent(room).replace(/[.!~*'()]/g, (char) => `%${char.charCodeAt(0).toString(16)}`).replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => `=${hex.toLowerCase()}`);
+}

@@ -1,0 +1,5 @@
+/** What every tier's `start…` returns. Parts start in order and stop in reverse. */
+export interface Running {
+  /** Drains and ends this part. Resolves once nothing of it is left running; safe to call twice. */
+  stop(): Promise<void>;
+}
