@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseClientId, parseRoomId, parseRoomKey, parseTenantId, roomKey, roomOf, tenantOf, type RoomId, type TenantId } from "./ids.ts";
+import { parseClientId, parseClientKey, parseRoomId, parseRoomKey, parseTenantId, roomKey, roomOf, tenantOf, type RoomId, type TenantId } from "./ids.ts";
 
 const acme = "acme" as TenantId;
 
@@ -28,6 +28,7 @@ test.each(["", "a\u0000b", "x".repeat(129), "\ud800"])("[IDS3] %j is no room id"
 });
 
 test("[IDS3] tenants and clients hold only URL-safe characters", () => {
-  expect([parseTenantId("a.b"), parseTenantId(""), parseClientId("short"), parseClientId("has space here")]).toEqual([undefined, undefined, undefined, undefined]);
-  expect(parseClientId("Zk3_-abcdefg")).toBe("Zk3_-abcdefg");
+  expect([parseTenantId("a.b"), parseTenantId(""), parseClientKey("short"), parseClientKey("has space here")]).toEqual([undefined, undefined, undefined, undefined]);
+  expect(parseClientKey("Zk3_-abcdefg")).toBe("Zk3_-abcdefg");
+  expect(parseClientId("Zk3_-abcdefgHIJK")).toBe("Zk3_-abcdefgHIJK");
 });

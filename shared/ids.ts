@@ -12,7 +12,12 @@ export type RoomId = Brand<string, "RoomId">;
 /** A room everywhere behind the gateway: `<tenant>.<room>`, each one subject-safe token. */
 export type RoomKey = Brand<string, "RoomKey">;
 export type UserId = Brand<string, "UserId">;
-/** One writer of edits: a tab or a process, chosen at random by the SDK, 8 to 32 URL-safe characters. */
+/** What one tab or process picks at random to be known by: 8 to 32 URL-safe characters. Kept to itself. */
+export type ClientKey = Brand<string, "ClientKey">;
+/**
+ * One writer of edits: 16 URL-safe characters that a gateway derives from tenant, user and client key.
+ * So nobody can take another user's place: neither its acks nor its numbering.
+ */
 export type ClientId = Brand<string, "ClientId">;
 /** One run of one gateway process; a restart is another gateway. */
 export type GatewayId = Brand<string, "GatewayId">;
@@ -25,7 +30,7 @@ export type Seq = Brand<number, "Seq">;
 /** Milliseconds since the Unix epoch, on the clock of the process that read it. */
 export type Millis = Brand<number, "Millis">;
 
-/** Who wrote an edit. Dedupe goes by both, so that nobody can answer for another user's client id. */
+/** Who wrote an edit. Dedupe goes by the client; the user is kept for history. */
 export type Author = { readonly user: UserId; readonly client: ClientId };
 /**
  * How far somebody has come in a room. It never travels as a bare seq: after a log was lost or rolled
@@ -36,7 +41,8 @@ export type Position = { readonly epoch: Epoch; readonly seq: Seq };
 export const START: Position = { epoch: 0 as Epoch, seq: 0 as Seq };
 
 const SAFE_TOKEN = /^[A-Za-z0-9_-]{1,64}$/;
-const CLIENT_ID = /^[A-Za-z0-9_-]{8,32}$/;
+const CLIENT_KEY = /^[A-Za-z0-9_-]{8,32}$/;
+const CLIENT_ID = /^[A-Za-z0-9_-]{16}$/;
 const CONTROL = /\p{Cc}/u;
 
 export function parseTenantId(text: string): TenantId | undefined {
@@ -55,12 +61,8 @@ export function parseClientId(text: string): ClientId | undefined {
   return CLIENT_ID.test(text) ? (text as ClientId) : undefined;
 }
 
-export function authorKey(author: Author): string {
-  return `${author.client} ${author.user}`; // A client id holds no space, so this cannot be ambiguous.
-}
-
-export function isAfter(a: Position, b: Position): boolean {
-  return a.seq > b.seq || (a.seq === b.seq && a.epoch > b.epoch);
+export function parseClientKey(text: string): ClientKey | undefined {
+  return CLIENT_KEY.test(text) ? (text as ClientKey) : undefined;
 }
 
 /** One subject-safe token each: bytes other than letters, digits, `_` and `-` become `=hh`. */

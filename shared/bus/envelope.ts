@@ -1,0 +1,255 @@
+/**
+ * What gateways and a room's owner say to each other. Everything from an owner carries its epoch: a
+ * gateway ignores what comes from a lower epoch than it has seen, so a deposed owner cannot confuse it.
+ * Records come the same way, as the log stored them (record.ts).
+ */
+
+import * as decoding from "lib0/decoding";
+import * as encoding from "lib0/encoding";
+
+import { assertNever } from "../assert.ts";
+import type { Author, ClientId, Epoch, GatewayId, Position, Seq } from "../ids.ts";
+import { readTentativeEdit, writeTentativeEdit } from "../wire/codec.ts";
+import { readByte, readBytes, readClientId, readCounter, readEpoch, readName, readSeqOrStart, readText, readUserId } from "../wire/fields.ts";
+import { type Counter, NACK_REASONS, type NackReason, RESYNC_REASONS, type ResyncReason, SAVING_STATES, type SavingState, type TentativeEdit } from "../wire/frames.ts";
+import { decodeRecord, type LogRecord } from "./record.ts";
+import { Tag } from "./tags.ts";
+
+/** An edit on its way to the owner: its author as the gateway verified it. */
+export type SubmittedEdit = {
+  readonly author: Author;
+  readonly counter: Counter;
+  readonly ackedThrough: Counter;
+  readonly parentSeq: Seq;
+  readonly payload: Uint8Array;
+};
+
+/** gateway -> owner, on `edits.in` */
+export type ToOwner =
+  | { kind: "edits"; gateway: GatewayId; edits: readonly SubmittedEdit[] }
+  /** Asks for the edits after `after`, up to `through` (0: the head). */
+  | { kind: "catch-up-request"; gateway: GatewayId; request: number; after: Position; through: Seq }
+  | { kind: "resubmit"; gateway: GatewayId; edit: TentativeEdit };
+
+/** owner -> every gateway of the room, on `edits.out` */
+export type FromOwner =
+  | LogRecord
+  | { kind: "beacon"; epoch: Epoch; head: Seq }
+  | { kind: "tentative"; edit: TentativeEdit }
+  | { kind: "saving"; epoch: Epoch; state: SavingState };
+
+/** owner -> one gateway */
+export type Answer =
+  | CatchUpAnswer
+  /** A repeat: `exact` if `seq` is the edit's own, else it was committed at or before `seq`. */
+  | { kind: "acked"; epoch: Epoch; client: ClientId; counter: Counter; seq: Seq; exact: boolean }
+  | { kind: "refused"; epoch: Epoch; client: ClientId; counter: Counter; reason: NackReason; expected: Counter; retryAfterMs: number };
+
+export type CatchUpAnswer = { readonly kind: "catch-up"; readonly request: number; readonly epoch: Epoch; readonly head: Seq; readonly answer: CatchUp };
+/** Edits come in several parts where they are many, in order; each entry is the bytes of committed edits. */
+export type CatchUp = { kind: "edits"; parts: readonly Uint8Array[]; last: boolean } | { kind: "resync"; reason: ResyncReason };
+
+export function encodeToOwner(message: ToOwner): Uint8Array {
+  return encoding.encode((out) => {
+    switch (message.kind) {
+      case "edits":
+        encoding.writeUint8(out, Tag.edits);
+        encoding.writeVarString(out, message.gateway);
+        encoding.writeVarUint(out, message.edits.length);
+        for (const edit of message.edits) writeSubmittedEdit(out, edit);
+        return;
+      case "catch-up-request":
+        encoding.writeUint8(out, Tag.catchUpRequest);
+        encoding.writeVarString(out, message.gateway);
+        encoding.writeVarUint(out, message.request);
+        encoding.writeVarUint(out, message.after.epoch);
+        encoding.writeVarUint(out, message.after.seq);
+        encoding.writeVarUint(out, message.through);
+        return;
+      case "resubmit":
+        encoding.writeUint8(out, Tag.resubmit);
+        encoding.writeVarString(out, message.gateway);
+        writeTentativeEdit(out, message.edit);
+        return;
+      default:
+        assertNever(message);
+    }
+  });
+}
+
+/** Undefined for bytes that are no such message. Payloads are views into `bytes`. */
+export function decodeToOwner(bytes: Uint8Array): ToOwner | undefined {
+  return whole(bytes, (input) => {
+    const tag = readByte(input);
+    const gateway = readText(input) as GatewayId;
+    switch (tag) {
+      case Tag.edits:
+        return { kind: "edits", gateway, edits: Array.from({ length: readCount(input) }, () => readSubmittedEdit(input)) };
+      case Tag.catchUpRequest:
+        return {
+          kind: "catch-up-request",
+          gateway,
+          request: decoding.readVarUint(input),
+          after: { epoch: decoding.readVarUint(input) as Epoch, seq: readSeqOrStart(input) },
+          through: readSeqOrStart(input),
+        };
+      case Tag.resubmit:
+        return { kind: "resubmit", gateway, edit: readTentativeEdit(input) };
+      default:
+        return undefined;
+    }
+  });
+}
+
+/** Records are not written here: the log holds and republishes them. */
+export function encodeFromOwner(message: Exclude<FromOwner, LogRecord>): Uint8Array {
+  return encoding.encode((out) => {
+    switch (message.kind) {
+      case "beacon":
+        encoding.writeUint8(out, Tag.beacon);
+        encoding.writeVarUint(out, message.epoch);
+        encoding.writeVarUint(out, message.head);
+        return;
+      case "tentative":
+        encoding.writeUint8(out, Tag.tentative);
+        writeTentativeEdit(out, message.edit);
+        return;
+      case "saving":
+        encoding.writeUint8(out, Tag.saving);
+        encoding.writeVarUint(out, message.epoch);
+        encoding.writeUint8(out, SAVING_STATES[message.state]);
+        return;
+      default:
+        assertNever(message);
+    }
+  });
+}
+
+export function decodeFromOwner(bytes: Uint8Array): FromOwner | undefined {
+  if (bytes[0] === Tag.epochRecord || bytes[0] === Tag.editsRecord) return decodeRecord(bytes);
+  return whole(bytes, (input) => {
+    switch (readByte(input)) {
+      case Tag.beacon:
+        return { kind: "beacon", epoch: readEpoch(input), head: readSeqOrStart(input) };
+      case Tag.tentative:
+        return { kind: "tentative", edit: readTentativeEdit(input) };
+      case Tag.saving:
+        return { kind: "saving", epoch: readEpoch(input), state: readName(input, SAVING_STATES) };
+      default:
+        return undefined;
+    }
+  });
+}
+
+export function encodeAnswer(message: Answer): Uint8Array {
+  return encoding.encode((out) => {
+    switch (message.kind) {
+      case "catch-up":
+        encoding.writeUint8(out, Tag.catchUp);
+        encoding.writeVarUint(out, message.request);
+        encoding.writeVarUint(out, message.epoch);
+        encoding.writeVarUint(out, message.head);
+        writeCatchUp(out, message.answer);
+        return;
+      case "acked":
+        encoding.writeUint8(out, Tag.acked);
+        encoding.writeVarUint(out, message.epoch);
+        encoding.writeVarString(out, message.client);
+        encoding.writeVarUint(out, message.counter);
+        encoding.writeVarUint(out, message.seq);
+        encoding.writeUint8(out, message.exact ? 1 : 0);
+        return;
+      case "refused":
+        encoding.writeUint8(out, Tag.refused);
+        encoding.writeVarUint(out, message.epoch);
+        encoding.writeVarString(out, message.client);
+        encoding.writeVarUint(out, message.counter);
+        encoding.writeUint8(out, NACK_REASONS[message.reason]);
+        encoding.writeVarUint(out, message.expected);
+        encoding.writeVarUint(out, message.retryAfterMs);
+        return;
+      default:
+        assertNever(message);
+    }
+  });
+}
+
+export function decodeAnswer(bytes: Uint8Array): Answer | undefined {
+  return whole(bytes, (input) => {
+    switch (readByte(input)) {
+      case Tag.catchUp:
+        return { kind: "catch-up", request: decoding.readVarUint(input), epoch: readEpoch(input), head: readSeqOrStart(input), answer: readCatchUp(input) };
+      case Tag.acked:
+        return { kind: "acked", epoch: readEpoch(input), client: readClientId(input), counter: readCounter(input), seq: readSeqOrStart(input), exact: readByte(input) === 1 };
+      case Tag.refused:
+        return {
+          kind: "refused",
+          epoch: readEpoch(input),
+          client: readClientId(input),
+          counter: readCounter(input),
+          reason: readName(input, NACK_REASONS),
+          expected: readCounter(input),
+          retryAfterMs: decoding.readVarUint(input),
+        };
+      default:
+        return undefined;
+    }
+  });
+}
+
+function writeSubmittedEdit(out: encoding.Encoder, edit: SubmittedEdit): void {
+  encoding.writeVarString(out, edit.author.user);
+  encoding.writeVarString(out, edit.author.client);
+  encoding.writeVarUint(out, edit.counter);
+  encoding.writeVarUint(out, edit.ackedThrough);
+  encoding.writeVarUint(out, edit.parentSeq);
+  encoding.writeVarUint8Array(out, edit.payload);
+}
+
+function readSubmittedEdit(input: decoding.Decoder): SubmittedEdit {
+  return {
+    author: { user: readUserId(input), client: readClientId(input) },
+    counter: readCounter(input),
+    ackedThrough: decoding.readVarUint(input),
+    parentSeq: readSeqOrStart(input),
+    payload: readBytes(input),
+  };
+}
+
+const RESYNC = 0;
+const EDITS = 1;
+const LAST_EDITS = 2;
+
+function writeCatchUp(out: encoding.Encoder, answer: CatchUp): void {
+  if (answer.kind === "resync") {
+    encoding.writeUint8(out, RESYNC);
+    encoding.writeUint8(out, RESYNC_REASONS[answer.reason]);
+    return;
+  }
+  encoding.writeUint8(out, answer.last ? LAST_EDITS : EDITS);
+  encoding.writeVarUint(out, answer.parts.length);
+  for (const part of answer.parts) encoding.writeVarUint8Array(out, part);
+}
+
+function readCatchUp(input: decoding.Decoder): CatchUp {
+  const kind = readByte(input);
+  if (kind === RESYNC) return { kind: "resync", reason: readName(input, RESYNC_REASONS) };
+  if (kind !== EDITS && kind !== LAST_EDITS) throw new RangeError("not a catch-up");
+  return { kind: "edits", last: kind === LAST_EDITS, parts: Array.from({ length: readCount(input) }, () => readBytes(input)) };
+}
+
+function readCount(input: decoding.Decoder): number {
+  const count = decoding.readVarUint(input);
+  if (count > input.arr.byteLength) throw new RangeError("more entries than bytes");
+  return count;
+}
+
+function whole<Message>(bytes: Uint8Array, read: (input: decoding.Decoder) => Message | undefined): Message | undefined {
+  const input = decoding.createDecoder(bytes);
+  try {
+    const message = read(input);
+    return decoding.hasContent(input) ? undefined : message;
+  } catch {
+    return undefined; // Cut short or out of range: not one of ours, so the receiver counts it and drops it.
+  }
+}

@@ -1,0 +1,61 @@
+/** What servers, placement and gateways say about who is there and who owns what. Rare, so JSON. */
+
+import { z } from "zod";
+
+import { type Epoch, type Millis, parseRoomKey, type RoomKey, type ServerId } from "../ids.ts";
+
+const serverId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/).transform((text) => text as ServerId);
+const room = z.string().transform((text, context) => {
+  const key = parseRoomKey(text);
+  if (key === undefined) context.addIssue("not a room key");
+  return key as RoomKey;
+});
+const epoch = z.int().nonnegative().transform((number) => number as Epoch);
+const millis = z.number().transform((number) => number as Millis);
+
+/** room server -> everyone, by default every 250 ms; three missed ones mean it is gone. */
+export const ServerHeartbeat = z.object({ server: serverId, rooms: z.int(), draining: z.boolean(), time: millis });
+export type ServerHeartbeat = z.infer<typeof ServerHeartbeat>;
+
+/** document service -> gateways: where its HTTP answers. */
+export const DocumentsHeartbeat = z.object({ service: z.string(), url: z.url(), time: millis });
+export type DocumentsHeartbeat = z.infer<typeof DocumentsHeartbeat>;
+
+/** "Take this room." `suspect`: the owner that does not answer, to be taken over from. */
+export const ClaimRequest = z.object({ room, suspect: serverId.optional() });
+export type ClaimRequest = z.infer<typeof ClaimRequest>;
+
+export const ClaimReply = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("owned"), server: serverId, epoch }),
+  z.object({ kind: z.literal("elsewhere"), server: serverId, epoch }),
+  z.object({ kind: z.literal("refused"), reason: z.string() }),
+]);
+export type ClaimReply = z.infer<typeof ClaimReply>;
+
+/** "Who should own this room?" `suspects`: servers that the asker got no answer from. */
+export const LocateRequest = z.object({ room, suspects: z.array(serverId).max(64) });
+export type LocateRequest = z.infer<typeof LocateRequest>;
+
+export const LocateReply = z.discriminatedUnion("kind", [z.object({ kind: z.literal("server"), server: serverId }), z.object({ kind: z.literal("none"), reason: z.string() })]);
+export type LocateReply = z.infer<typeof LocateReply>;
+
+/** The entry of a room in the rooms bucket: a hint that makes finding the owner fast. */
+export const RoomEntry = z.object({ owner: serverId, epoch });
+export type RoomEntry = z.infer<typeof RoomEntry>;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export function encodeJson(message: unknown): Uint8Array {
+  return encoder.encode(JSON.stringify(message));
+}
+
+/** Undefined for bytes that are not such a message. */
+export function decodeJson<Message>(schema: z.ZodType<Message>, bytes: Uint8Array): Message | undefined {
+  try {
+    return schema.safeParse(JSON.parse(decoder.decode(bytes))).data;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * One message of a room's log: an epoch that begins, or edits committed together. JetStream republishes
+ * each record as stored, so the same bytes are what gateways receive on `edits.out`.
+ *
+ * `id` names the record itself (the owner's run and a number of its own), never just room and seq: that
+ * is how an owner tells its own record from another's after an append whose answer was lost.
+ */
+
+import * as decoding from "lib0/decoding";
+import * as encoding from "lib0/encoding";
+
+import type { ClientId, Epoch, Millis, Seq, UserId } from "../ids.ts";
+import { readCommittedEdits, writeCommittedEdits } from "../wire/committed-edits.ts";
+import { readByte, readClientId, readEpoch, readSeqOrStart, readText, readUserId } from "../wire/fields.ts";
+import type { CommittedEdits } from "../wire/frames.ts";
+import { Tag } from "./tags.ts";
+
+export type LogRecord = EpochRecord | EditsRecord;
+
+/** A new owner begins; takes no seq. `head`: the last seq before it. */
+export type EpochRecord = { readonly kind: "epoch"; readonly id: string; readonly time: Millis; readonly epoch: Epoch; readonly head: Seq };
+
+export type EditsRecord = {
+  readonly kind: "edits";
+  readonly id: string;
+  readonly time: Millis;
+  readonly edits: CommittedEdits;
+  /** Who stands behind each client id of the edits. */
+  readonly users: ReadonlyMap<ClientId, UserId>;
+  /** The edits' own bytes, ready for a committed frame. A view into the record's bytes. */
+  readonly editsBytes: Uint8Array;
+};
+
+export function encodeEpochRecord(record: Omit<EpochRecord, "kind">): Uint8Array {
+  return encoding.encode((out) => {
+    encoding.writeUint8(out, Tag.epochRecord);
+    encoding.writeVarString(out, record.id);
+    encoding.writeVarUint(out, record.time);
+    encoding.writeVarUint(out, record.epoch);
+    encoding.writeVarUint(out, record.head);
+  });
+}
+
+export function encodeEditsRecord(record: Omit<EditsRecord, "kind" | "editsBytes">): Uint8Array {
+  return encoding.encode((out) => {
+    encoding.writeUint8(out, Tag.editsRecord);
+    encoding.writeVarString(out, record.id);
+    encoding.writeVarUint(out, record.time);
+    encoding.writeVarUint(out, record.users.size);
+    for (const [client, user] of record.users) {
+      encoding.writeVarString(out, client);
+      encoding.writeVarString(out, user);
+    }
+    writeCommittedEdits(out, record.edits);
+  });
+}
+
+/** Undefined for bytes that are no record. Payloads are views into `bytes`. */
+export function decodeRecord(bytes: Uint8Array): LogRecord | undefined {
+  const input = decoding.createDecoder(bytes);
+  try {
+    const record = readRecord(input);
+    return decoding.hasContent(input) ? undefined : record;
+  } catch {
+    return undefined; // Not ours, or cut short; the reader decides what an unreadable record means.
+  }
+}
+
+export function headOf(record: LogRecord): Seq {
+  return record.kind === "epoch" ? record.head : ((record.edits.firstSeq + record.edits.edits.length - 1) as Seq);
+}
+
+export function epochOf(record: LogRecord): Epoch {
+  return record.kind === "epoch" ? record.epoch : record.edits.epoch;
+}
+
+function readRecord(input: decoding.Decoder): LogRecord {
+  const tag = readByte(input);
+  const [id, time] = [readText(input), decoding.readVarUint(input) as Millis];
+  if (tag === Tag.epochRecord) return { kind: "epoch", id, time, epoch: readEpoch(input), head: readSeqOrStart(input) };
+  if (tag !== Tag.editsRecord) throw new RangeError("not a record");
+
+  const users = new Map<ClientId, UserId>();
+  for (let left = decoding.readVarUint(input); left > 0; left--) users.set(readClientId(input), readUserId(input));
+  const start = input.pos;
+  const edits = readCommittedEdits(input);
+  if (!edits.edits.every((edit) => users.has(edit.client))) throw new RangeError("an edit of nobody");
+  return { kind: "edits", id, time, users, edits, editsBytes: input.arr.subarray(start, input.pos) };
+}

@@ -1,0 +1,60 @@
+/**
+ * Every NATS subject, stream and bucket, built and read here and nowhere else. `{env}` is the
+ * environment's name (development, staging, production, or a test run's own); `{room}` is two tokens,
+ * tenant and room.
+ *
+ *   {env}.edits.in.{room}            gateway        -> owner            edits, joins, replays asked for
+ *   {env}.edits.out.{room}           log, owner     -> gateways         records as stored (JetStream republishes them), beacons, tentative edits
+ *   {env}.gateway.{id}.{room}        owner          -> one gateway      answers; also NATS's "no responders"
+ *   {env}.log.{p}.{room}             owner          -> JetStream        the log: stream {ENV}_LOG_{p}
+ *   {env}.appended.{server}.{token}  JetStream      -> owner            answers to appends
+ *   {env}.server.{id}.claim          placement, gateway -> room server  "take this room": request and reply
+ *   {env}.servers                    room server    -> everyone         heartbeats
+ *   {env}.documents                  document service -> gateways       heartbeats, with the address of its HTTP
+ *   {env}.placement.locate           gateway        -> placement        "who owns this room?": request and reply
+ *
+ *   KV {ENV}_rooms         room -> owner and epoch, written by owners and placement: a hint, never the authority
+ *   KV {ENV}_checkpoints   room -> what its newest snapshot covers, written by the document service
+ *   objects {ENV}_snapshots
+ */
+
+import { type GatewayId, parseRoomKey, type RoomKey, type ServerId } from "../ids.ts";
+
+export type Subjects = ReturnType<typeof subjectsOf>;
+
+/** `env`: letters, digits, `_` and `-`. */
+export function subjectsOf(env: string) {
+  const upper = env.replaceAll("-", "_").toUpperCase();
+  return {
+    editsIn: (room: RoomKey) => `${env}.edits.in.${room}`,
+    editsOut: (room: RoomKey) => `${env}.edits.out.${room}`,
+    toGateway: (gateway: GatewayId, room: RoomKey) => `${env}.gateway.${gateway}.${room}`,
+    allToGateway: (gateway: GatewayId) => `${env}.gateway.${gateway}.*.*`,
+    log: (partition: number, room: RoomKey) => `${env}.log.${partition}.${room}`,
+    logOfPartition: (partition: number) => `${env}.log.${partition}.*.*`,
+    /** Where a stored record of any room goes out; the wildcards are those of `logOfPartition`. */
+    logRepublished: `${env}.edits.out.{{wildcard(1)}}.{{wildcard(2)}}`,
+    appended: (server: ServerId, token: string) => `${env}.appended.${server}.${token}`,
+    allAppended: (server: ServerId) => `${env}.appended.${server}.*`,
+    claim: (server: ServerId) => `${env}.server.${server}.claim`,
+    servers: `${env}.servers`,
+    documents: `${env}.documents`,
+    locate: `${env}.placement.locate`,
+    logStream: (partition: number) => `${upper}_LOG_${partition}`,
+    roomsBucket: `${upper}_rooms`,
+    checkpointsBucket: `${upper}_checkpoints`,
+    snapshotsBucket: `${upper}_snapshots`,
+  } as const;
+}
+
+/** The room at the end of any per-room subject. */
+export function roomOfSubject(subject: string): RoomKey | undefined {
+  return parseRoomKey(subject.split(".").slice(-2).join("."));
+}
+
+/** Which part of the log a room belongs to; spread by a hash (FNV-1a), fixed for the life of the deployment. */
+export function partitionOf(room: RoomKey, partitions: number): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < room.length; index++) hash = Math.imul(hash ^ room.charCodeAt(index), 0x01000193);
+  return (hash >>> 0) % partitions;
+}

@@ -1,0 +1,17 @@
+/** The first byte of every binary message on NATS. A number is never reused: old records stay in the log. */
+export const Tag = {
+  // on edits.out, to every gateway of the room
+  epochRecord: 0x01,
+  editsRecord: 0x02,
+  beacon: 0x03,
+  tentative: 0x04,
+  saving: 0x05,
+  // on edits.in, to the owner
+  edits: 0x10,
+  catchUpRequest: 0x11,
+  resubmit: 0x12,
+  // to one gateway
+  catchUp: 0x20,
+  acked: 0x21,
+  refused: 0x22,
+} as const;

@@ -1,0 +1,26 @@
+/**
+ * Connects to NATS for as long as the process lives: a lost server is waited for, never given up on.
+ * While the line is down nothing is buffered for long: what must not be lost is sent again by its owner.
+ */
+
+import { connect, type NatsConnection } from "nats";
+
+export type { NatsConnection } from "nats";
+
+/** `servers`: one URL or several, comma-separated. Throws when none answers within `timeoutMs`. */
+export async function connectNats(options: { servers: string; name: string; timeoutMs?: number }): Promise<NatsConnection> {
+  try {
+    return await connect({
+      servers: options.servers.split(","),
+      name: options.name,
+      timeout: options.timeoutMs ?? 10_000,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 100,
+      reconnectJitter: 100,
+      pingInterval: 5_000,
+      maxPingOut: 2,
+    });
+  } catch (error) {
+    throw new Error(`no NATS server answers at ${options.servers}: start one, or set COROOM_NATS_URL`, { cause: error });
+  }
+}

@@ -1,0 +1,18 @@
+/** The settings that every role reads. Each role's own stand beside its tier. */
+
+import { oneOf, positiveInteger, type Settings, SettingError, text, type Values } from "./config.ts";
+
+export const sharedSettings = {
+  environment: { parse: environmentName, fallback: "development", meaning: "prefix of every NATS subject, stream, bucket and Redis key: letters, digits, _ and -" },
+  natsUrl: { parse: text, fallback: "nats://127.0.0.1:4222", meaning: "the NATS servers, comma-separated" },
+  logPartitions: { parse: positiveInteger, fallback: 1, meaning: "streams that the log is spread over; fixed for the life of a deployment" },
+  logReplicas: { parse: positiveInteger, fallback: 1, meaning: "copies of the log in a NATS cluster: 1, 3 or 5" },
+  logLevel: { parse: oneOf("debug", "info", "warn", "error", "silent"), fallback: "info", meaning: "what is logged: debug, info, warn, error or silent" },
+} as const satisfies Settings;
+
+export type SharedConfig = Values<typeof sharedSettings>;
+
+function environmentName(raw: string): string {
+  if (!/^[A-Za-z0-9_-]{1,32}$/.test(raw)) throw new SettingError("must be 1 to 32 letters, digits, _ or -");
+  return raw;
+}

@@ -1,0 +1,288 @@
+/** Turns frames into bytes and back: one line per field, in the order of WIRE.md. */
+
+import * as decoding from "lib0/decoding";
+import * as encoding from "lib0/encoding";
+
+import { assertNever } from "../assert.ts";
+import { type Epoch, parseClientKey, parseRoomId } from "../ids.ts";
+import { readCommittedEdits, writeCommittedEdits } from "./committed-edits.ts";
+import { readByte, readBytes, readClientId, readCounter, readEpoch, readName, readSeq, readSeqOrStart, readText, readUserId, required } from "./fields.ts";
+import { type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, type Limits, NACK_REASONS, RESYNC_REASONS, type Rights, SAVING_STATES, type TentativeEdit, type UnknownFrame } from "./frames.ts";
+
+export function encodeFrame(frame: Frame): Uint8Array {
+  return encoding.encode((out) => writeFrame(out, frame));
+}
+
+/** Undefined for bytes that are no frame. Payloads are views into `bytes`: copy them to keep them. */
+export function decodeFrame(bytes: Uint8Array): Frame | UnknownFrame | undefined {
+  const input = decoding.createDecoder(bytes);
+  try {
+    const frame = readFrame(input);
+    return frame.type !== "unknown" && decoding.hasContent(input) ? undefined : frame;
+  } catch {
+    return undefined; // Cut short, or a value out of range: the sender's doing, so refused and never thrown.
+  }
+}
+
+/** A committed frame around bytes that already are committed edits. */
+export function encodeCommittedFrame(channel: number, committedEdits: Uint8Array): Uint8Array {
+  return encoding.encode((out) => {
+    encoding.writeUint8(out, FrameType.committed);
+    encoding.writeVarUint(out, channel);
+    encoding.writeUint8Array(out, committedEdits);
+  });
+}
+
+function writeFrame(out: encoding.Encoder, frame: Frame): void {
+  encoding.writeUint8(out, FrameType[frame.type]);
+  switch (frame.type) {
+    case "hello":
+      encoding.writeVarUint(out, frame.version);
+      encoding.writeVarString(out, frame.token);
+      encoding.writeVarString(out, frame.agent);
+      return;
+    case "join":
+      encoding.writeVarUint(out, frame.request);
+      encoding.writeVarString(out, frame.room);
+      encoding.writeVarString(out, frame.clientKey);
+      encoding.writeVarUint(out, frame.position.epoch);
+      encoding.writeVarUint(out, frame.position.seq);
+      return;
+    case "leave":
+      encoding.writeVarUint(out, frame.channel);
+      return;
+    case "edit":
+      encoding.writeVarUint(out, frame.channel);
+      encoding.writeVarUint(out, frame.counter);
+      encoding.writeVarUint(out, frame.ackedThrough);
+      encoding.writeVarUint(out, frame.parentSeq);
+      encoding.writeVarUint8Array(out, frame.payload);
+      return;
+    case "resubmit":
+    case "tentative":
+      encoding.writeVarUint(out, frame.channel);
+      writeTentativeEdit(out, frame.edit);
+      return;
+    case "replay-request":
+      encoding.writeVarUint(out, frame.channel);
+      encoding.writeVarUint(out, frame.after);
+      encoding.writeVarUint(out, frame.through);
+      return;
+    case "ping":
+    case "pong":
+      encoding.writeVarUint(out, frame.nonce);
+      return;
+    case "welcome":
+      encoding.writeVarUint(out, frame.version);
+      encoding.writeVarString(out, frame.connection);
+      writeLimits(out, frame.limits);
+      return;
+    case "joined":
+      encoding.writeVarUint(out, frame.request);
+      encoding.writeVarUint(out, frame.channel);
+      encoding.writeVarString(out, frame.client);
+      encoding.writeVarUint(out, frame.epoch);
+      encoding.writeVarUint(out, frame.head);
+      encoding.writeUint8(out, (frame.rights.read ? 1 : 0) | (frame.rights.write ? 2 : 0));
+      return;
+    case "join-refused":
+      encoding.writeVarUint(out, frame.request);
+      encoding.writeUint8(out, JOIN_REFUSALS[frame.reason]);
+      encoding.writeVarUint(out, frame.retryAfterMs);
+      encoding.writeVarString(out, frame.message);
+      return;
+    case "left":
+      encoding.writeVarUint(out, frame.channel);
+      encoding.writeUint8(out, LEFT_REASONS[frame.reason]);
+      return;
+    case "committed":
+      encoding.writeVarUint(out, frame.channel);
+      writeCommittedEdits(out, frame.edits);
+      return;
+    case "ack":
+      encoding.writeVarUint(out, frame.channel);
+      encoding.writeVarUint(out, frame.epoch);
+      encoding.writeVarUint(out, frame.counter);
+      encoding.writeVarUint(out, frame.seq);
+      encoding.writeVarUint(out, frame.count);
+      return;
+    case "acked-through":
+      encoding.writeVarUint(out, frame.channel);
+      encoding.writeVarUint(out, frame.epoch);
+      encoding.writeVarUint(out, frame.counter);
+      encoding.writeVarUint(out, frame.seq);
+      return;
+    case "nack":
+      encoding.writeVarUint(out, frame.channel);
+      encoding.writeVarUint(out, frame.counter);
+      encoding.writeUint8(out, NACK_REASONS[frame.reason]);
+      encoding.writeVarUint(out, frame.expected);
+      encoding.writeVarUint(out, frame.retryAfterMs);
+      return;
+    case "resync-required":
+      encoding.writeVarUint(out, frame.channel);
+      encoding.writeUint8(out, RESYNC_REASONS[frame.reason]);
+      encoding.writeVarUint(out, frame.head.epoch);
+      encoding.writeVarUint(out, frame.head.seq);
+      return;
+    case "saving":
+      encoding.writeVarUint(out, frame.channel);
+      encoding.writeUint8(out, SAVING_STATES[frame.state]);
+      return;
+    case "error":
+      encoding.writeVarUint(out, frame.code);
+      encoding.writeVarString(out, frame.message);
+      return;
+    default:
+      assertNever(frame);
+  }
+}
+
+function readFrame(input: decoding.Decoder): Frame | UnknownFrame {
+  const number = readByte(input);
+  switch (number) {
+    case FrameType.hello:
+      return { type: "hello", version: decoding.readVarUint(input), token: readText(input), agent: readText(input) };
+    case FrameType.join:
+      return {
+        type: "join",
+        request: decoding.readVarUint(input),
+        room: required(parseRoomId(readText(input)), "room id"),
+        clientKey: required(parseClientKey(readText(input)), "client key"),
+        position: { epoch: decoding.readVarUint(input) as Epoch, seq: readSeqOrStart(input) },
+      };
+    case FrameType.leave:
+      return { type: "leave", channel: readChannel(input) };
+    case FrameType.edit:
+      return {
+        type: "edit",
+        channel: readChannel(input),
+        ...readNumbering(input),
+        parentSeq: readSeqOrStart(input),
+        payload: readBytes(input),
+      };
+    case FrameType.resubmit:
+      return { type: "resubmit", channel: readChannel(input), edit: readTentativeEdit(input) };
+    case FrameType["replay-request"]: {
+      const [channel, after, through] = [readChannel(input), readSeqOrStart(input), readSeq(input)];
+      if (through <= after) throw new RangeError("an empty range");
+      return { type: "replay-request", channel, after, through };
+    }
+    case FrameType.ping:
+      return { type: "ping", nonce: decoding.readVarUint(input) };
+    case FrameType.pong:
+      return { type: "pong", nonce: decoding.readVarUint(input) };
+    case FrameType.welcome:
+      return { type: "welcome", version: decoding.readVarUint(input), connection: readText(input), limits: readLimits(input) };
+    case FrameType.joined:
+      return {
+        type: "joined",
+        request: decoding.readVarUint(input),
+        channel: readChannel(input),
+        client: readClientId(input),
+        epoch: readEpoch(input),
+        head: readSeqOrStart(input),
+        rights: readRights(input),
+      };
+    case FrameType["join-refused"]:
+      return {
+        type: "join-refused",
+        request: decoding.readVarUint(input),
+        reason: readName(input, JOIN_REFUSALS),
+        retryAfterMs: decoding.readVarUint(input),
+        message: readText(input),
+      };
+    case FrameType.left:
+      return { type: "left", channel: readChannel(input), reason: readName(input, LEFT_REASONS) };
+    case FrameType.committed:
+      return { type: "committed", channel: readChannel(input), edits: readCommittedEdits(input) };
+    case FrameType.ack: {
+      const frame = { type: "ack" as const, channel: readChannel(input), epoch: readEpoch(input), counter: readCounter(input), seq: readSeq(input), count: decoding.readVarUint(input) };
+      if (frame.count < 1) throw new RangeError("an ack of nothing");
+      return frame;
+    }
+    case FrameType["acked-through"]:
+      return { type: "acked-through", channel: readChannel(input), epoch: readEpoch(input), counter: readCounter(input), seq: readSeq(input) };
+    case FrameType.nack:
+      return {
+        type: "nack",
+        channel: readChannel(input),
+        counter: readCounter(input),
+        reason: readName(input, NACK_REASONS),
+        expected: readCounter(input),
+        retryAfterMs: decoding.readVarUint(input),
+      };
+    case FrameType["resync-required"]:
+      return { type: "resync-required", channel: readChannel(input), reason: readName(input, RESYNC_REASONS), head: { epoch: readEpoch(input), seq: readSeqOrStart(input) } };
+    case FrameType.tentative:
+      return { type: "tentative", channel: readChannel(input), edit: readTentativeEdit(input) };
+    case FrameType.saving:
+      return { type: "saving", channel: readChannel(input), state: readName(input, SAVING_STATES) };
+    case FrameType.error:
+      return { type: "error", code: decoding.readVarUint(input), message: readText(input) };
+    default:
+      return { type: "unknown", number };
+  }
+}
+
+export function writeTentativeEdit(out: encoding.Encoder, edit: TentativeEdit): void {
+  encoding.writeVarUint(out, edit.epoch);
+  encoding.writeVarString(out, edit.user);
+  encoding.writeVarString(out, edit.client);
+  encoding.writeVarUint(out, edit.counter);
+  encoding.writeVarUint(out, edit.ackedThrough);
+  encoding.writeVarUint(out, edit.parentSeq);
+  encoding.writeVarUint8Array(out, edit.mac);
+  encoding.writeVarUint8Array(out, edit.payload);
+}
+
+export function readTentativeEdit(input: decoding.Decoder): TentativeEdit {
+  return {
+    epoch: readEpoch(input),
+    user: readUserId(input),
+    client: readClientId(input),
+    ...readNumbering(input),
+    parentSeq: readSeqOrStart(input),
+    mac: readBytes(input),
+    payload: readBytes(input),
+  };
+}
+
+/** What is acknowledged already is not sent again, so the counter lies above it. */
+function readNumbering(input: decoding.Decoder): { counter: number; ackedThrough: number } {
+  const [counter, ackedThrough] = [readCounter(input), decoding.readVarUint(input)];
+  if (ackedThrough >= counter) throw new RangeError("an edit that is acknowledged already");
+  return { counter, ackedThrough };
+}
+
+function readChannel(input: decoding.Decoder): number {
+  const channel = decoding.readVarUint(input);
+  if (channel < 1) throw new RangeError("channels start at 1");
+  return channel;
+}
+
+function readRights(input: decoding.Decoder): Rights {
+  const bits = readByte(input);
+  return { read: (bits & 1) !== 0, write: (bits & 2) !== 0 };
+}
+
+function writeLimits(out: encoding.Encoder, limits: Limits): void {
+  encoding.writeVarUint(out, limits.pingIntervalMs);
+  encoding.writeVarUint(out, limits.silenceMsMax);
+  encoding.writeVarUint(out, limits.frameBytesMax);
+  encoding.writeVarUint(out, limits.editBytesMax);
+  encoding.writeVarUint(out, limits.editBurst);
+  encoding.writeVarUint(out, limits.editsPerSecond);
+}
+
+function readLimits(input: decoding.Decoder): Limits {
+  return {
+    pingIntervalMs: decoding.readVarUint(input),
+    silenceMsMax: decoding.readVarUint(input),
+    frameBytesMax: decoding.readVarUint(input),
+    editBytesMax: decoding.readVarUint(input),
+    editBurst: decoding.readVarUint(input),
+    editsPerSecond: decoding.readVarUint(input),
+  };
+}
+

@@ -1,0 +1,132 @@
+/**
+ * The frames that a client and a gateway exchange. WIRE.md is the same list for readers who do not
+ * write TypeScript; vectors.json is the same list as bytes; codec.ts turns one into the other.
+ */
+
+import type { ClientId, ClientKey, Epoch, Position, RoomId, Seq, UserId } from "../ids.ts";
+
+export const PROTOCOL_VERSION = 1;
+
+/**
+ * The first byte of a frame: client to gateway below 0x80, gateway to client from 0x80.
+ * A number is never reused; a number not listed is skipped by the receiver.
+ */
+export const FrameType = {
+  // 0x01 presence: kept for the presence channel
+  edit: 0x02,
+  hello: 0x03,
+  join: 0x04,
+  leave: 0x05,
+  "replay-request": 0x06,
+  ping: 0x07,
+  resubmit: 0x08,
+  // 0x09 renew, 0x0a viewport, 0x0b leaderboard: kept
+  // 0x81 presence batch: kept
+  committed: 0x82,
+  welcome: 0x83,
+  joined: 0x84,
+  "join-refused": 0x85,
+  left: 0x86,
+  pong: 0x87,
+  ack: 0x88,
+  "acked-through": 0x89,
+  nack: 0x8a,
+  "resync-required": 0x8b,
+  tentative: 0x8c,
+  saving: 0x8d,
+  error: 0x8e,
+  // 0x8f going away, 0x90 mode, 0x91 members, 0x92 leaderboard, 0x93 degraded: kept
+} as const;
+
+/** A room on one socket: the number that JOINED gave it. Of one gateway's making, 1 and up. */
+export type Channel = number;
+/** The number of an edit among its client's edits in one room: 1, 2, 3, ... without a hole. */
+export type Counter = number;
+
+/** client -> gateway */
+export type ClientFrame =
+  | { type: "hello"; version: number; token: string; agent: string }
+  | { type: "join"; request: number; room: RoomId; clientKey: ClientKey; position: Position }
+  | { type: "leave"; channel: Channel }
+  | EditFrame
+  | { type: "resubmit"; channel: Channel; edit: TentativeEdit }
+  | { type: "replay-request"; channel: Channel; after: Seq; through: Seq }
+  | { type: "ping"; nonce: number };
+
+/** `ackedThrough`: every edit of this client up to it is known committed; `counter` is above it. */
+export type EditFrame = { type: "edit"; channel: Channel; counter: Counter; ackedThrough: Counter; parentSeq: Seq; payload: Uint8Array };
+
+/** gateway -> client */
+export type ServerFrame =
+  | { type: "welcome"; version: number; connection: string; limits: Limits }
+  | { type: "joined"; request: number; channel: Channel; client: ClientId; epoch: Epoch; head: Seq; rights: Rights }
+  | { type: "join-refused"; request: number; reason: JoinRefusal; retryAfterMs: number; message: string }
+  | { type: "left"; channel: Channel; reason: LeftReason }
+  | { type: "committed"; channel: Channel; edits: CommittedEdits }
+  | { type: "ack"; channel: Channel; epoch: Epoch; counter: Counter; seq: Seq; count: number }
+  | { type: "acked-through"; channel: Channel; epoch: Epoch; counter: Counter; seq: Seq }
+  | { type: "nack"; channel: Channel; counter: Counter; reason: NackReason; expected: Counter; retryAfterMs: number }
+  | { type: "resync-required"; channel: Channel; reason: ResyncReason; head: Position }
+  | { type: "tentative"; channel: Channel; edit: TentativeEdit }
+  | { type: "saving"; channel: Channel; state: SavingState }
+  | { type: "pong"; nonce: number }
+  | { type: "error"; code: number; message: string };
+
+/** A frame of a type that this version does not know. The receiver skips it. */
+export type UnknownFrame = { type: "unknown"; number: number };
+
+export type Frame = ClientFrame | ServerFrame;
+
+/** What the client must keep to; sizes in bytes, times in milliseconds. */
+export type Limits = {
+  readonly pingIntervalMs: number;
+  readonly silenceMsMax: number;
+  readonly frameBytesMax: number;
+  readonly editBytesMax: number;
+  readonly editBurst: number;
+  readonly editsPerSecond: number;
+};
+
+export type Rights = { readonly read: boolean; readonly write: boolean };
+
+/** Edits as the log has them: consecutive seqs from `firstSeq`, all of one epoch. Never empty. */
+export type CommittedEdits = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly edits: readonly CommittedEdit[] };
+export type CommittedEdit = { readonly client: ClientId; readonly counter: Counter; readonly parentSeq: Seq; readonly payload: Uint8Array };
+
+/** An edit that reached the room before the log had it. `mac` proves that a room server saw its author send it. */
+export type TentativeEdit = {
+  readonly epoch: Epoch;
+  readonly user: UserId;
+  readonly client: ClientId;
+  readonly counter: Counter;
+  readonly ackedThrough: Counter;
+  readonly parentSeq: Seq;
+  readonly mac: Uint8Array;
+  readonly payload: Uint8Array;
+};
+
+/** Why a join was refused. `retryAfterMs` is 0 where trying again is of no use. */
+export const JOIN_REFUSALS = { "not-allowed": 1, "room-full": 2, "too-many-rooms": 3, unavailable: 4 } as const;
+export type JoinRefusal = keyof typeof JOIN_REFUSALS;
+
+export const LEFT_REASONS = { asked: 1, "rights-revoked": 2 } as const;
+export type LeftReason = keyof typeof LEFT_REASONS;
+
+/**
+ * Why an edit was refused; refusing one refuses all behind it of the same client.
+ *
+ * gap                 `expected` is the counter to send next
+ * write-backpressure  too many edits of the room wait for the log; wait `retryAfterMs`
+ * log-stalled         the log has not answered for 10 s; wait `retryAfterMs`
+ * read-only, too-large, forged   sending it again would be refused again
+ */
+export const NACK_REASONS = { gap: 1, "read-only": 2, "write-backpressure": 3, "log-stalled": 4, "too-large": 5, forged: 6 } as const;
+export type NackReason = keyof typeof NACK_REASONS;
+
+/** too-old: the edits after the position are gone; ahead, other-epoch: the position is not of this log. */
+export const RESYNC_REASONS = { "too-old": 1, ahead: 2, "other-epoch": 3 } as const;
+export type ResyncReason = keyof typeof RESYNC_REASONS;
+
+/** saved: the log keeps up; saving: it is slow, edits go out as tentative; refusing: new edits are refused. */
+export const SAVING_STATES = { saved: 0, saving: 1, refusing: 2 } as const;
+export type SavingState = keyof typeof SAVING_STATES;
