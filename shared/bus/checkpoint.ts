@@ -1,0 +1,32 @@
+/**
+ * What a room's newest snapshot covers, and what a new owner must know of the log behind it. Written by the
+ * document service in one KV entry once the snapshot's bytes are durable: the entry is the commit.
+ * The log is only ever trimmed behind it.
+ */
+
+import { z } from "zod";
+
+import { type ClientId, type Epoch, type Millis, parseClientId, type Seq, type UserId } from "../ids.ts";
+
+const clientId = z.string().refine((text) => parseClientId(text) !== undefined).transform((text) => text as ClientId);
+
+export const Checkpoint = z.object({
+  epoch: z.int().positive().transform((number) => number as Epoch),
+  /** Every edit up to it is in the snapshot. */
+  seq: z.int().nonnegative().transform((number) => number as Seq),
+  /** The stream sequence of the last record covered. */
+  streamSeq: z.int().positive(),
+  time: z.number().transform((number) => number as Millis),
+  /** Each client's last committed counter, with the seq it got, for dedupe; silent ones leave after the dedupe window. */
+  clients: z.array(
+    z.object({
+      client: clientId,
+      user: z.string().transform((text) => text as UserId),
+      counter: z.int().positive(),
+      seq: z.int().positive().transform((number) => number as Seq),
+      lastSeen: z.number().transform((number) => number as Millis),
+    }),
+  ),
+  snapshot: z.object({ object: z.string(), bytes: z.int().nonnegative(), sha256: z.string() }),
+});
+export type Checkpoint = z.infer<typeof Checkpoint>;
