@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+
+import type { Millis, ServerId } from "./ids.ts";
+import { Membership } from "./membership.ts";
+
+const beat = (server: string, draining = false) => ({ server: server as ServerId, rooms: 0, draining, time: 0 as Millis });
+const at = (ms: number) => ms as Millis;
+
+test("[MBR1] a server is live until it was silent for longer than allowed", () => {
+  const membership = new Membership({ silenceMsMax: 750 });
+  membership.receiveHeartbeat(beat("a"), at(0));
+  expect(membership.isLive("a" as ServerId, at(750))).toBe(true);
+  expect(membership.isLive("a" as ServerId, at(751))).toBe(false);
+  expect(membership.available(at(751))).toEqual([]);
+});
+
+test("[MBR2] a draining server lives but takes no new room", () => {
+  const membership = new Membership({ silenceMsMax: 750 });
+  membership.receiveHeartbeat(beat("b"), at(0));
+  membership.receiveHeartbeat(beat("a", true), at(0));
+  expect(membership.isLive("a" as ServerId, at(1))).toBe(true);
+  expect(membership.available(at(1))).toEqual(["b"]);
+});
