@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+
+import { parseCommandLine } from "./arguments.ts";
+
+test("[CLI1] a command and its flags, in every spelling", () => {
+  expect(parseCommandLine(["start", "--roles", "gateway,placement", "--port=0", "--production", "--data-dir", "/tmp/x y"])).toEqual({
+    command: "start",
+    flags: { roles: "gateway,placement", port: "0", production: "true", dataDir: "/tmp/x y" },
+  });
+  expect(parseCommandLine([])).toEqual({ command: undefined, flags: {} });
+});
+
+test("[CLI2] a word that is neither is named in the error", () => {
+  expect(() => parseCommandLine(["start", "now"])).toThrow(/"now" is neither/);
+  expect(() => parseCommandLine(["-p", "8080"])).toThrow(/"-p" is neither/);
+});

@@ -1,0 +1,31 @@
+import { jwtVerify } from "jose";
+import { mkdtempSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+import { readSettings } from "../shared/config.ts";
+import { localSecrets } from "./secrets.ts";
+import { makeToken, tokenSettings } from "./token.ts";
+
+const given = (flags: Record<string, string>) => readSettings(tokenSettings, { flags, env: {} });
+
+test("[TOK1] a token holds what the flags say and the name falls back to the user", async () => {
+  const secret = "0123456789abcdef0123456789abcdef";
+  const token = await makeToken(given({ room: "notes,drafts/*", user: "ada", rights: "read", tenant: "acme", ttl: "15m" }), secret);
+  const { payload } = await jwtVerify(token, new TextEncoder().encode(secret));
+  expect(payload).toMatchObject({ sub: "ada", name: "ada", tenant: "acme", rooms: ["notes", "drafts/*"], rights: ["read"] });
+  expect(payload.exp! - payload.iat!).toBe(900);
+});
+
+test("[TOK2] bad flags are refused together, each with what it wants", () => {
+  expect(() => given({ rights: "fly", ttl: "soon" })).toThrow(/COROOM_ROOM is not set[\s\S]*COROOM_USER is not set[\s\S]*must name read, write or admin[\s\S]*90s, 15m/);
+});
+
+test("[TOK3] local secrets are made once and readable by their owner only", () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "coroom-"));
+  const first = localSecrets(dataDir);
+  expect(localSecrets(dataDir)).toEqual(first);
+  expect(new Set(Object.values(first)).size).toBe(3);
+  expect(statSync(join(dataDir, "secrets.json")).mode & 0o077).toBe(0);
+});
