@@ -1,0 +1,13 @@
+/** Waits for something to come true, and says what did not. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+const POLL_MS = 20;
+
+export async function eventually(what: string, isTrue: () => boolean | Promise<boolean>, msMax = 30_000): Promise<void> {
+  const deadline = performance.now() + msMax;
+  while (!(await isTrue())) {
+    if (performance.now() > deadline) throw new Error(`did not come true within ${msMax} ms: ${what}`);
+    await sleep(POLL_MS);
+  }
+}

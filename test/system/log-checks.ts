@@ -1,0 +1,73 @@
+/**
+ * The judge of every system test: reads a room's log as it stands in JetStream and holds it against
+ * SPEC.md section 3. Whatever the processes believe, this is what was ordered.
+ */
+
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+
+import { decodeRecord, epochOf, type LogRecord } from "../../shared/bus/record.ts";
+import { partitionOf, subjectsOf } from "../../shared/bus/subjects.ts";
+import type { ClientId, RoomKey } from "../../shared/ids.ts";
+import { connectNats } from "../../shared/io/nats.ts";
+
+export type OrderedEdit = { readonly seq: number; readonly client: ClientId; readonly counter: number; readonly payload: Uint8Array };
+
+/** All records of the room, oldest first. */
+export async function readLog(natsUrl: string, environment: string, room: RoomKey, partitions = 1): Promise<LogRecord[]> {
+  const subjects = subjectsOf(environment);
+  const partition = partitionOf(room, partitions);
+  const nats = await connectNats({ servers: natsUrl, name: "log-checks" });
+  try {
+    const subject = subjects.log(partition, room);
+    const manager = await jetstreamManager(nats);
+    const info = await manager.streams.info(subjects.logStream(partition), { subjects_filter: subject });
+    const expected = info.state.subjects?.[subject] ?? 0;
+    const records: LogRecord[] = [];
+    if (expected === 0) return records;
+    const consumer = await jetstream(nats).consumers.get(subjects.logStream(partition), { filter_subjects: [subject] });
+    for await (const message of await consumer.consume()) {
+      const record = decodeRecord(message.data);
+      if (record === undefined) throw new Error(`an unreadable record at stream sequence ${message.seq}`);
+      records.push(record);
+      if (records.length === expected) break;
+    }
+    return records;
+  } finally {
+    await nats.close();
+  }
+}
+
+/**
+ * Throws unless: seqs are 1..N without hole or repeat, no edit stands twice, each client's edits stand in
+ * its order without a hole, epochs only rise, and each epoch has one owner. Returns the edits in order.
+ */
+export function checkLog(records: readonly LogRecord[]): OrderedEdit[] {
+  const edits: OrderedEdit[] = [];
+  const counters = new Map<ClientId, number>();
+  const ownerOfEpoch = new Map<number, string>();
+  let epoch = 0;
+  for (const record of records) {
+    const owner = record.id.slice(0, record.id.lastIndexOf("."));
+    check(epochOf(record) >= epoch, `epoch ${epochOf(record)} comes after epoch ${epoch}`);
+    epoch = epochOf(record);
+    check((ownerOfEpoch.get(epoch) ?? owner) === owner, `epoch ${epoch} has two writers: ${ownerOfEpoch.get(epoch)} and ${owner}`);
+    ownerOfEpoch.set(epoch, owner);
+    if (record.kind === "epoch") {
+      check(record.head === edits.length, `epoch ${epoch} begins at seq ${record.head}, the log is at ${edits.length}`);
+      continue;
+    }
+    record.edits.edits.forEach(({ client, counter, payload }, index) => {
+      const seq = record.edits.firstSeq + index;
+      check(seq === edits.length + 1, `seq ${seq} follows seq ${edits.length}`);
+      const last = counters.get(client) ?? 0;
+      check(counter === last + 1, `client ${client}: edit ${counter} follows edit ${last}`);
+      counters.set(client, counter);
+      edits.push({ seq, client, counter, payload });
+    });
+  }
+  return edits;
+}
+
+function check(holds: boolean, otherwise: string): void {
+  if (!holds) throw new Error(`the log breaks its promise: ${otherwise}`);
+}
