@@ -1,0 +1,88 @@
+/**
+ * A child process that cannot outlive us and that only we stop. It has its own process group, so
+ * Ctrl-C at the terminal does not reach it before Coroom has drained; and a shell waits on a pipe
+ * that closes when we die, however we die, and then kills the group.
+ */
+import { spawn, type ChildProcess } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isErrno } from "./errno.ts";
+
+export type Command = {
+  readonly path: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** Everything it prints is appended here. */
+  readonly logFile: string;
+};
+
+export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
+
+export interface Child {
+  readonly pid: number;
+  readonly exited: Promise<Exit>;
+  kill(signal: NodeJS.Signals): void;
+  /** SIGTERM, then SIGKILL once the patience is over. Resolves when the process is gone. */
+  stop(patienceMs: number): Promise<void>;
+}
+
+/** Throws where the program cannot be started at all. */
+export async function spawnChild(command: Command): Promise<Child> {
+  const log = openSync(command.logFile, "a");
+  const child = spawn(command.path, command.args, {
+    detached: true,
+    stdio: ["ignore", log, log],
+    cwd: command.cwd,
+    env: { ...process.env, ...command.env },
+  });
+  closeSync(log);
+  if (child.pid !== undefined) watch(child, child.pid);
+  const exited = new Promise<Exit>((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
+  const pid = await spawned(child);
+  const kill = (signal: NodeJS.Signals): void => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+  };
+  return {
+    pid,
+    exited,
+    kill,
+    async stop(patienceMs) {
+      kill("SIGTERM");
+      kill("SIGCONT"); // A paused process hears nothing but this.
+      const patience = new AbortController();
+      const tooLong = sleep(patienceMs, true, { signal: patience.signal }).catch(() => false);
+      if (await Promise.race([exited.then(() => false), tooLong])) killGroup(pid);
+      patience.abort();
+      await exited;
+    },
+  };
+}
+
+function spawned(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("spawn", () => (child.pid === undefined ? reject(new Error("spawned without a pid")) : resolve(child.pid)));
+  });
+}
+
+function watch(child: ChildProcess, pid: number): void {
+  const watchdog = spawn("/bin/sh", ["-c", 'read -r _; kill -9 "-$1"', "coroom-watchdog", String(pid)], {
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+    cwd: "/",
+  });
+  watchdog.unref();
+  if (watchdog.stdin instanceof Socket) watchdog.stdin.unref();
+  // Ended before its pipe closes: it must not fire at a number that is no longer ours.
+  child.once("exit", () => watchdog.kill("SIGKILL"));
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch (error) {
+    if (!isErrno(error, "ESRCH")) throw error;
+  }
+}

@@ -1,0 +1,54 @@
+/** The configuration file a local nats-server is started with. Pure text: the file is written elsewhere. */
+export type NatsCluster = {
+  readonly name: string;
+  readonly port: number;
+  /** `nats-route://host:port` of every member; naming oneself does no harm. */
+  readonly routes: readonly string[];
+};
+
+export type NatsConfig = {
+  readonly serverName: string;
+  readonly host: string;
+  readonly port: number;
+  readonly storeDir: string;
+  readonly monitorPort?: number | undefined;
+  /** fsync before every acknowledgement: survives power loss, costs throughput. */
+  readonly syncAlways: boolean;
+  readonly memoryBytesMax: number;
+  readonly fileBytesMax: number;
+  readonly tags: readonly string[];
+  readonly cluster?: NatsCluster | undefined;
+};
+
+/** A snapshot or a long edit fits one message; past 8 MB nats-server itself warns. */
+const PAYLOAD_BYTES_MAX = 8 * 1024 * 1024;
+
+export function natsConfigText(config: NatsConfig): string {
+  const lines = [
+    `server_name: ${JSON.stringify(config.serverName)}`,
+    `listen: ${JSON.stringify(`${config.host}:${config.port}`)}`,
+    ...(config.monitorPort === undefined ? [] : [`http: ${JSON.stringify(`${config.host}:${config.monitorPort}`)}`]),
+    ...(config.tags.length === 0 ? [] : [`server_tags: ${JSON.stringify(config.tags)}`]),
+    `max_payload: ${PAYLOAD_BYTES_MAX}`,
+    `write_deadline: "10s"`,
+    "jetstream {",
+    `  store_dir: ${JSON.stringify(config.storeDir)}`,
+    // Stated, because the default follows the free disk and shrinks to nothing on a full one.
+    `  max_memory_store: ${config.memoryBytesMax}`,
+    `  max_file_store: ${config.fileBytesMax}`,
+    ...(config.syncAlways ? ["  sync_interval: always"] : []),
+    "}",
+    ...(config.cluster === undefined ? [] : clusterLines(config.cluster, config.host)),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function clusterLines(cluster: NatsCluster, host: string): readonly string[] {
+  return [
+    "cluster {",
+    `  name: ${JSON.stringify(cluster.name)}`,
+    `  listen: ${JSON.stringify(`${host}:${cluster.port}`)}`,
+    `  routes: ${JSON.stringify(cluster.routes)}`,
+    "}",
+  ];
+}

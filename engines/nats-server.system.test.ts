@@ -1,0 +1,88 @@
+/** nats-server for real: what it keeps, what it survives, and what it says when it cannot start. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect } from "nats";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Engine } from "./engine.ts";
+import { startNatsServer, type NatsServerOptions } from "./nats-server.ts";
+
+const MS_MAX = 120_000;
+let dataDir: string;
+let running: Engine[];
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), "coroom-nats-"));
+  running = [];
+});
+afterEach(async () => {
+  await Promise.all(running.map((engine) => engine.stop()));
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+async function start(options: Partial<NatsServerOptions> = {}): Promise<Engine> {
+  const engine = await startNatsServer({ dataDir, ...options });
+  running.push(engine);
+  return engine;
+}
+
+test("a message acknowledged by JetStream is there after SIGKILL and a restart on the same port", { timeout: MS_MAX }, async () => {
+  const engine = await start();
+  const before = await connect({ servers: engine.url, reconnect: false });
+  await (await jetstreamManager(before)).streams.add({ name: "kept", subjects: ["kept.>"] });
+  await jetstream(before).publish("kept.one", "hello");
+  const firstPid = engine.pid;
+  engine.kill("SIGKILL");
+  expect((await engine.exited).signal).toBe("SIGKILL");
+  await engine.restart();
+  expect(engine.pid).not.toBe(firstPid);
+  const after = await connect({ servers: engine.url });
+  const message = await (await jetstreamManager(after)).streams.getMessage("kept", { last_by_subj: "kept.one" });
+  expect(message?.string()).toBe("hello");
+  expect(after.info?.max_payload).toBe(8 * 1024 * 1024);
+  await after.close();
+});
+
+test("a taken port is named, with the setting that moves it", { timeout: MS_MAX }, async () => {
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const address = other.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  await expect(start({ port })).rejects.toMatchObject({
+    name: "EngineError",
+    kind: "port-in-use",
+    message: expect.stringMatching(new RegExp(`port ${port} .*COROOM_NATS_PORT`)),
+  });
+  other.close();
+  await start();
+});
+
+test("a second start on the same data folder is refused until the first has stopped", { timeout: MS_MAX }, async () => {
+  const first = await start();
+  await expect(start()).rejects.toMatchObject({ kind: "data-dir-in-use", message: expect.stringContaining(String(process.pid)) });
+  await first.stop();
+  await start();
+});
+
+test("a folder that cannot be written is named", { timeout: MS_MAX }, async () => {
+  await expect(start({ dataDir: "/proc/coroom" })).rejects.toMatchObject({
+    kind: "data-dir-unwritable",
+    message: expect.stringMatching(/\/proc\/coroom .*COROOM_DATA_DIR/),
+  });
+});
+
+test("a server that ends at its start is explained by its own last words", { timeout: MS_MAX }, async () => {
+  await expect(start({ serverName: "no spaces allowed" })).rejects.toMatchObject({
+    kind: "start-failed",
+    message: expect.stringMatching(/server name cannot contain spaces/i),
+  });
+});
+
+test("a paused server is stopped all the same", { timeout: MS_MAX }, async () => {
+  const engine = await start();
+  engine.kill("SIGSTOP");
+  await engine.stop();
+  await engine.exited;
+});

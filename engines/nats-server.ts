@@ -1,0 +1,79 @@
+/** Runs a real nats-server with JetStream on files, alone or as one member of a cluster. */
+import { writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { ask } from "./ask.ts";
+import { BINARIES } from "./binaries.ts";
+import { claimDataDir } from "./data-dir.ts";
+import { runEngine, type Engine } from "./engine.ts";
+import { findBinary, type FindOptions } from "./find.ts";
+import { claimPort } from "./free-port.ts";
+import { natsConfigText, type NatsCluster } from "./nats-config.ts";
+
+export type NatsServerOptions = FindOptions & {
+  readonly dataDir: string;
+  /** Absent or 0: any free one. */
+  readonly port?: number;
+  readonly host?: string;
+  readonly serverName?: string;
+  readonly syncAlways?: boolean;
+  /** HTTP monitoring; absent: none. */
+  readonly monitorPort?: number;
+  readonly memoryBytesMax?: number;
+  readonly fileBytesMax?: number;
+  readonly tags?: readonly string[];
+  /** With a cluster the server counts as ready when it answers; its JetStream waits for a quorum of members. */
+  readonly cluster?: NatsCluster;
+};
+
+const MEMORY_BYTES_MAX = 256 * 1024 ** 2;
+const FILE_BYTES_MAX = 64 * 1024 ** 3;
+const ASK_MS_MAX = 500;
+
+export async function startNatsServer(options: NatsServerOptions): Promise<Engine> {
+  const binary = await findBinary(BINARIES.natsServer, options);
+  const host = options.host ?? "127.0.0.1";
+  const dataDir = resolve(options.dataDir);
+  const lock = claimDataDir(dataDir);
+  try {
+    const port = await claimPort(options.port, host, "COROOM_NATS_PORT");
+    if (options.cluster !== undefined) await claimPort(options.cluster.port, host, "the cluster port");
+    if (options.monitorPort !== undefined) await claimPort(options.monitorPort, host, "the monitoring port");
+    const config = join(dataDir, "nats-server.conf");
+    writeFileSync(config, natsConfigText({
+      serverName: options.serverName ?? "coroom-local",
+      host,
+      port,
+      storeDir: dataDir,
+      monitorPort: options.monitorPort,
+      syncAlways: options.syncAlways ?? false,
+      memoryBytesMax: options.memoryBytesMax ?? MEMORY_BYTES_MAX,
+      fileBytesMax: options.fileBytesMax ?? FILE_BYTES_MAX,
+      tags: options.tags ?? [],
+      cluster: options.cluster,
+    }));
+    return await runEngine({
+      name: BINARIES.natsServer.name,
+      url: `nats://${host}:${port}`,
+      port,
+      command: { path: binary.path, args: ["-c", config], env: binary.env, cwd: dataDir, logFile: join(dataDir, "nats-server.log") },
+      lock,
+      isReady: () => (options.cluster === undefined ? jetStreamAnswers(port, host) : natsAnswers(port, host)),
+    });
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+const CONNECT = `CONNECT {"verbose":false,"pedantic":false,"name":"coroom-ready"}\r\n`;
+
+export function natsAnswers(port: number, host = "127.0.0.1"): Promise<boolean> {
+  return ask({ host, port, say: `${CONNECT}PING\r\n`, msMax: ASK_MS_MAX }, (heard) => heard.includes("PONG"));
+}
+
+/** True once JetStream takes requests: at once on a lone server, with an elected leader in a cluster. */
+export function jetStreamAnswers(port: number, host = "127.0.0.1"): Promise<boolean> {
+  const inbox = "_INBOX.coroom-ready";
+  const say = `${CONNECT}SUB ${inbox} 1\r\nPUB $JS.API.INFO ${inbox} 0\r\n\r\n`;
+  return ask({ host, port, say, msMax: ASK_MS_MAX }, (heard) => heard.includes(`MSG ${inbox}`) && !heard.includes(`"error"`));
+}

@@ -1,0 +1,109 @@
+/**
+ * A lock file that names the processes holding it. One left by processes that are gone is taken
+ * over, so a crash never locks anyone out. It serves one machine: process ids mean nothing elsewhere.
+ */
+import { randomUUID } from "node:crypto";
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { isErrno } from "./errno.ts";
+
+export interface Lock {
+  /** The lock outlives us as long as this process runs. */
+  shareWith(pid: number): void;
+  /** Safe to call twice: the second time the file may be another's. */
+  release(): void;
+}
+
+export type Claim = { readonly kind: "claimed"; readonly lock: Lock } | { readonly kind: "held"; readonly by: number };
+
+/** `started` tells a process from a later one with the same number. */
+type Holder = { readonly pid: number; readonly started: string };
+
+export function claimLock(path: string): Claim {
+  const mine = `${path}.${randomUUID()}`;
+  const us = holder(process.pid);
+  writeFileSync(mine, JSON.stringify([us]));
+  try {
+    for (;;) {
+      if (linked(mine, path)) return { kind: "claimed", lock: heldLock(path, us) };
+      const found = read(path);
+      const living = parseHolders(found).find(isRunning);
+      if (living !== undefined) return { kind: "held", by: living.pid };
+      removeStale(path, found);
+    }
+  } finally {
+    rmSync(mine, { force: true });
+  }
+}
+
+function heldLock(path: string, us: Holder): Lock {
+  let released = false;
+  return {
+    shareWith(pid) {
+      const next = `${path}.${randomUUID()}`;
+      writeFileSync(next, JSON.stringify([us, holder(pid)]));
+      renameSync(next, path);
+    },
+    release() {
+      if (!released) rmSync(path, { force: true });
+      released = true;
+    },
+  };
+}
+
+/** Two may find the same stale lock: only one moves it away, and whoever moved a fresh one puts it back. */
+function removeStale(path: string, stale: string): void {
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    renameSync(path, aside);
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return;
+    throw error;
+  }
+  if (read(aside) !== stale) linked(aside, path);
+  rmSync(aside, { force: true });
+}
+
+function linked(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if (isErrno(error, "EEXIST")) return false;
+    throw error;
+  }
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return "";
+    throw error;
+  }
+}
+
+/** A file no longer readable as holders holds nothing: it is stale. */
+function parseHolders(text: string): readonly Holder[] {
+  return [...text.matchAll(/"pid":(\d+),"started":"(\d*)"/g)].map((match) => ({ pid: Number(match[1]), started: match[2] ?? "" }));
+}
+
+function holder(pid: number): Holder {
+  return { pid, started: startedTicks(pid) ?? "" };
+}
+
+function isRunning({ pid, started }: Holder): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if (isErrno(error, "ESRCH")) return false;
+    if (!isErrno(error, "EPERM")) throw error;
+  }
+  return startedTicks(pid) === (started === "" ? undefined : started);
+}
+
+/** From /proc, in clock ticks since boot; undefined for a zombie, for nobody, and where there is no /proc. */
+function startedTicks(pid: number): string | undefined {
+  const stat = read(`/proc/${pid}/stat`);
+  const [state, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return state === "" || state === "Z" ? undefined : rest[18];
+}

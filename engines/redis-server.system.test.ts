@@ -1,0 +1,27 @@
+/** redis-server for real: what was written is there after a crash and after a stop. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { ask } from "./ask.ts";
+import type { Engine } from "./engine.ts";
+import { startRedisServer } from "./redis-server.ts";
+
+test("a key written is there after SIGKILL and after an orderly stop", { timeout: 120_000 }, async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "coroom-redis-"));
+  const engine = await startRedisServer({ dataDir });
+  expect(await answers(engine, "SET kept hello", "+OK")).toBe(true);
+  engine.kill("SIGKILL");
+  await engine.exited;
+  await engine.restart();
+  expect(await answers(engine, "GET kept", "hello")).toBe(true);
+  await engine.stop();
+  const again = await startRedisServer({ dataDir });
+  expect(await answers(again, "GET kept", "hello")).toBe(true);
+  await again.stop();
+  rmSync(dataDir, { recursive: true });
+});
+
+function answers(engine: Engine, command: string, answer: string): Promise<boolean> {
+  return ask({ host: "127.0.0.1", port: engine.port, say: `${command}\r\n`, msMax: 2_000 }, (heard) => heard.includes(answer));
+}
