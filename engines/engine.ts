@@ -4,6 +4,7 @@
  */
 import { statSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { assert } from "../shared/assert.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import { spawnChild, type Child, type Command, type Exit } from "./child.ts";
 import { EngineError } from "./engine-error.ts";
@@ -36,6 +37,10 @@ const STOP_PATIENCE_MS = 10_000;
 
 export async function runEngine(program: EngineProgram): Promise<Engine> {
   let child = await startOrExplain(program);
+  let stopped = false;
+  // A stop during a restart waits for it: it must not end the old process and leave the new one.
+  let turn: Promise<void> = Promise.resolve();
+  const inTurn = (act: () => Promise<void>): Promise<void> => (turn = turn.then(act, act));
   return {
     url: program.url,
     port: program.port,
@@ -48,14 +53,18 @@ export async function runEngine(program: EngineProgram): Promise<Engine> {
     kill(signal) {
       child.kill(signal);
     },
-    async restart() {
-      await child.stop(STOP_PATIENCE_MS);
-      child = await startOrExplain(program);
-    },
-    async stop() {
-      await child.stop(STOP_PATIENCE_MS);
-      program.lock.release();
-    },
+    restart: () =>
+      inTurn(async () => {
+        assert(!stopped, `${program.name} was stopped: it cannot be restarted`);
+        await child.stop(STOP_PATIENCE_MS);
+        child = await startOrExplain(program);
+      }),
+    stop: () =>
+      inTurn(async () => {
+        stopped = true;
+        await child.stop(STOP_PATIENCE_MS);
+        program.lock.release();
+      }),
   };
 }
 

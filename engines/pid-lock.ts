@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { isErrno } from "./errno.ts";
+import { identify, isRunning, type ProcessIdentity } from "./process-identity.ts";
 
 export interface Lock {
   /** The lock outlives us as long as this process runs. */
@@ -15,12 +16,9 @@ export interface Lock {
 
 export type Claim = { readonly kind: "claimed"; readonly lock: Lock } | { readonly kind: "held"; readonly by: number };
 
-/** `started` tells a process from a later one with the same number. */
-type Holder = { readonly pid: number; readonly started: string };
-
 export function claimLock(path: string): Claim {
   const mine = `${path}.${randomUUID()}`;
-  const us = holder(process.pid);
+  const us = identify(process.pid);
   writeFileSync(mine, JSON.stringify([us]));
   try {
     for (;;) {
@@ -35,12 +33,12 @@ export function claimLock(path: string): Claim {
   }
 }
 
-function heldLock(path: string, us: Holder): Lock {
+function heldLock(path: string, us: ProcessIdentity): Lock {
   let released = false;
   return {
     shareWith(pid) {
       const next = `${path}.${randomUUID()}`;
-      writeFileSync(next, JSON.stringify([us, holder(pid)]));
+      writeFileSync(next, JSON.stringify([us, identify(pid)]));
       renameSync(next, path);
     },
     release() {
@@ -83,27 +81,6 @@ function read(path: string): string {
 }
 
 /** A file no longer readable as holders holds nothing: it is stale. */
-function parseHolders(text: string): readonly Holder[] {
+function parseHolders(text: string): readonly ProcessIdentity[] {
   return [...text.matchAll(/"pid":(\d+),"started":"(\d*)"/g)].map((match) => ({ pid: Number(match[1]), started: match[2] ?? "" }));
-}
-
-function holder(pid: number): Holder {
-  return { pid, started: startedTicks(pid) ?? "" };
-}
-
-function isRunning({ pid, started }: Holder): boolean {
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    if (isErrno(error, "ESRCH")) return false;
-    if (!isErrno(error, "EPERM")) throw error;
-  }
-  return startedTicks(pid) === (started === "" ? undefined : started);
-}
-
-/** From /proc, in clock ticks since boot; undefined for a zombie, for nobody, and where there is no /proc. */
-function startedTicks(pid: number): string | undefined {
-  const stat = read(`/proc/${pid}/stat`);
-  const [state, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return state === "" || state === "Z" ? undefined : rest[18];
 }

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { DEBIAN_MIRROR, parseCodename, parseMirror, parseSimulatedInstall, sourcesList } from "./apt-text.ts";
+
+test("a simulated install names what it would bring in, but never the C library", () => {
+  const printed = [
+    "Reading package lists...",
+    "Inst libjemalloc2 (5.3.0-1 Debian:12.12/oldstable [amd64])",
+    "Inst libc6 [2.36-9] (2.36-9+deb12u13 Debian:12.12/oldstable [amd64]) [base:amd64 ]",
+    "Inst libfoo:i386 (1.0 Debian:12.12/oldstable [i386])",
+    "Inst redis-server [5:7.0.14-1] (5:7.0.15-1 Debian-Security:12/oldstable-security [amd64])",
+    "Conf redis-server (5:7.0.15-1 Debian-Security:12/oldstable-security [amd64])",
+  ].join("\n");
+  expect(parseSimulatedInstall(printed)).toEqual(["libjemalloc2", "libfoo:i386", "redis-server"]);
+});
+
+test("the mirror is where the machine's own suite comes from, whatever else it is subscribed to", () => {
+  const targets = [
+    "https://packages.example.org/db/ bookworm main",
+    "https://mirror.example.org/debian-security/ bookworm-security main",
+    "https://mirror.example.org/debian/ bookworm-updates main",
+    "https://mirror.example.org/debian/ bookworm main",
+  ].join("\n");
+  expect(parseMirror(targets, "bookworm")).toBe("https://mirror.example.org/debian");
+  expect(parseMirror("http://archive.example.org/ubuntu/ noble main", "noble")).toBe(DEBIAN_MIRROR);
+  expect(parseMirror("", "")).toBe(DEBIAN_MIRROR);
+});
+
+test("the codename is read with and without quotes", () => {
+  expect(parseCodename('NAME="Debian"\nVERSION_CODENAME=bookworm\n')).toBe("bookworm");
+  expect(parseCodename('VERSION_CODENAME="noble"')).toBe("noble");
+  expect(parseCodename("ID=alpine")).toBe("");
+});
+
+test("a newer suite is trusted only under Debian's own keyring", () => {
+  expect(sourcesList("http://mirror.example.org/debian", "sid")).toMatch(/^deb \[signed-by=\S*debian-archive-keyring.gpg\] http:\/\/mirror.example.org\/debian sid main\n$/);
+});

@@ -1,0 +1,63 @@
+/** An engine ends with Coroom and not before, in every way a process can end. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { startNatsServer } from "./nats-server.ts";
+import { identify, isRunning } from "./process-identity.ts";
+
+/** Stands for Coroom: starts an engine, prints its pid, and does not end by itself on Ctrl-C. */
+const PARENT = `
+  import { runnerImport } from "vite";
+  const { module } = await runnerImport("./engines/nats-server.ts", { logLevel: "silent" });
+  const engine = await module.startNatsServer({ dataDir: process.argv[1] });
+  process.on("SIGINT", () => console.log("interrupted"));
+  console.log(engine.pid);
+  setInterval(() => {}, 1000);
+`;
+const MS_MAX = 120_000;
+const root = join(import.meta.dirname, "..");
+let dataDir: string;
+let parent: ChildProcess;
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), "coroom-child-"));
+  parent = spawn(process.execPath, ["--input-type=module", "-e", PARENT, dataDir], { cwd: root, detached: true, stdio: ["ignore", "pipe", "inherit"] });
+});
+afterEach(async () => {
+  parent.kill("SIGKILL");
+  rmSync(dataDir, { recursive: true, force: true, maxRetries: 10 });
+});
+
+test("an engine is gone within seconds of the SIGKILL of its Coroom, and its data folder is free again", { timeout: MS_MAX }, async () => {
+  const engine = identify(Number(await nextLine(parent)));
+  expect(isRunning(engine)).toBe(true);
+  parent.kill("SIGKILL");
+  await vi.waitFor(() => expect(isRunning(engine)).toBe(false), { timeout: 5_000 });
+  const next = await startNatsServer({ dataDir });
+  await next.stop();
+});
+
+test("a paused engine does not outlive its Coroom either", { timeout: MS_MAX }, async () => {
+  const engine = identify(Number(await nextLine(parent)));
+  process.kill(engine.pid, "SIGSTOP");
+  parent.kill("SIGKILL");
+  await vi.waitFor(() => expect(isRunning(engine)).toBe(false), { timeout: 5_000 });
+});
+
+test("Ctrl-C, which reaches the whole foreground group, leaves the engine to Coroom", { timeout: MS_MAX }, async () => {
+  const engine = identify(Number(await nextLine(parent)));
+  if (parent.pid !== undefined) process.kill(-parent.pid, "SIGINT");
+  expect(await nextLine(parent)).toBe("interrupted");
+  expect(isRunning(engine)).toBe(true);
+  parent.kill("SIGKILL");
+  await vi.waitFor(() => expect(isRunning(engine)).toBe(false), { timeout: 5_000 });
+});
+
+async function nextLine(child: ChildProcess): Promise<string> {
+  if (child.stdout === null) throw new Error("the parent's output is not piped");
+  const [chunk] = await once(child.stdout, "data");
+  return String(chunk).trim();
+}

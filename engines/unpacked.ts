@@ -1,0 +1,86 @@
+/**
+ * The cache of unpacked packages, one folder a program. It is filled under a lock, so that processes
+ * starting together fetch once; a folder gets its final name only when its program has been seen to
+ * run, so an interrupted fetch leaves nothing that could be taken for a whole one.
+ */
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { BinarySpec } from "./binaries.ts";
+import { unpackPackages, type PackageSource } from "./debian-packages.ts";
+import { EngineError } from "./engine-error.ts";
+import { isErrno } from "./errno.ts";
+import { makeFolder } from "./make-folder.ts";
+import { claimLock, type Lock } from "./pid-lock.ts";
+
+export type Fetch = {
+  /** What failed is added here, for the message that says so. */
+  readonly tried: string[];
+  readonly say: (line: string) => void;
+  readonly runs: (root: string) => Promise<boolean>;
+};
+
+const LOCK_POLL_MS = 100;
+
+/** The folder the program's packages lie in, fetched if need be; undefined where no source has one that runs. */
+export async function unpackedRoot(spec: BinarySpec, cache: string, fetch: Fetch): Promise<string | undefined> {
+  const root = join(cache, spec.name);
+  if (existsSync(root) && (await fetch.runs(root))) return root;
+  const lock = await lockCache(spec, cache);
+  try {
+    if (existsSync(root) && (await fetch.runs(root))) return root;
+    await removePartials(spec, cache);
+    fetch.say(`${spec.name}: not on this machine; fetching its Debian packages, once`);
+    return await fillFrom(sourcesOf(spec), spec, root, fetch);
+  } finally {
+    await removePartials(spec, cache);
+    lock.release();
+  }
+}
+
+async function fillFrom(sources: readonly PackageSource[], spec: BinarySpec, root: string, fetch: Fetch): Promise<string | undefined> {
+  for (const source of sources) {
+    const partial = `${root}.partial-${randomUUID()}`;
+    try {
+      await unpackPackages(spec.packages, source, partial);
+    } catch (error) {
+      fetch.tried.push(error instanceof Error ? error.message : String(error));
+      continue;
+    }
+    if (await fetch.runs(partial)) {
+      // An older folder whose program no longer runs gives way only now that there is a better one.
+      if (existsSync(root)) await rename(root, `${root}.partial-${randomUUID()}`);
+      await rename(partial, root);
+      return root;
+    }
+    fetch.tried.push(`the package of ${source.kind === "own-suite" ? "this machine's suite" : source.suite}, which is too old or does not run here`);
+  }
+  return undefined;
+}
+
+function sourcesOf(spec: BinarySpec): readonly PackageSource[] {
+  return [...spec.newerSuites.map((suite) => ({ kind: "newer-suite", suite }) as const), { kind: "own-suite" }];
+}
+
+async function lockCache(spec: BinarySpec, cache: string): Promise<Lock> {
+  try {
+    makeFolder(cache);
+    for (;;) {
+      const claim = claimLock(join(cache, `${spec.name}.lock`));
+      if (claim.kind === "claimed") return claim.lock;
+      await sleep(LOCK_POLL_MS);
+    }
+  } catch (error) {
+    if (!isErrno(error, "EACCES", "EPERM", "ENOTDIR", "EROFS", "ENOENT", "ENOSPC")) throw error;
+    const problem = `no usable ${spec.name} here, and the cache folder ${cache} cannot be written to fetch one`;
+    throw new EngineError("binary-missing", `${problem}: ${spec.remedy}; or set COROOM_CACHE_DIR to a writable folder`, { cause: error });
+  }
+}
+
+/** Only under the lock: what an interrupted fetch left. */
+async function removePartials(spec: BinarySpec, cache: string): Promise<void> {
+  const partials = (await readdir(cache)).filter((name) => name.startsWith(`${spec.name}.partial-`));
+  for (const name of partials) await rm(join(cache, name), { recursive: true, force: true });
+}
