@@ -65,6 +65,10 @@ export function parseClientKey(text: string): ClientKey | undefined {
   return CLIENT_KEY.test(text) ? (text as ClientKey) : undefined;
 }
 
+export function parseGatewayId(text: string): GatewayId | undefined {
+  return SAFE_TOKEN.test(text) ? (text as GatewayId) : undefined;
+}
+
 /** One subject-safe token each: bytes other than letters, digits, `_` and `-` become `=hh`. */
 export function roomKey(tenant: TenantId, room: RoomId): RoomKey {
   return `${tenant}.${encodeToken(room)}` as RoomKey;

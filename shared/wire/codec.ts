@@ -6,19 +6,22 @@ import * as encoding from "lib0/encoding";
 import { assertNever } from "../assert.ts";
 import { type Epoch, parseClientKey, parseRoomId } from "../ids.ts";
 import { readCommittedEdits, writeCommittedEdits } from "./committed-edits.ts";
-import { readByte, readBytes, readClientId, readCounter, readEpoch, readName, readSeq, readSeqOrStart, readText, readUserId, required } from "./fields.ts";
+import { inRange, readByte, readBytes, readClientId, readCounter, readEpoch, readName, readNumber, readNumbering, readSeq, readSeqOrStart, readText, readUserId, required } from "./fields.ts";
 import { type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, type Limits, NACK_REASONS, RESYNC_REASONS, type Rights, SAVING_STATES, type TentativeEdit, type UnknownFrame } from "./frames.ts";
 
 export function encodeFrame(frame: Frame): Uint8Array {
   return encoding.encode((out) => writeFrame(out, frame));
 }
 
+/** A newer client's hello may say more than this version reads: what to answer it is known from its first field. */
+const MAY_GO_ON: ReadonlySet<Frame["type"] | "unknown"> = new Set(["hello", "unknown"] as const);
+
 /** Undefined for bytes that are no frame. Payloads are views into `bytes`: copy them to keep them. */
 export function decodeFrame(bytes: Uint8Array): Frame | UnknownFrame | undefined {
   const input = decoding.createDecoder(bytes);
   try {
     const frame = readFrame(input);
-    return frame.type !== "unknown" && decoding.hasContent(input) ? undefined : frame;
+    return decoding.hasContent(input) && !MAY_GO_ON.has(frame.type) ? undefined : frame;
   } catch {
     return undefined; // Cut short, or a value out of range: the sender's doing, so refused and never thrown.
   }
@@ -142,14 +145,14 @@ function readFrame(input: decoding.Decoder): Frame | UnknownFrame {
   const number = readByte(input);
   switch (number) {
     case FrameType.hello:
-      return { type: "hello", version: decoding.readVarUint(input), token: readText(input), agent: readText(input) };
+      return { type: "hello", version: readNumber(input), token: readText(input), agent: readText(input) };
     case FrameType.join:
       return {
         type: "join",
-        request: decoding.readVarUint(input),
+        request: readNumber(input),
         room: required(parseRoomId(readText(input)), "room id"),
         clientKey: required(parseClientKey(readText(input)), "client key"),
-        position: { epoch: decoding.readVarUint(input) as Epoch, seq: readSeqOrStart(input) },
+        position: { epoch: readNumber(input) as Epoch, seq: readSeqOrStart(input) },
       };
     case FrameType.leave:
       return { type: "leave", channel: readChannel(input) };
@@ -169,15 +172,15 @@ function readFrame(input: decoding.Decoder): Frame | UnknownFrame {
       return { type: "replay-request", channel, after, through };
     }
     case FrameType.ping:
-      return { type: "ping", nonce: decoding.readVarUint(input) };
+      return { type: "ping", nonce: readNumber(input) };
     case FrameType.pong:
-      return { type: "pong", nonce: decoding.readVarUint(input) };
+      return { type: "pong", nonce: readNumber(input) };
     case FrameType.welcome:
-      return { type: "welcome", version: decoding.readVarUint(input), connection: readText(input), limits: readLimits(input) };
+      return { type: "welcome", version: readNumber(input), connection: readText(input), limits: readLimits(input) };
     case FrameType.joined:
       return {
         type: "joined",
-        request: decoding.readVarUint(input),
+        request: readNumber(input),
         channel: readChannel(input),
         client: readClientId(input),
         epoch: readEpoch(input),
@@ -187,9 +190,9 @@ function readFrame(input: decoding.Decoder): Frame | UnknownFrame {
     case FrameType["join-refused"]:
       return {
         type: "join-refused",
-        request: decoding.readVarUint(input),
+        request: readNumber(input),
         reason: readName(input, JOIN_REFUSALS),
-        retryAfterMs: decoding.readVarUint(input),
+        retryAfterMs: readNumber(input),
         message: readText(input),
       };
     case FrameType.left:
@@ -197,12 +200,13 @@ function readFrame(input: decoding.Decoder): Frame | UnknownFrame {
     case FrameType.committed:
       return { type: "committed", channel: readChannel(input), edits: readCommittedEdits(input) };
     case FrameType.ack: {
-      const frame = { type: "ack" as const, channel: readChannel(input), epoch: readEpoch(input), counter: readCounter(input), seq: readSeq(input), count: decoding.readVarUint(input) };
+      const frame = { type: "ack" as const, channel: readChannel(input), epoch: readEpoch(input), counter: readCounter(input), seq: readSeq(input), count: readNumber(input) };
       if (frame.count < 1) throw new RangeError("an ack of nothing");
+      inRange(Math.max(frame.counter, frame.seq) + (frame.count - 1));
       return frame;
     }
     case FrameType["acked-through"]:
-      return { type: "acked-through", channel: readChannel(input), epoch: readEpoch(input), counter: readCounter(input), seq: readSeq(input) };
+      return { type: "acked-through", channel: readChannel(input), epoch: readEpoch(input), counter: readCounter(input), seq: readSeqOrStart(input) };
     case FrameType.nack:
       return {
         type: "nack",
@@ -210,7 +214,7 @@ function readFrame(input: decoding.Decoder): Frame | UnknownFrame {
         counter: readCounter(input),
         reason: readName(input, NACK_REASONS),
         expected: readCounter(input),
-        retryAfterMs: decoding.readVarUint(input),
+        retryAfterMs: readNumber(input),
       };
     case FrameType["resync-required"]:
       return { type: "resync-required", channel: readChannel(input), reason: readName(input, RESYNC_REASONS), head: { epoch: readEpoch(input), seq: readSeqOrStart(input) } };
@@ -219,7 +223,7 @@ function readFrame(input: decoding.Decoder): Frame | UnknownFrame {
     case FrameType.saving:
       return { type: "saving", channel: readChannel(input), state: readName(input, SAVING_STATES) };
     case FrameType.error:
-      return { type: "error", code: decoding.readVarUint(input), message: readText(input) };
+      return { type: "error", code: readNumber(input), message: readText(input) };
     default:
       return { type: "unknown", number };
   }
@@ -248,15 +252,8 @@ export function readTentativeEdit(input: decoding.Decoder): TentativeEdit {
   };
 }
 
-/** What is acknowledged already is not sent again, so the counter lies above it. */
-function readNumbering(input: decoding.Decoder): { counter: number; ackedThrough: number } {
-  const [counter, ackedThrough] = [readCounter(input), decoding.readVarUint(input)];
-  if (ackedThrough >= counter) throw new RangeError("an edit that is acknowledged already");
-  return { counter, ackedThrough };
-}
-
 function readChannel(input: decoding.Decoder): number {
-  const channel = decoding.readVarUint(input);
+  const channel = readNumber(input);
   if (channel < 1) throw new RangeError("channels start at 1");
   return channel;
 }
@@ -277,12 +274,12 @@ function writeLimits(out: encoding.Encoder, limits: Limits): void {
 
 function readLimits(input: decoding.Decoder): Limits {
   return {
-    pingIntervalMs: decoding.readVarUint(input),
-    silenceMsMax: decoding.readVarUint(input),
-    frameBytesMax: decoding.readVarUint(input),
-    editBytesMax: decoding.readVarUint(input),
-    editBurst: decoding.readVarUint(input),
-    editsPerSecond: decoding.readVarUint(input),
+    pingIntervalMs: readNumber(input),
+    silenceMsMax: readNumber(input),
+    frameBytesMax: readNumber(input),
+    editBytesMax: readNumber(input),
+    editBurst: readNumber(input),
+    editsPerSecond: readNumber(input),
   };
 }
 

@@ -3,42 +3,50 @@
  * the log's bytes to its clients without reading them again (see shared/bus/record.ts).
  */
 
-import * as decoding from "lib0/decoding";
+import type { Decoder } from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
-import type { Epoch, Seq } from "../ids.ts";
-import { readBytes, readClientId, readCounter, readEpoch, readSeq } from "./fields.ts";
+import type { ClientId, Epoch, Seq } from "../ids.ts";
+import { inRange, readBytes, readClientId, readCount, readCounter, readEpoch, readList, readNumber, readSeq } from "./fields.ts";
 import type { CommittedEdit, CommittedEdits } from "./frames.ts";
 
-/** Each client id stands once, in order of first use; an edit names its own by index. */
+const CLIENT_BYTES = 17;
+const EDIT_BYTES_MIN = 4;
+
+/**
+ * Each client id stands once, in order of first use; an edit names its own by index. A parent that does not come
+ * before its edit (a hostile author's, or that of one who knows a log since lost) is written as the seq before it.
+ */
 export function writeCommittedEdits(out: encoding.Encoder, { epoch, firstSeq, edits }: CommittedEdits): void {
   encoding.writeVarUint(out, epoch);
   encoding.writeVarUint(out, firstSeq);
-  const clients = [...new Set(edits.map((edit) => edit.client))];
-  encoding.writeVarUint(out, clients.length);
-  for (const client of clients) encoding.writeVarString(out, client);
+  const clients = new Map<ClientId, number>();
+  for (const { client } of edits) if (!clients.has(client)) clients.set(client, clients.size);
+  encoding.writeVarUint(out, clients.size);
+  for (const client of clients.keys()) encoding.writeVarString(out, client);
   encoding.writeVarUint(out, edits.length);
   edits.forEach((edit, index) => {
-    encoding.writeVarUint(out, clients.length === 1 ? 0 : clients.indexOf(edit.client));
+    encoding.writeVarUint(out, clients.get(edit.client)!);
     encoding.writeVarUint(out, edit.counter);
-    encoding.writeVarUint(out, firstSeq + index - edit.parentSeq); // A small number: how far behind its author was.
+    encoding.writeVarUint(out, Math.max(1, firstSeq + index - edit.parentSeq)); // A small number: how far behind its author was.
     encoding.writeVarUint8Array(out, edit.payload);
   });
 }
 
 /** Throws on bytes that are no committed edits. Payloads are views into the input: copy them to keep them. */
-export function readCommittedEdits(input: decoding.Decoder): CommittedEdits {
+export function readCommittedEdits(input: Decoder): CommittedEdits {
   const epoch = readEpoch(input);
   const firstSeq = readSeq(input);
-  const clients = Array.from({ length: readCount(input) }, () => readClientId(input));
-  const count = readCount(input);
+  const clients = readList(input, CLIENT_BYTES, readClientId);
+  const count = readCount(input, EDIT_BYTES_MIN);
   if (count === 0) throw new RangeError("committed edits are never empty");
+  inRange(firstSeq + (count - 1));
   const edits: CommittedEdit[] = [];
   for (let index = 0; index < count; index++) {
-    const client = clients[decoding.readVarUint(input)];
+    const client = clients[readNumber(input)];
     if (client === undefined) throw new RangeError("an edit names a client that is not listed");
     const counter = readCounter(input);
-    const behind = decoding.readVarUint(input);
+    const behind = readNumber(input);
     const parentSeq = firstSeq + index - behind;
     if (behind === 0 || parentSeq < 0) throw new RangeError("an edit's parent comes before it");
     edits.push({ client, counter, parentSeq: parentSeq as Seq, payload: readBytes(input) });
@@ -47,12 +55,6 @@ export function readCommittedEdits(input: decoding.Decoder): CommittedEdits {
 }
 
 /** Reads only where the edits stand in the order: a gateway needs no more to see a gap. */
-export function readRange(input: decoding.Decoder): { epoch: Epoch; firstSeq: Seq } {
+export function readRange(input: Decoder): { epoch: Epoch; firstSeq: Seq } {
   return { epoch: readEpoch(input), firstSeq: readSeq(input) };
-}
-
-function readCount(input: decoding.Decoder): number {
-  const count = decoding.readVarUint(input);
-  if (count > input.arr.byteLength) throw new RangeError("more entries than bytes");
-  return count;
 }

@@ -1,26 +1,56 @@
 /**
  * The fields that frames, records and envelopes share. Readers throw on a value out of range: the caller
- * refuses the whole. Bytes and texts are read here and not by lib0, whose readers trust a length up to the
- * end of the underlying buffer: a view into a shared buffer would let a stranger read its neighbours.
+ * refuses the whole. All are read here and not by lib0: its readers let numbers through that no double holds,
+ * and in some versions trust a length up to the end of the underlying buffer, where a neighbour's bytes are.
  */
 
-import * as decoding from "lib0/decoding";
+import type { Decoder } from "lib0/decoding";
 
 import { type ClientId, type Epoch, parseClientId, parseUserId, type Seq, type UserId } from "../ids.ts";
 import type { Counter } from "./frames.ts";
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-export function readByte(input: decoding.Decoder): number {
+export function readByte(input: Decoder): number {
   const byte = input.arr[input.pos];
   if (byte === undefined) throw new RangeError("cut short");
   input.pos += 1;
   return byte;
 }
 
+/** Base 128, lowest part first, in its shortest form: each number has one encoding, and none is over 2^53 - 1. */
+export function readNumber(input: Decoder): number {
+  let number = 0;
+  for (let unit = 1; unit <= 2 ** 49; unit *= 128) {
+    const byte = readByte(input);
+    number += (byte & 0x7f) * unit;
+    if (byte >= 0x80) continue;
+    if (byte === 0 && unit > 1) throw new RangeError("a number longer than it need be");
+    return inRange(number);
+  }
+  throw new RangeError("a number over 2^53 - 1");
+}
+
+/** For sums of what was read: past 2^53 a double skips numbers. */
+export function inRange(number: number): number {
+  if (number > Number.MAX_SAFE_INTEGER) throw new RangeError("a number over 2^53 - 1");
+  return number;
+}
+
+/** How many entries follow. Refused if the bytes left cannot hold them, so that a lie costs no memory. */
+export function readCount(input: Decoder, entryBytesMin: number): number {
+  const count = readNumber(input);
+  if (count * entryBytesMin > input.arr.byteLength - input.pos) throw new RangeError("more entries than bytes");
+  return count;
+}
+
+export function readList<Entry>(input: Decoder, entryBytesMin: number, readEntry: (input: Decoder) => Entry): Entry[] {
+  return Array.from({ length: readCount(input, entryBytesMin) }, () => readEntry(input));
+}
+
 /** A view into the input: copy it to keep it. */
-export function readBytes(input: decoding.Decoder): Uint8Array {
-  const length = decoding.readVarUint(input);
+export function readBytes(input: Decoder): Uint8Array {
+  const length = readNumber(input);
   const end = input.pos + length;
   if (end > input.arr.byteLength) throw new RangeError("cut short");
   const bytes = input.arr.subarray(input.pos, end);
@@ -28,38 +58,45 @@ export function readBytes(input: decoding.Decoder): Uint8Array {
   return bytes;
 }
 
-export function readText(input: decoding.Decoder): string {
+export function readText(input: Decoder): string {
   return UTF8.decode(readBytes(input));
 }
 
 /** Edits are numbered from 1. */
-export function readSeq(input: decoding.Decoder): Seq {
-  return atLeastOne(decoding.readVarUint(input), "seq") as Seq;
+export function readSeq(input: Decoder): Seq {
+  return atLeastOne(readNumber(input), "seq") as Seq;
 }
 
 /** 0 stands for "before the first edit". */
-export function readSeqOrStart(input: decoding.Decoder): Seq {
-  return decoding.readVarUint(input) as Seq;
+export function readSeqOrStart(input: Decoder): Seq {
+  return readNumber(input) as Seq;
 }
 
-export function readEpoch(input: decoding.Decoder): Epoch {
-  return atLeastOne(decoding.readVarUint(input), "epoch") as Epoch;
+export function readEpoch(input: Decoder): Epoch {
+  return atLeastOne(readNumber(input), "epoch") as Epoch;
 }
 
-export function readCounter(input: decoding.Decoder): Counter {
-  return atLeastOne(decoding.readVarUint(input), "counter");
+export function readCounter(input: Decoder): Counter {
+  return atLeastOne(readNumber(input), "counter");
 }
 
-export function readClientId(input: decoding.Decoder): ClientId {
+/** What is acknowledged already is not sent again, so the counter lies above it. */
+export function readNumbering(input: Decoder): { counter: Counter; ackedThrough: Counter } {
+  const [counter, ackedThrough] = [readCounter(input), readNumber(input)];
+  if (ackedThrough >= counter) throw new RangeError("an edit that is acknowledged already");
+  return { counter, ackedThrough };
+}
+
+export function readClientId(input: Decoder): ClientId {
   return required(parseClientId(readText(input)), "client id");
 }
 
-export function readUserId(input: decoding.Decoder): UserId {
+export function readUserId(input: Decoder): UserId {
   return required(parseUserId(readText(input)), "user id");
 }
 
 /** One of a fixed list of names, each with its number. */
-export function readName<Name extends string>(input: decoding.Decoder, names: Readonly<Record<Name, number>>): Name {
+export function readName<Name extends string>(input: Decoder, names: Readonly<Record<Name, number>>): Name {
   const number = readByte(input);
   for (const name in names) if (names[name] === number) return name;
   throw new RangeError("a number that names nothing");

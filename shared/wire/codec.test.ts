@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+
+import { encodeCommittedFrame, decodeFrame, encodeFrame } from "./codec.ts";
+import { type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, RESYNC_REASONS, SAVING_STATES } from "./frames.ts";
+import { bytesOf, frameOf, hexOf } from "../../test/wire/vectors.ts";
+import vectors from "./vectors.json" with { type: "json" };
+
+const good = vectors.filter(({ frame }) => frame !== null).map(({ rule, hex, frame }) => ({ rule, hex, frame: frameOf(frame!) }));
+const bad = vectors.filter(({ frame }) => frame === null);
+const known = good.filter((vector): vector is typeof vector & { frame: Frame } => vector.frame.type !== "unknown");
+
+test.each(good)("[$rule] $hex is read", ({ hex, frame }) => {
+  expect(decodeFrame(bytesOf(hex))).toEqual(frame);
+});
+
+test.each(known)("[$rule] $hex is written", ({ hex, frame }) => {
+  expect(hexOf(encodeFrame(frame))).toBe(hex.replaceAll(" ", ""));
+});
+
+test.each(bad)("[$rule] $hex is refused: $why", ({ hex }) => {
+  expect(decodeFrame(bytesOf(hex))).toBeUndefined();
+});
+
+test("[WIRE2] [WIRE7] the vectors hold every frame type and every numbered name, and more bad frames than good", () => {
+  expect(new Set(known.map(({ frame }) => frame.type))).toEqual(new Set(Object.keys(FrameType)));
+  const named = (type: Frame["type"], field: string) => new Set(known.flatMap(({ frame }) => (frame.type === type ? [(frame as unknown as Record<string, unknown>)[field]] : [])));
+  expect(named("join-refused", "reason")).toEqual(new Set(Object.keys(JOIN_REFUSALS)));
+  expect(named("left", "reason")).toEqual(new Set(Object.keys(LEFT_REASONS)));
+  expect(named("nack", "reason")).toEqual(new Set(Object.keys(NACK_REASONS)));
+  expect(named("resync-required", "reason")).toEqual(new Set(Object.keys(RESYNC_REASONS)));
+  expect(named("saving", "state")).toEqual(new Set(Object.keys(SAVING_STATES)));
+  expect(bad.length).toBeGreaterThan(good.length);
+});
+
+test("[WIRE3] a frame cut short anywhere is refused", () => {
+  for (const { hex } of known) {
+    const bytes = bytesOf(hex);
+    for (let length = 0; length < bytes.length; length++) expect(decodeFrame(bytes.subarray(0, length)), hexOf(bytes.subarray(0, length))).toBeUndefined();
+  }
+});
+
+test("[WIRE3] a frame with bytes left over is refused, but for a hello of a later version", () => {
+  for (const { hex, frame } of known) {
+    expect(decodeFrame(bytesOf(`${hex} 00`)), hex).toEqual(frame.type === "hello" ? frame : undefined);
+  }
+});
+
+test("[WIRE5] the bytes beside a frame in its buffer are never read", () => {
+  const beside = new Uint8Array(64).fill(0x01);
+  for (const { hex, frame } of vectors) {
+    const bytes = bytesOf(hex);
+    const buffer = new Uint8Array([...beside, ...bytes, ...beside]);
+    const view = buffer.subarray(beside.length, beside.length + bytes.length);
+    expect(decodeFrame(view), hex).toEqual(frame === null ? undefined : frameOf(frame));
+  }
+});
+
+test("[WIRE5] a Buffer, which is a slice of a pool, is read like any bytes", () => {
+  for (const { hex, frame } of good) expect(decodeFrame(Buffer.from(hex.replaceAll(" ", ""), "hex")), hex).toMatchObject({ type: frame.type });
+});
+
+test("[WIRE22] bits of the rights that this version does not know are ignored", () => {
+  expect(decodeFrame(bytesOf("84 01 07 105a6b335f2d6162636465666748494a4b 03 9c03 fd"))).toMatchObject({ type: "joined", rights: { read: true, write: false } });
+});
+
+test("[WIRE11] committed edits that are bytes already make the same frame", () => {
+  for (const { hex, frame } of known) {
+    if (frame.type !== "committed") continue;
+    const bytes = bytesOf(hex);
+    expect(encodeCommittedFrame(frame.channel, bytes.subarray(2))).toEqual(bytes); // Type and channel are a byte each here.
+  }
+});
+
+test("[WIRE11] a parent that does not come before its edit is written as the seq before it", () => {
+  const frame = (parentSeq: number) => frameOf({ type: "committed", channel: 1, edits: { epoch: 2, firstSeq: 10, edits: [{ client: "0123456789abcdef", counter: 1, parentSeq, payload: "" }] } }) as Frame;
+  for (const parentSeq of [10, 11, Number.MAX_SAFE_INTEGER]) expect(decodeFrame(encodeFrame(frame(parentSeq)))).toEqual(frame(9));
+});
