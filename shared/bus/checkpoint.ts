@@ -6,9 +6,10 @@
 
 import { z } from "zod";
 
-import { type ClientId, type Epoch, type Millis, parseClientId, type Seq, type UserId } from "../ids.ts";
+import { type ClientId, type Epoch, type Millis, parseClientId, parseUserId, type Seq, type UserId } from "../ids.ts";
 
 const clientId = z.string().refine((text) => parseClientId(text) !== undefined).transform((text) => text as ClientId);
+const userId = z.string().refine((text) => parseUserId(text) !== undefined).transform((text) => text as UserId);
 
 export const Checkpoint = z.object({
   epoch: z.int().positive().transform((number) => number as Epoch),
@@ -21,7 +22,7 @@ export const Checkpoint = z.object({
   clients: z.array(
     z.object({
       client: clientId,
-      user: z.string().transform((text) => text as UserId),
+      user: userId,
       counter: z.int().positive(),
       seq: z.int().positive().transform((number) => number as Seq),
       lastSeen: z.number().transform((number) => number as Millis),

@@ -8,9 +8,9 @@ import * as decoding from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
 import { assertNever } from "../assert.ts";
-import type { Author, ClientId, Epoch, GatewayId, Position, Seq } from "../ids.ts";
+import { type Author, type ClientId, type Epoch, type GatewayId, parseGatewayId, type Position, type Seq } from "../ids.ts";
 import { readTentativeEdit, writeTentativeEdit } from "../wire/codec.ts";
-import { readByte, readBytes, readClientId, readCounter, readEpoch, readName, readSeqOrStart, readText, readUserId } from "../wire/fields.ts";
+import { readByte, readBytes, readClientId, readCounter, readEpoch, readList, readName, readNumber, readNumbering, readSeqOrStart, readText, readUserId, required } from "../wire/fields.ts";
 import { type Counter, NACK_REASONS, type NackReason, RESYNC_REASONS, type ResyncReason, SAVING_STATES, type SavingState, type TentativeEdit } from "../wire/frames.ts";
 import { decodeRecord, type LogRecord } from "./record.ts";
 import { Tag } from "./tags.ts";
@@ -81,16 +81,16 @@ export function encodeToOwner(message: ToOwner): Uint8Array {
 export function decodeToOwner(bytes: Uint8Array): ToOwner | undefined {
   return whole(bytes, (input) => {
     const tag = readByte(input);
-    const gateway = readText(input) as GatewayId;
+    const gateway = required(parseGatewayId(readText(input)), "gateway id");
     switch (tag) {
       case Tag.edits:
-        return { kind: "edits", gateway, edits: Array.from({ length: readCount(input) }, () => readSubmittedEdit(input)) };
+        return { kind: "edits", gateway, edits: readList(input, SUBMITTED_EDIT_BYTES_MIN, readSubmittedEdit) };
       case Tag.catchUpRequest:
         return {
           kind: "catch-up-request",
           gateway,
-          request: decoding.readVarUint(input),
-          after: { epoch: decoding.readVarUint(input) as Epoch, seq: readSeqOrStart(input) },
+          request: readNumber(input),
+          after: { epoch: readNumber(input) as Epoch, seq: readSeqOrStart(input) },
           through: readSeqOrStart(input),
         };
       case Tag.resubmit:
@@ -178,9 +178,9 @@ export function decodeAnswer(bytes: Uint8Array): Answer | undefined {
   return whole(bytes, (input) => {
     switch (readByte(input)) {
       case Tag.catchUp:
-        return { kind: "catch-up", request: decoding.readVarUint(input), epoch: readEpoch(input), head: readSeqOrStart(input), answer: readCatchUp(input) };
+        return { kind: "catch-up", request: readNumber(input), epoch: readEpoch(input), head: readSeqOrStart(input), answer: readCatchUp(input) };
       case Tag.acked:
-        return { kind: "acked", epoch: readEpoch(input), client: readClientId(input), counter: readCounter(input), seq: readSeqOrStart(input), exact: readByte(input) === 1 };
+        return { kind: "acked", epoch: readEpoch(input), client: readClientId(input), counter: readCounter(input), seq: readSeqOrStart(input), exact: readFlag(input) };
       case Tag.refused:
         return {
           kind: "refused",
@@ -189,13 +189,15 @@ export function decodeAnswer(bytes: Uint8Array): Answer | undefined {
           counter: readCounter(input),
           reason: readName(input, NACK_REASONS),
           expected: readCounter(input),
-          retryAfterMs: decoding.readVarUint(input),
+          retryAfterMs: readNumber(input),
         };
       default:
         return undefined;
     }
   });
 }
+
+const SUBMITTED_EDIT_BYTES_MIN = 23;
 
 function writeSubmittedEdit(out: encoding.Encoder, edit: SubmittedEdit): void {
   encoding.writeVarString(out, edit.author.user);
@@ -209,8 +211,7 @@ function writeSubmittedEdit(out: encoding.Encoder, edit: SubmittedEdit): void {
 function readSubmittedEdit(input: decoding.Decoder): SubmittedEdit {
   return {
     author: { user: readUserId(input), client: readClientId(input) },
-    counter: readCounter(input),
-    ackedThrough: decoding.readVarUint(input),
+    ...readNumbering(input),
     parentSeq: readSeqOrStart(input),
     payload: readBytes(input),
   };
@@ -235,13 +236,13 @@ function readCatchUp(input: decoding.Decoder): CatchUp {
   const kind = readByte(input);
   if (kind === RESYNC) return { kind: "resync", reason: readName(input, RESYNC_REASONS) };
   if (kind !== EDITS && kind !== LAST_EDITS) throw new RangeError("not a catch-up");
-  return { kind: "edits", last: kind === LAST_EDITS, parts: Array.from({ length: readCount(input) }, () => readBytes(input)) };
+  return { kind: "edits", last: kind === LAST_EDITS, parts: readList(input, 1, readBytes) };
 }
 
-function readCount(input: decoding.Decoder): number {
-  const count = decoding.readVarUint(input);
-  if (count > input.arr.byteLength) throw new RangeError("more entries than bytes");
-  return count;
+function readFlag(input: decoding.Decoder): boolean {
+  const byte = readByte(input);
+  if (byte > 1) throw new RangeError("neither yes nor no");
+  return byte === 1;
 }
 
 function whole<Message>(bytes: Uint8Array, read: (input: decoding.Decoder) => Message | undefined): Message | undefined {

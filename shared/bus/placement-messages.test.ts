@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+
+import { ClaimReply, ClaimRequest, decodeJson, DocumentsHeartbeat, encodeJson, LocateReply, LocateRequest, RoomEntry, ServerHeartbeat } from "./placement-messages.ts";
+
+const time = 1_795_000_000_000;
+
+test.each([
+  [ServerHeartbeat, { server: "s-1_a", rooms: 0, draining: false, time }],
+  [DocumentsHeartbeat, { service: "d1", url: "http://127.0.0.1:9001", time }],
+  [ClaimRequest, { room: "acme.notes" }],
+  [ClaimRequest, { room: "acme.notes=2edraft", suspect: "s2" }],
+  [ClaimReply, { kind: "owned", server: "s1", epoch: 3 }],
+  [ClaimReply, { kind: "elsewhere", server: "s2", epoch: 0 }],
+  [ClaimReply, { kind: "refused", reason: "draining" }],
+  [LocateRequest, { room: "acme.notes", suspects: [] }],
+  [LocateRequest, { room: "acme.notes", suspects: Array.from({ length: 64 }, (_, index) => `s${index}`) }],
+  [LocateReply, { kind: "server", server: "s1" }],
+  [LocateReply, { kind: "none", reason: "no room server is live" }],
+  [RoomEntry, { owner: "s1", epoch: 3 }],
+])("[PLM1] %# is read as it was written", (schema, message) => {
+  expect(decodeJson(schema as typeof RoomEntry, encodeJson(message))).toEqual(message);
+});
+
+test("[PLM2] a field of a later version does no harm", () => {
+  expect(decodeJson(RoomEntry, encodeJson({ owner: "s1", epoch: 3, replica: "s2" }))).toEqual({ owner: "s1", epoch: 3 });
+});
+
+test.each([
+  ["a room that is one token", ClaimRequest, { room: "acme" }],
+  ["a room with a wildcard", ClaimRequest, { room: "acme.*" }],
+  ["a room of three tokens", ClaimRequest, { room: "acme.notes.draft" }],
+  ["a server whose name would be two subject tokens", ClaimRequest, { room: "acme.notes", suspect: "s.1" }],
+  ["65 suspects", LocateRequest, { room: "acme.notes", suspects: Array.from({ length: 65 }, () => "s1") }],
+  ["a wildcard for a server", LocateReply, { kind: "server", server: ">" }],
+  ["an unknown kind", ClaimReply, { kind: "maybe", server: "s1", epoch: 3 }],
+  ["an epoch below 0", RoomEntry, { owner: "s1", epoch: -1 }],
+  ["half an epoch", RoomEntry, { owner: "s1", epoch: 1.5 }],
+  ["an epoch over 2^53 - 1", RoomEntry, { owner: "s1", epoch: 2 ** 53 }],
+  ["no address", DocumentsHeartbeat, { service: "d1", url: "nowhere", time }],
+  ["a text for a time", ServerHeartbeat, { server: "s1", rooms: 0, draining: false, time: "now" }],
+])("[PLM3] %s is refused", (_, schema, message) => {
+  expect(decodeJson(schema as typeof RoomEntry, encodeJson(message))).toBeUndefined();
+});
+
+test.each(["", "{", "null", "[]", '"acme.notes"', "\u0000", "[".repeat(100_000)])("[PLM3] %.10j is refused", (text) => {
+  expect(decodeJson(ClaimRequest, new TextEncoder().encode(text))).toBeUndefined();
+});
+
+test("[PLM3] bytes that are no text are refused", () => {
+  expect(decodeJson(ClaimRequest, Uint8Array.of(0xff, 0xfe, 0x00))).toBeUndefined();
+});

@@ -1,0 +1,96 @@
+import fc from "fast-check";
+import * as decoding from "lib0/decoding";
+import { expect, test } from "vitest";
+
+import { almostRight } from "../../test/wire/mutate.ts";
+import { committedEdits, epoch, millis, seqOrStart, userId } from "../../test/wire/arbitraries.ts";
+import { bytesOf, hexOf } from "../../test/wire/vectors.ts";
+import { decodeFrame, encodeCommittedFrame } from "../wire/codec.ts";
+import { readCommittedEdits } from "../wire/committed-edits.ts";
+import { decodeFromOwner } from "./envelope.ts";
+import { decodeRecord, encodeEditsRecord, encodeEpochRecord, epochOf, headOf } from "./record.ts";
+
+const id = fc.string({ maxLength: 40, unit: "grapheme" });
+const epochRecord = fc.record({ id, time: millis, epoch, head: seqOrStart });
+const editsRecord = fc
+  .record({ id, time: millis, edits: committedEdits, user: userId })
+  .map(({ user, ...record }) => ({ ...record, users: new Map(record.edits.edits.map(({ client }, index) => [client, index === 0 ? user : (`user ${client}` as typeof user)])) }));
+
+test("[REC1] an epoch's record is read as it was written, and tells the head before it", () => {
+  fc.assert(
+    fc.property(epochRecord, (written) => {
+      const record = decodeRecord(encodeEpochRecord(written))!;
+      expect(record).toEqual({ kind: "epoch", ...written });
+      expect([epochOf(record), headOf(record)]).toEqual([written.epoch, written.head]);
+    }),
+  );
+});
+
+test("[REC1] a record of edits is read as it was written, and its last edit is the head", () => {
+  fc.assert(
+    fc.property(editsRecord, (written) => {
+      const record = decodeRecord(encodeEditsRecord(written))!;
+      expect(record).toMatchObject({ kind: "edits", ...written });
+      expect([epochOf(record), headOf(record)]).toEqual([written.edits.epoch, written.edits.firstSeq + written.edits.edits.length - 1]);
+    }),
+  );
+});
+
+test("[REC2] the edits' bytes in a record are those of a committed frame", () => {
+  fc.assert(
+    fc.property(editsRecord, (written) => {
+      const record = decodeRecord(encodeEditsRecord(written));
+      if (record?.kind !== "edits") throw new Error("not read as edits");
+      expect(readCommittedEdits(decoding.createDecoder(record.editsBytes))).toEqual(written.edits);
+      expect(decodeFrame(encodeCommittedFrame(300, record.editsBytes))).toEqual({ type: "committed", channel: 300, edits: written.edits });
+    }),
+  );
+});
+
+test("[REC3] a record that is cut short or goes on is refused", () => {
+  fc.assert(
+    fc.property(fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord)), fc.nat(), (bytes, cut) => {
+      expect(decodeRecord(bytes.subarray(0, cut % bytes.length))).toBeUndefined();
+      expect(decodeRecord(Uint8Array.of(...bytes, 0))).toBeUndefined();
+    }),
+  );
+});
+
+test("[REC3] whatever the log or another sender holds, it is refused or can be written again", () => {
+  const right = fc.sample(fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord)), { seed: 20261121, numRuns: 60 });
+  let accepted = 0;
+  for (const bytes of almostRight(20261121, right, 30_000)) {
+    const record = decodeRecord(bytes);
+    if (record === undefined) continue;
+    accepted += 1;
+    const again = decodeRecord(record.kind === "epoch" ? encodeEpochRecord(record) : encodeEditsRecord(record))!;
+    const { editsBytes: _, ...facts } = record.kind === "edits" ? record : { ...record, editsBytes: undefined };
+    expect(again, hexOf(bytes)).toMatchObject(facts);
+  }
+  expect(accepted).toBeGreaterThan(1_000);
+});
+
+test("[REC4] gateways read a republished record as the log does", () => {
+  fc.assert(
+    fc.property(fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord)), (bytes) => {
+      expect(decodeFromOwner(bytes)).toEqual(decodeRecord(bytes));
+    }),
+  );
+});
+
+const C = "10 5a6b335f2d6162636465666748494a4b";
+const EDIT = `03 01 01 ${C} 01 00 05 01 00`;
+
+test.each([
+  ["", "nothing"],
+  ["03 02 7331 00 03 00", "another tag"],
+  ["01 02 7331 00 00 00", "epoch 0"],
+  ["01 01 ff 00 03 00", "an id that is not UTF-8"],
+  [`02 02 7331 00 00 ${EDIT}`, "an edit of nobody"],
+  [`02 02 7331 00 01 10 30313233343536373839616263646566 03 616461 ${EDIT}`, "an edit of somebody else"],
+  [`02 02 7331 00 ffffffffffffff0f ${C} 03 616461 ${EDIT}`, "2^53 - 1 users"],
+  [`02 02 7331 00 01 ${C} 00 ${EDIT}`, "a user of no name"],
+  [`02 02 7331 00 01 ${C} 03 616461 03 01 01 ${C} 00`, "no edits"],
+])("[REC3] %j is no record: %s", (hex) => {
+  expect(decodeRecord(bytesOf(hex))).toBeUndefined();
+});

@@ -1,0 +1,84 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { type GatewayId, parseRoomId, roomKey, type RoomKey, type ServerId, type TenantId } from "../ids.ts";
+import { partitionOf, roomOfSubject, subjectsOf } from "./subjects.ts";
+
+const subjects = subjectsOf("staging-2");
+const gateway = "g1" as GatewayId;
+const room = fc
+  .tuple(fc.constantFrom("acme", "t-1", "_"), fc.string({ minLength: 1, maxLength: 128, unit: "grapheme" }))
+  .filter(([, name]) => parseRoomId(name) !== undefined)
+  .map(([tenant, name]) => roomKey(tenant as TenantId, parseRoomId(name)!));
+
+test("[SUB1] every subject of a room gives the room back", () => {
+  fc.assert(
+    fc.property(room, (key) => {
+      for (const subject of [subjects.editsIn(key), subjects.editsOut(key), subjects.toGateway(gateway, key), subjects.log(3, key)]) {
+        expect(roomOfSubject(subject)).toBe(key);
+      }
+    }),
+  );
+});
+
+test("[SUB2] no room's name reaches a subject as a wildcard, a dot or a space", () => {
+  fc.assert(
+    fc.property(room, (key) => {
+      expect(subjects.editsIn(key)).toMatch(/^staging-2\.edits\.in\.[A-Za-z0-9_-]+\.[A-Za-z0-9_=-]+$/);
+    }),
+  );
+});
+
+test("[SUB3] what is sent to a room lies under what is listened to", () => {
+  const key = "acme.notes=2edraft" as RoomKey;
+  const server = "s1" as ServerId;
+  expect(matches(subjects.allToGateway(gateway), subjects.toGateway(gateway, key))).toBe(true);
+  expect(matches(subjects.allToGateway("g2" as GatewayId), subjects.toGateway(gateway, key))).toBe(false);
+  expect(matches(subjects.logOfPartition(7), subjects.log(7, key))).toBe(true);
+  expect(matches(subjects.logOfPartition(7), subjects.log(71, key))).toBe(false);
+  expect(matches(subjects.allAppended(server), subjects.appended(server, "t0ken"))).toBe(true);
+});
+
+test("[SUB4] a stored record is republished to where the room's gateways listen", () => {
+  const key = "acme.notes=2edraft" as RoomKey;
+  const [tenant, name] = key.split(".");
+  expect(subjects.logRepublished.replace("{{wildcard(1)}}", tenant!).replace("{{wildcard(2)}}", name!)).toBe(subjects.editsOut(key));
+});
+
+test.each(["", "edits", "staging.edits.in.acme", "staging.edits.in.ac me.notes", "staging.edits.in.acme.*", "staging.edits.in.acme.>", "staging.edits.in.acme."])(
+  "[SUB5] %j ends in no room, or in one that is none of ours",
+  (subject) => {
+    const found = roomOfSubject(subject);
+    expect(found === undefined || !subjects.editsIn(found).startsWith(subject)).toBe(true);
+  },
+);
+
+test("[SUB6] rooms spread evenly over the partitions, whatever their names have in common", () => {
+  const families: readonly ((index: number) => string)[] = [
+    (index) => `acme.doc-${index}`,
+    (index) => `acme.${String(index).padStart(8, "0")}`,
+    (index) => `tenant-${index}.main`,
+    (index) => `acme.${(Math.imul(index, 2_654_435_761) >>> 0).toString(16)}`,
+  ];
+  for (const family of families) {
+    for (const partitions of [2, 3, 8, 16, 31]) {
+      const counts = Array.from({ length: partitions }, () => 0);
+      for (let index = 0; index < 8_192; index++) counts[partitionOf(family(index) as RoomKey, partitions)]! += 1;
+      const fair = 8_192 / partitions;
+      expect(Math.max(...counts) / fair, `${family(0)} over ${partitions}`).toBeLessThan(1.25);
+      expect(Math.min(...counts) / fair, `${family(0)} over ${partitions}`).toBeGreaterThan(0.75);
+    }
+  }
+});
+
+test("[SUB7] a room's partition stays the same for the life of a deployment", () => {
+  // Never change these: rooms would be looked for where their edits are not.
+  const pinned = { "acme.notes": 880, "acme.notes=2edraft": 437, "t-1.=ce=b1": 6, "_.a": 939 };
+  expect(Object.fromEntries(Object.keys(pinned).map((key) => [key, partitionOf(key as RoomKey, 1_000)]))).toEqual(pinned);
+});
+
+/** NATS's own rule for one-token wildcards. */
+function matches(pattern: string, subject: string): boolean {
+  const [patterns, tokens] = [pattern.split("."), subject.split(".")];
+  return patterns.length === tokens.length && patterns.every((part, index) => part === "*" || part === tokens[index]);
+}
