@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DEBIAN_MIRROR, parseCodename, parseMirror, parseSimulatedInstall, sourcesList } from "./apt-text.ts";
+import { DEBIAN_MIRROR, parseCodename, parseComplaint, parseMirror, parseSimulatedInstall, sourcesList } from "./apt-text.ts";
 
 test("a simulated install names what it would bring in, but never the C library", () => {
   const printed = [
@@ -33,4 +33,10 @@ test("the codename is read with and without quotes", () => {
 
 test("a newer suite is trusted only under Debian's own keyring", () => {
   expect(sourcesList("http://mirror.example.org/debian", "sid")).toMatch(/^deb \[signed-by=\S*debian-archive-keyring.gpg\] http:\/\/mirror.example.org\/debian sid main\n$/);
+});
+
+test("an error is given as the reason before a warning, and silence as none", () => {
+  expect(parseComplaint("W: Some index files are old\nE: Failed to fetch x\nE: Some index files failed\n")).toBe("Failed to fetch x");
+  expect(parseComplaint("W: Failed to fetch x\n")).toBe("Failed to fetch x");
+  expect(parseComplaint("")).toBeUndefined();
 });

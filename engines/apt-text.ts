@@ -14,6 +14,12 @@ export function parseSimulatedInstall(printed: string): readonly string[] {
   return names.filter((name) => !NEVER_UNPACKED.has(name.replace(/:.*/, "")));
 }
 
+/** What apt gives as its reason: its errors come before its warnings, and the first is the cause of the rest. */
+export function parseComplaint(errorOutput: string): string | undefined {
+  const lines = errorOutput.split("\n");
+  return (lines.find((line) => line.startsWith("E:")) ?? lines.find((line) => line.startsWith("W:")))?.slice(2).trim();
+}
+
 export const INDEX_TARGET_FORMAT = "$(REPO_URI) $(RELEASE) $(COMPONENT)";
 
 /** Where this machine gets Debian's main archive from, so that a private mirror serves newer suites as well. */

@@ -14,7 +14,7 @@ export type PackageSource =
 const UPDATE_MS_MAX = 180_000;
 const DOWNLOAD_MS_MAX = 600_000;
 
-/** Unpacks the packages under `root`, with whatever they need that this machine has not. Throws where apt cannot. */
+/** Unpacks the packages under `root`, with whatever they need that this machine has not. Throws a `ProgramError` where that fails. */
 export async function unpackPackages(packages: readonly string[], source: PackageSource, root: string): Promise<void> {
   const work = `${resolve(root)}.apt`;
   await mkdir(join(work, "lists/partial"), { recursive: true });
@@ -23,12 +23,12 @@ export async function unpackPackages(packages: readonly string[], source: Packag
   try {
     const apt = await aptIn(work, source);
     // A third-party source that does not answer fails the update, not the packages we need.
-    const update = await apt(["update"], UPDATE_MS_MAX).then(() => "", (error: unknown) => `\n${String(error)}`);
+    const update = await apt(["update"], UPDATE_MS_MAX).then(() => undefined, (error: unknown) => error);
     try {
       const wanted = source.kind === "own-suite" ? await closure(apt, packages) : packages;
       await apt(["download", ...wanted], DOWNLOAD_MS_MAX);
     } catch (error) {
-      throw new Error(`apt has no ${packages.join(", ")} (${source.kind === "own-suite" ? "this machine's suite" : source.suite})${update}`, { cause: error });
+      throw update ?? error; // Without the lists nothing can be found: the first failure is the reason.
     }
     await unpackAll(join(work, "debs"), root);
   } finally {
@@ -49,12 +49,13 @@ async function aptIn(work: string, source: PackageSource): Promise<Apt> {
     `Dir::State::Lists=${join(work, "lists")}`,
     `Dir::Cache=${join(work, "cache")}`,
     "APT::Sandbox::User=",
+    "APT::Update::Error-Mode=any",
     "APT::Get::AllowUnauthenticated=false",
     "Acquire::Languages=none",
     "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
-    "Acquire::Retries=2",
-    "Acquire::http::Timeout=20",
-    "Acquire::https::Timeout=20",
+    "Acquire::Retries=1",
+    "Acquire::http::Timeout=15",
+    "Acquire::https::Timeout=15",
   ];
   if (source.kind === "newer-suite") {
     await writeFile(join(work, "sources.list"), sourcesList(await machineMirror(), source.suite));

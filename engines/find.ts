@@ -51,7 +51,7 @@ async function findOnPath(spec: BinarySpec, tried: string[]): Promise<Binary | u
     if (!(await isExecutable(path))) continue;
     const version = await versionOf(path, {});
     if (version !== undefined && isAtLeast(version, spec.versionMin)) return { path, version, env: {} };
-    tried.push(version === undefined ? `${path}, which does not run` : `${path}, which is ${showVersion(version)} and too old`);
+    tried.push(version === undefined ? `${path}: it does not run` : `${path}: ${showVersion(version)} is too old`);
   }
   return undefined;
 }

@@ -1,12 +1,13 @@
 /** Ports for engines: checked before the start, so that a taken one is named plainly and not read out of a server's log. */
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
+import { assert } from "../shared/assert.ts";
 import { EngineError } from "./engine-error.ts";
 import { isErrno } from "./errno.ts";
 
 /** Below the range outgoing connections draw from: a restarted engine finds its port still free. */
 const PORTS = { from: 15_000, below: 32_000 };
-const ATTEMPTS_MAX = 50;
+const ATTEMPTS_MAX = 500;
 
 /** The wanted port if it is free, or any free one where none is wanted (absent or 0). */
 export async function claimPort(wanted: number | undefined, host: string, setting: string): Promise<number> {
@@ -14,11 +15,20 @@ export async function claimPort(wanted: number | undefined, host: string, settin
     if (await canListen(wanted, host)) return wanted;
     throw new EngineError("port-in-use", `port ${wanted} on ${host} is already in use or not allowed: stop what listens there, or set ${setting} to another port (0 picks a free one)`);
   }
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+  const [port] = await claimFreePorts(1, host);
+  assert(port !== undefined, "one port was asked for");
+  return port;
+}
+
+/** So many different ones, for servers that have to know each other's before they start. */
+export async function claimFreePorts(count: number, host: string): Promise<readonly number[]> {
+  const found = new Set<number>();
+  for (let attempt = 0; found.size < count; attempt += 1) {
+    if (attempt === ATTEMPTS_MAX) throw new EngineError("port-in-use", `no free ports were found on ${host} between ${PORTS.from} and ${PORTS.below}`);
     const port = randomInt(PORTS.from, PORTS.below);
-    if (await canListen(port, host)) return port;
+    if (await canListen(port, host)) found.add(port);
   }
-  throw new EngineError("port-in-use", `no free port was found on ${host}: set ${setting}`);
+  return [...found];
 }
 
 function canListen(port: number, host: string): Promise<boolean> {

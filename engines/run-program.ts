@@ -1,15 +1,26 @@
-/** Runs a program to its end and returns what it printed; anything but a clean exit is thrown with its complaint. */
+/** Runs a program to its end and returns what it printed. Anything but a clean exit is thrown, with what it complained of. */
 import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 
 export type RunOptions = { readonly msMax: number; readonly cwd?: string; readonly env?: Readonly<Record<string, string>> };
 
-export async function runProgram(path: string, args: readonly string[], options: RunOptions): Promise<string> {
-  const ran = await promisify(execFile)(path, args, {
-    timeout: options.msMax,
-    maxBuffer: 16 * 1024 * 1024,
-    env: { ...process.env, LC_ALL: "C", DEBIAN_FRONTEND: "noninteractive", ...options.env },
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+export class ProgramError extends Error {
+  override readonly name = "ProgramError";
+  /** All it wrote to its error output; empty where it could not be run. */
+  readonly complaints: string;
+
+  constructor(message: string, complaints: string, options?: ErrorOptions) {
+    super(message, options);
+    this.complaints = complaints;
+  }
+}
+
+export function runProgram(path: string, args: readonly string[], options: RunOptions): Promise<string> {
+  const { msMax, cwd = process.cwd(), env } = options;
+  const settings = { timeout: msMax, maxBuffer: 16 * 1024 * 1024, cwd, env: { ...process.env, LC_ALL: "C", ...env } };
+  return new Promise((resolve, reject) => {
+    execFile(path, args, settings, (cause, printed, complaints) => {
+      if (cause === null) resolve(printed);
+      else reject(new ProgramError(cause.code === "ENOENT" ? `there is no ${path}` : `${path} failed`, complaints, { cause }));
+    });
   });
-  return ran.stdout;
 }

