@@ -11,7 +11,7 @@ import * as encoding from "lib0/encoding";
 
 import type { ClientId, Epoch, Millis, Seq, UserId } from "../ids.ts";
 import { readCommittedEdits, writeCommittedEdits } from "../wire/committed-edits.ts";
-import { readByte, readClientId, readEpoch, readSeqOrStart, readText, readUserId } from "../wire/fields.ts";
+import { readByte, readBytes, readClientId, readEpoch, readList, readNumber, readSeqOrStart, readText, readUserId } from "../wire/fields.ts";
 import type { CommittedEdits } from "../wire/frames.ts";
 import { Tag } from "./tags.ts";
 
@@ -66,6 +66,19 @@ export function decodeRecord(bytes: Uint8Array): LogRecord | undefined {
   }
 }
 
+/** The edits' own bytes in an edits record that was just encoded, without reading the edits again. */
+export function editsBytesOf(record: Uint8Array): Uint8Array {
+  const input = decoding.createDecoder(record);
+  readByte(input); // tag
+  readBytes(input); // id
+  readNumber(input); // time
+  for (let left = readNumber(input); left > 0; left--) {
+    readBytes(input); // client
+    readBytes(input); // user
+  }
+  return record.subarray(input.pos);
+}
+
 export function headOf(record: LogRecord): Seq {
   return record.kind === "epoch" ? record.head : ((record.edits.firstSeq + record.edits.edits.length - 1) as Seq);
 }
@@ -74,14 +87,15 @@ export function epochOf(record: LogRecord): Epoch {
   return record.kind === "epoch" ? record.epoch : record.edits.epoch;
 }
 
+const USER_BYTES_MIN = 19;
+
 function readRecord(input: decoding.Decoder): LogRecord {
   const tag = readByte(input);
-  const [id, time] = [readText(input), decoding.readVarUint(input) as Millis];
+  const [id, time] = [readText(input), readNumber(input) as Millis];
   if (tag === Tag.epochRecord) return { kind: "epoch", id, time, epoch: readEpoch(input), head: readSeqOrStart(input) };
   if (tag !== Tag.editsRecord) throw new RangeError("not a record");
 
-  const users = new Map<ClientId, UserId>();
-  for (let left = decoding.readVarUint(input); left > 0; left--) users.set(readClientId(input), readUserId(input));
+  const users = new Map(readList(input, USER_BYTES_MIN, () => [readClientId(input), readUserId(input)]));
   const start = input.pos;
   const edits = readCommittedEdits(input);
   if (!edits.edits.every((edit) => users.has(edit.client))) throw new RangeError("an edit of nobody");

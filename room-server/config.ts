@@ -1,0 +1,63 @@
+/** The room server's settings. */
+
+import { positiveInteger, type Settings, SettingError, type Values } from "../shared/config.ts";
+import type { RoomHostOptions } from "./room-host.ts";
+
+/** A writer that left a gap is told once in so long. */
+const GAP_QUIET_MS = 200;
+
+export const roomServerSettings = {
+  roomSecret: { parse: secret, fallback: "", meaning: "what room servers prove tentative edits with; the same for all of them, at least 32 characters" },
+  heartbeatMs: { parse: positiveInteger, fallback: 250, meaning: "how often a room server says that it is alive; after three missed ones it is taken for dead" },
+  roomsMax: { parse: positiveInteger, fallback: 20_000, meaning: "rooms that one room server takes" },
+  roomIdleMsMax: { parse: positiveInteger, fallback: 300_000, meaning: "a room without edits and catch-ups for so long is released" },
+  unackedEditsMax: { parse: positiveInteger, fallback: 1_000, meaning: "edits of a room that may wait for the log; past it new ones are refused for a moment" },
+  unackedBytesMax: { parse: positiveInteger, fallback: 8 * 1024 ** 2, meaning: "bytes of a room's edits that may wait for the log" },
+  recordBytesMax: { parse: positiveInteger, fallback: 512 * 1024, meaning: "payload bytes that share one record of the log; a larger edit is refused" },
+  answerBytesMax: { parse: positiveInteger, fallback: 512 * 1024, meaning: "bytes in one message of a catch-up" },
+  savingAfterMs: { parse: positiveInteger, fallback: 100, meaning: "an edit that waits longer for the log goes out as tentative, and the room is saving" },
+  refusingAfterMs: { parse: positiveInteger, fallback: 10_000, meaning: "when an edit has waited so long for the log, new ones are refused" },
+  refusedRetryMs: { parse: positiveInteger, fallback: 1_000, meaning: "when a refused edit may be sent again" },
+  appendAnswerMsMax: { parse: positiveInteger, fallback: 500, meaning: "an append without an answer for so long is sent again" },
+  claimMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "a claim that has not fenced the room by then is given up" },
+  heldMessagesMax: { parse: positiveInteger, fallback: 1_000, meaning: "gateways' messages of a room that are held while it is claimed" },
+  heldBytesMax: { parse: positiveInteger, fallback: 8 * 1024 ** 2, meaning: "bytes of the messages held while a room is claimed" },
+  backlogMsMax: { parse: positiveInteger, fallback: 300_000, meaning: "how long a room's edits stay in memory for those who come back" },
+  backlogBytesMax: { parse: positiveInteger, fallback: 8 * 1024 ** 2, meaning: "bytes of a room's edits kept in memory" },
+  backlogTotalBytesMax: { parse: positiveInteger, fallback: 512 * 1024 ** 2, meaning: "bytes of all rooms' edits kept in memory" },
+  dedupeMsMin: { parse: positiveInteger, fallback: 300_000, meaning: "how long a silent writer's edits are still known, so that a repeat is not ordered twice" },
+  dedupeWritersMax: { parse: positiveInteger, fallback: 20_000, meaning: "writers of a room whose edits are known; past it the most silent are forgotten" },
+  dedupeRunsPerWriterMax: { parse: positiveInteger, fallback: 32, meaning: "stretches of a writer's edits whose exact seqs are known, for the answer to a repeat" },
+  deferredCatchUpsMax: { parse: positiveInteger, fallback: 1_000, meaning: "catch-ups of a room that wait for an append or for a look at the log" },
+  logReadsMax: { parse: positiveInteger, fallback: 8, meaning: "catch-ups that read the log at a time; others wait" },
+  logReadsWaitingMax: { parse: positiveInteger, fallback: 1_000, meaning: "catch-ups that wait to read the log; past it one gets no answer and is asked again" },
+  logReadBytesMax: { parse: positiveInteger, fallback: 16 * 1024 ** 2, meaning: "bytes a catch-up reads from the log before a newer snapshot is the better answer" },
+  beaconMs: { parse: positiveInteger, fallback: 1_000, meaning: "how long after an edit a room tells its head again" },
+  beaconsWhenQuiet: { parse: positiveInteger, fallback: 3, meaning: "how often a quiet room tells its head again" },
+  releaseMsMax: { parse: positiveInteger, fallback: 5_000, meaning: "how long a stopping room server waits for its rooms' last appends" },
+} as const satisfies Settings;
+
+export type RoomServerConfig = Values<typeof roomServerSettings>;
+
+function secret(raw: string): string {
+  if (raw.length < 32) throw new SettingError("must have at least 32 characters");
+  return raw;
+}
+
+/** What a record holds beside payloads at the most: numbers, client ids and user names of as many edits as may wait. */
+const BESIDE_PAYLOAD_BYTES_PER_EDIT = 480;
+
+/** The settings as the host's parts call them. Refuses limits that NATS's own would break: `maxPayload` bytes a message. */
+export function roomHostOptions(config: RoomServerConfig, maxPayload: number | undefined): RoomHostOptions {
+  const recordBytes = config.recordBytesMax + config.unackedEditsMax * BESIDE_PAYLOAD_BYTES_PER_EDIT;
+  if (maxPayload !== undefined && recordBytes > maxPayload) {
+    throw new SettingError(`a record may have ${recordBytes} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_RECORD_BYTES_MAX or COROOM_UNACKED_EDITS_MAX`);
+  }
+  return {
+    ...config,
+    gapQuietMs: GAP_QUIET_MS,
+    idleMsMax: config.roomIdleMsMax,
+    writersMax: config.dedupeWritersMax,
+    runsPerWriterMax: config.dedupeRunsPerWriterMax,
+  };
+}

@@ -1,0 +1,23 @@
+import { type KV, Kvm } from "@nats-io/kv";
+
+import { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { decodeJson } from "../../shared/bus/placement-messages.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import type { Checkpoints } from "../ports.ts";
+
+/** Checkpoints as the document service writes them. `bucket` is created where it is missing, with `replicas` copies. */
+export async function kvCheckpoints(nats: NatsConnection, bucket: string, replicas: number): Promise<Checkpoints> {
+  const kvm = new Kvm(nats);
+  await kvm.create(bucket, { replicas });
+  // Opened without direct gets: a replica's old checkpoint would not fit the log, which is trimmed behind the newest.
+  const kv: KV = await kvm.open(bucket, { allow_direct: false });
+  return {
+    newest: async (room) => {
+      const entry = await kv.get(room);
+      if (entry === null || entry.operation !== "PUT") return undefined;
+      const checkpoint = decodeJson(Checkpoint, entry.value);
+      if (checkpoint === undefined) throw new Error(`the checkpoint of room ${room} does not decode: was it written by a newer version?`);
+      return checkpoint;
+    },
+  };
+}

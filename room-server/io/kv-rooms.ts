@@ -1,0 +1,50 @@
+/**
+ * The rooms bucket: who owns what, as a hint for those who look for an owner. Each write is conditional on what
+ * was read, so that a slow owner never writes over a later one.
+ */
+
+import { JetStreamApiError } from "@nats-io/jetstream";
+import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
+
+import { decodeJson, encodeJson, RoomEntry } from "../../shared/bus/placement-messages.ts";
+import type { RoomKey, ServerId } from "../../shared/ids.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import type { RoomEntries } from "../ports.ts";
+
+const WRONG_LAST_SEQUENCE = 10_071;
+const ATTEMPTS_MAX = 5;
+
+/** `bucket` is created where it is missing, with `replicas` copies. */
+export async function kvRooms(nats: NatsConnection, bucket: string, replicas: number, server: ServerId): Promise<RoomEntries> {
+  const kv = await new Kvm(nats).create(bucket, { replicas });
+  return {
+    find: async (room) => entryIn(await kv.get(room)),
+    announce: (room, epoch) =>
+      writeUnlessOvertaken(kv, room, (current) => (current !== undefined && current.epoch > epoch ? undefined : encodeJson({ owner: server, epoch } satisfies RoomEntry))),
+    withdraw: async (room) => {
+      const found = await kv.get(room);
+      if (found === null || entryIn(found)?.owner !== server) return;
+      await kv.delete(room, { previousSeq: found.revision }).catch(ignoreOvertaken);
+    },
+  };
+}
+
+async function writeUnlessOvertaken(kv: KV, room: RoomKey, decide: (current: RoomEntry | undefined) => Uint8Array | undefined): Promise<void> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const found = await kv.get(room);
+    const value = decide(entryIn(found));
+    if (value === undefined) return;
+    const written = await kv.update(room, value, found?.revision ?? 0).catch(ignoreOvertaken);
+    if (written !== undefined) return;
+  }
+  throw new Error(`the entry of room ${room} changed ${ATTEMPTS_MAX} times while it was written`);
+}
+
+function entryIn(found: KvEntry | null): RoomEntry | undefined {
+  return found === null || found.operation !== "PUT" ? undefined : decodeJson(RoomEntry, found.value);
+}
+
+function ignoreOvertaken(error: unknown): undefined {
+  if (error instanceof JetStreamApiError && error.code === WRONG_LAST_SEQUENCE) return undefined;
+  throw error;
+}

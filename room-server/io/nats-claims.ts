@@ -1,0 +1,21 @@
+import { ClaimRequest, decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
+import type { Subjects } from "../../shared/bus/subjects.ts";
+import type { ServerId } from "../../shared/ids.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import type { Log } from "../../shared/log.ts";
+import type { Claims } from "../ports.ts";
+
+/** "Take this room", asked of this server. Whoever gets no reply goes on to the next server. */
+export function natsClaims(nats: NatsConnection, subjects: Subjects, server: ServerId, log: Log): Claims {
+  return {
+    onClaim: (answer) => {
+      nats.subscribe(subjects.claim(server), {
+        callback: (error, msg) => {
+          const request = error === null ? decodeJson(ClaimRequest, msg.data) : undefined;
+          if (request === undefined) return log.warn({ error }, "a claim request did not decode: do gateways and room servers run the same version?");
+          void answer(request).then((reply) => msg.respond(encodeJson(reply)));
+        },
+      });
+    },
+  };
+}

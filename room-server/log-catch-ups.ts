@@ -1,0 +1,77 @@
+/**
+ * Catch-ups that reach further back than the backlog: reads the log for them, a bounded number at a time, and
+ * sends what `LogReplay` makes of it. Whoever has just loaded the newest snapshot is always served: the log is
+ * only ever trimmed behind it.
+ */
+
+import type { CatchUp } from "../shared/bus/envelope.ts";
+import type { RoomKey } from "../shared/ids.ts";
+import type { Log } from "../shared/log.ts";
+import { LogReplay } from "./log-replay.ts";
+import type { RoomServerMetrics } from "./metrics.ts";
+import type { Checkpoints, Gateways, RoomLog } from "./ports.ts";
+import type { RoomEffect } from "./room.ts";
+
+export type LogCatchUpsOptions = { readonly logReadsMax: number; readonly logReadsWaitingMax: number; readonly logReadBytesMax: number; readonly answerBytesMax: number };
+type Ports = { readonly log: RoomLog; readonly checkpoints: Checkpoints; readonly gateways: Gateways };
+type Read = { readonly room: RoomKey; readonly effect: RoomEffect & { kind: "read-log" } };
+
+export class LogCatchUps {
+  readonly #ports: Ports;
+  readonly #options: LogCatchUpsOptions;
+  readonly #deps: { readonly log: Log; readonly metrics: RoomServerMetrics };
+  readonly #waiting: Read[] = [];
+  #running = 0;
+
+  constructor(ports: Ports, options: LogCatchUpsOptions, deps: { log: Log; metrics: RoomServerMetrics }) {
+    this.#ports = ports;
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  answer(room: RoomKey, effect: Read["effect"]): void {
+    if (this.#waiting.length >= this.#options.logReadsWaitingMax) {
+      this.#deps.metrics.limitsReached.inc({ limit: "log-reads" });
+      return;
+    }
+    this.#waiting.push({ room, effect });
+    this.#startNext();
+  }
+
+  #startNext(): void {
+    if (this.#running >= this.#options.logReadsMax) return;
+    const next = this.#waiting.shift();
+    if (next === undefined) return;
+    this.#running += 1;
+    const ended = (): void => {
+      this.#running -= 1;
+      this.#startNext();
+    };
+    this.#read(next).then(ended, (cause: unknown) => {
+      this.#deps.log.warn({ room: next.room, cause }, "the log did not answer for a catch-up; the gateway asks again");
+      ended();
+    });
+  }
+
+  async #read({ room, effect }: Read): Promise<void> {
+    const { request, epoch, head, streamSeq } = effect;
+    const { after, through } = request;
+    const send = (answers: readonly CatchUp[]): void => {
+      for (const answer of answers) {
+        if (answer.kind === "resync" || answer.last) this.#deps.metrics.catchUps.inc({ source: answer.kind === "resync" ? "resync" : "log" });
+        this.#ports.gateways.answer(request.gateway, room, { kind: "catch-up", request: request.request, epoch, head, answer });
+      }
+    };
+    const checkpoint = await this.#ports.checkpoints.newest(room);
+    // Where no newer snapshot is, a resync could not help: then all is read, however much.
+    const snapshotHelps = checkpoint !== undefined && checkpoint.seq > after.seq;
+    const readBytesMax = snapshotHelps ? this.#options.logReadBytesMax : Number.POSITIVE_INFINITY;
+    const replay = new LogReplay({ after, through, readBytesMax, answerBytesMax: this.#options.answerBytesMax });
+    const from = checkpoint === undefined || snapshotHelps ? 0 : checkpoint.streamSeq;
+    for await (const { record } of this.#ports.log.read(room, from, streamSeq)) {
+      send(replay.receiveRecord(record));
+      if (replay.done) return;
+    }
+    send(replay.receiveEnd());
+  }
+}

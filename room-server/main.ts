@@ -1,0 +1,72 @@
+/** Starts one room server. */
+
+import { randomBytes } from "node:crypto";
+
+import type { Registry } from "prom-client";
+
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { SettingError } from "../shared/config.ts";
+import type { ServerId } from "../shared/ids.ts";
+import { ensureLogStreams } from "../shared/io/log-stream.ts";
+import { connectNats } from "../shared/io/nats.ts";
+import { systemClock } from "../shared/io/system-clock.ts";
+import type { Running } from "../shared/lifecycle.ts";
+import type { Log } from "../shared/log.ts";
+import { Membership } from "../shared/membership.ts";
+import type { SharedConfig } from "../shared/settings.ts";
+import { type RoomServerConfig, roomHostOptions } from "./config.ts";
+import { beatHeart } from "./heart.ts";
+import { hmacSeal } from "./io/hmac.ts";
+import { jetstreamLog } from "./io/jetstream-log.ts";
+import { kvCheckpoints } from "./io/kv-checkpoints.ts";
+import { kvRooms } from "./io/kv-rooms.ts";
+import { natsClaims } from "./io/nats-claims.ts";
+import { natsGateways } from "./io/nats-gateways.ts";
+import { natsHeartbeat } from "./io/nats-heartbeat.ts";
+import { natsInbox } from "./io/nats-inbox.ts";
+import { roomServerMetrics } from "./metrics.ts";
+import { RoomHost } from "./room-host.ts";
+
+/** Heartbeats that may be missed before a server is taken for dead. */
+const BEATS_MISSED_MAX = 3;
+
+export type RoomServer = Running & { readonly server: ServerId };
+
+export async function startRoomServer(config: SharedConfig & RoomServerConfig, deps: { log: Log; registry: Registry }): Promise<RoomServer> {
+  if (config.roomSecret === "") throw new SettingError("COROOM_ROOM_SECRET is not set: give all room servers the same secret of at least 32 characters");
+  const server = `rs-${randomBytes(8).toString("hex")}` as ServerId;
+  const subjects = subjectsOf(config.environment);
+  const metrics = roomServerMetrics(deps.registry);
+  const { log } = deps;
+  const clock = systemClock;
+
+  const nats = await connectNats({ servers: config.natsUrl, name: server });
+  await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
+  const options = roomHostOptions(config, nats.info?.max_payload);
+  const ports = {
+    log: await jetstreamLog(nats, subjects, { server, partitions: config.logPartitions, appendAnswerMsMax: config.appendAnswerMsMax }, { log, metrics }),
+    inbox: natsInbox(nats, subjects, { log, metrics }),
+    gateways: natsGateways(nats, subjects),
+    checkpoints: await kvCheckpoints(nats, subjects.checkpointsBucket, config.logReplicas),
+    entries: await kvRooms(nats, subjects.roomsBucket, config.logReplicas, server),
+    seal: hmacSeal(config.roomSecret),
+  };
+  const membership = new Membership({ silenceMsMax: BEATS_MISSED_MAX * config.heartbeatMs });
+  const host = new RoomHost(server, ports, options, { clock, log, metrics, isLive: (peer) => membership.isLive(peer, clock.now()) });
+
+  const peers = natsHeartbeat(nats, subjects);
+  peers.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
+  natsClaims(nats, subjects, server, log).onClaim((request) => host.claim(request));
+  await nats.flush();
+  const stopHeart = beatHeart(server, host, peers, clock, config.heartbeatMs);
+  log.info({ server }, "room server is ready");
+
+  let stopped: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    await host.stop();
+    stopHeart();
+    await nats.drain();
+    log.info({ server }, "room server has stopped");
+  };
+  return { server, stop: () => (stopped ??= stop()) };
+}

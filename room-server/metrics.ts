@@ -1,0 +1,28 @@
+/** What a room server counts and measures. */
+
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+
+export type RoomServerMetrics = ReturnType<typeof roomServerMetrics>;
+
+const APPEND_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 10];
+
+export const roomServerMetrics = (registry: Registry) => {
+  const registers = [registry];
+  return {
+    rooms: new Gauge({ name: "coroom_room_server_rooms", help: "Rooms that this server owns or is claiming", registers }),
+    backlogBytes: new Gauge({ name: "coroom_room_server_backlog_bytes", help: "Edits kept in memory for those who come back", registers }),
+    claims: new Counter({ name: "coroom_room_server_claims_total", help: "Claims asked for, by reply: owned, elsewhere, refused", labelNames: ["reply"], registers }),
+    ends: new Counter({ name: "coroom_room_server_ownerships_ended_total", help: "Ownerships that ended: released, fenced, failed", labelNames: ["why"], registers }),
+    holes: new Counter({ name: "coroom_room_server_log_holes_total", help: "Rooms claimed whose log lacks edits that no checkpoint covers", registers }),
+    editsCommitted: new Counter({ name: "coroom_edits_committed_total", help: "Edits that the log holds by this server's appends", registers }),
+    editsRepeated: new Counter({ name: "coroom_edits_repeated_total", help: "Edits received that the log held already", registers }),
+    editsRefused: new Counter({ name: "coroom_edits_refused_total", help: "Edits refused, by reason", labelNames: ["reason"], registers }),
+    editsTentative: new Counter({ name: "coroom_edits_tentative_total", help: "Edits shown before the log held them", registers }),
+    savingChanges: new Counter({ name: "coroom_room_saving_changes_total", help: "Rooms that became saved, saving or refusing", labelNames: ["state"], registers }),
+    appendSeconds: new Histogram({ name: "coroom_log_append_seconds", help: "From sending a record to knowing that the log holds it", buckets: APPEND_BUCKETS, registers }),
+    appendRetries: new Counter({ name: "coroom_log_append_retries_total", help: "Records sent again, by what came instead of an answer: silence, unavailable, disconnect", labelNames: ["cause"], registers }),
+    catchUps: new Counter({ name: "coroom_catch_ups_total", help: "Catch-ups answered, by source: backlog, log, resync", labelNames: ["source"], registers }),
+    limitsReached: new Counter({ name: "coroom_room_server_limits_reached_total", help: "Times that something bounded was full, by which", labelNames: ["limit"], registers }),
+    messagesUnread: new Counter({ name: "coroom_room_server_messages_unread_total", help: "Messages that did not decode", registers }),
+  };
+};

@@ -1,0 +1,294 @@
+/**
+ * One room's ownership by this server, from the claim to its end:
+ *
+ *   subscribing -> reading -> fencing -> loading -> owning -> releasing -> ended
+ *
+ * It subscribes before it fences, so that gateways' edits have somewhere to go the moment they hear of the new
+ * epoch; what comes before the room can take it is held, within bounds. The epoch record in the log is the
+ * claim: from then on no earlier owner can append. Whoever finds itself fenced ends at once and forgets.
+ */
+
+import { assert, assertNever } from "../shared/assert.ts";
+import type { Checkpoint } from "../shared/bus/checkpoint.ts";
+import type { ToOwner } from "../shared/bus/envelope.ts";
+import { encodeEpochRecord, epochOf, headOf, type LogRecord } from "../shared/bus/record.ts";
+import type { Epoch, Millis, RoomKey, Seq } from "../shared/ids.ts";
+import type { BacklogBudget } from "./backlog.ts";
+import { HeldMessages, type HeldOptions } from "./held-messages.ts";
+import { type Hole, Loading, type LoadingOptions } from "./loading.ts";
+import type { AppendOutcome, StoredRecord } from "./ports.ts";
+import { type CatchUpRequest, Room, type RoomDeps, type RoomEffect, type RoomOptions } from "./room.ts";
+
+export type OwnershipInput =
+  | { kind: "subscribed" }
+  | { kind: "log-end-read"; last: StoredRecord | undefined; checkpoint: Checkpoint | undefined }
+  | { kind: "append-settled"; outcome: AppendOutcome }
+  | { kind: "log-read"; record: LogRecord }
+  | { kind: "log-read-whole" }
+  | { kind: "checkpoint-read"; checkpoint: Checkpoint | undefined }
+  | { kind: "message"; message: ToOwner; bytes: number }
+  /** Somebody asks whether it is still the owner. */
+  | { kind: "doubted" }
+  /** What it waits for failed. */
+  | { kind: "failed"; reason: string }
+  | { kind: "release" }
+  | { kind: "unsubscribed" }
+  | { kind: "tick" };
+
+export type OwnershipEffect =
+  | Exclude<RoomEffect, { kind: "doubt" }>
+  | { kind: "subscribe" }
+  | { kind: "read-log-end" }
+  | { kind: "read-checkpoint" }
+  /** Reads the room's records in `after < streamSeq <= through`. */
+  | { kind: "load"; after: number; through: number }
+  /** The claim stands: nobody before can append any more. */
+  | { kind: "fenced-others"; epoch: Epoch }
+  /** The log was asked: this server is the owner still. */
+  | { kind: "confirmed"; epoch: Epoch }
+  /** The log could not be asked. */
+  | { kind: "unconfirmed"; reason: string }
+  | { kind: "log-hole"; hole: Hole }
+  | { kind: "unsubscribe" }
+  /** `wasOwner`: it had fenced all before it. */
+  | { kind: "ended"; why: End; reason: string; wasOwner: boolean };
+
+/** `fenced`: by a later owner. */
+export type End = "released" | "fenced" | "failed";
+
+export type OwnershipOptions = RoomOptions & LoadingOptions & HeldOptions & { readonly claimMsMax: number; readonly idleMsMax: number };
+
+/** Times that checkpoint and log are read again when they do not fit together. */
+const RELOADS_MAX = 3;
+
+type State =
+  | { kind: "subscribing" }
+  | { kind: "reading" }
+  | { kind: "fencing"; epoch: Epoch; head: Seq; checkpoint: Checkpoint | undefined; fresh: boolean }
+  | { kind: "loading"; epoch: Epoch; head: Seq; streamSeq: number; loading: Loading; reloads: number }
+  | { kind: "owning"; room: Room; doubt: Doubt }
+  | { kind: "releasing"; room: Room; unsubscribed: boolean }
+  | { kind: "ended" };
+
+/** Whether the log is being asked who owns the room, and which requests wait for that. */
+type Doubt = { asked: boolean; requests: CatchUpRequest[] };
+
+export class Ownership {
+  readonly #key: RoomKey;
+  readonly #options: OwnershipOptions;
+  readonly #budget: BacklogBudget;
+  readonly #deps: RoomDeps;
+  readonly #held: HeldMessages;
+  readonly #begun: Millis;
+  #state: State = { kind: "subscribing" };
+
+  /** The first effect to carry out is "subscribe". */
+  constructor(key: RoomKey, options: OwnershipOptions, budget: BacklogBudget, deps: RoomDeps, now: Millis) {
+    this.#key = key;
+    this.#options = options;
+    this.#budget = budget;
+    this.#deps = deps;
+    this.#held = new HeldMessages(options);
+    this.#begun = now;
+  }
+
+  get kind(): State["kind"] {
+    return this.#state.kind;
+  }
+
+  /** The epoch of the claim, once it stands. */
+  get epoch(): Epoch | undefined {
+    switch (this.#state.kind) {
+      case "loading":
+        return this.#state.epoch;
+      case "owning":
+      case "releasing":
+        return this.#state.room.epoch;
+      default:
+        return undefined;
+    }
+  }
+
+  /** Whether it has something to do at the next tick. */
+  get restless(): boolean {
+    return this.#state.kind === "owning" || this.#state.kind === "releasing" ? this.#state.room.restless : false;
+  }
+
+  receive(input: OwnershipInput, now: Millis): readonly OwnershipEffect[] {
+    if (this.#state.kind === "ended") return [];
+    switch (input.kind) {
+      case "subscribed":
+        this.#state = { kind: "reading" };
+        return [{ kind: "read-log-end" }];
+      case "log-end-read":
+        return this.#state.kind === "owning" ? this.#receiveLogEndInDoubt(this.#state, input.last) : this.#fence(input.last, input.checkpoint, now);
+      case "append-settled":
+        return this.#receiveSettled(input.outcome, now);
+      case "log-read":
+        if (this.#state.kind === "loading") this.#state.loading.receiveRecord(input.record);
+        return [];
+      case "log-read-whole":
+        return this.#receiveLoaded(now);
+      case "checkpoint-read":
+        return this.#reload(input.checkpoint, now);
+      case "message":
+        return this.#receiveMessage(input.message, input.bytes, now);
+      case "doubted":
+        return this.#receiveDoubt(undefined);
+      case "failed":
+        return this.#receiveFailure(input.reason);
+      case "release":
+        return this.#release();
+      case "unsubscribed":
+        return this.#receiveUnsubscribed();
+      case "tick":
+        return this.#receiveTick(now);
+      default:
+        return assertNever(input);
+    }
+  }
+
+  #fence(last: StoredRecord | undefined, checkpoint: Checkpoint | undefined, now: Millis): readonly OwnershipEffect[] {
+    if (this.#state.kind !== "reading") return [];
+    // Above the checkpoint too: should the log ever be lost, the snapshot's seqs and epochs are not given out again.
+    const epoch = (Math.max(last === undefined ? 0 : epochOf(last.record), checkpoint?.epoch ?? 0) + 1) as Epoch;
+    const head = Math.max(last === undefined ? 0 : headOf(last.record), checkpoint?.seq ?? 0) as Seq;
+    this.#state = { kind: "fencing", epoch, head, checkpoint, fresh: last === undefined };
+    const id = this.#deps.nextRecordId();
+    const bytes = encodeEpochRecord({ id, time: now, epoch, head });
+    return [{ kind: "append", record: { id, bytes, expectedStreamSeq: last?.streamSeq ?? 0 }, edits: 0 }];
+  }
+
+  #receiveSettled(outcome: AppendOutcome, now: Millis): readonly OwnershipEffect[] {
+    const state = this.#state;
+    if (outcome.kind === "fenced") return this.#end("fenced", "another server has claimed the room");
+    switch (state.kind) {
+      case "fencing": {
+        const { epoch, head, checkpoint, fresh } = state;
+        const loading = this.#startLoading(checkpoint, now);
+        this.#state = { kind: "loading", epoch, head, streamSeq: outcome.streamSeq, loading, reloads: 0 };
+        const announced: OwnershipEffect = { kind: "fenced-others", epoch };
+        if (fresh) return [announced, ...this.#receiveLoaded(now)];
+        return [announced, { kind: "load", after: checkpoint?.streamSeq ?? 0, through: outcome.streamSeq }];
+      }
+      case "owning":
+      case "releasing":
+        return [...this.#carry(state.room.receive({ kind: "appended", streamSeq: outcome.streamSeq }, now)), ...this.#endIfReleased()];
+      default:
+        return [];
+    }
+  }
+
+  #startLoading(checkpoint: Checkpoint | undefined, now: Millis): Loading {
+    return new Loading(checkpoint, this.#options, this.#budget, now);
+  }
+
+  #receiveLoaded(now: Millis): readonly OwnershipEffect[] {
+    const state = this.#state;
+    if (state.kind !== "loading") return [];
+    const { sequencer, backlog, hole } = state.loading.receiveEnd(state.head);
+    if (hole !== undefined && state.reloads < RELOADS_MAX) {
+      state.loading.clear();
+      return [{ kind: "read-checkpoint" }];
+    }
+    const { epoch, streamSeq } = state;
+    const room = new Room({ key: this.#key, epoch, streamSeq, sequencer, backlog }, this.#options, this.#deps, now);
+    this.#state = { kind: "owning", room, doubt: { asked: false, requests: [] } };
+    const effects: OwnershipEffect[] = hole === undefined ? [] : [{ kind: "log-hole", hole }];
+    for (const message of this.#held.takeAll()) effects.push(...this.#carry(room.receive(message, now)));
+    return effects;
+  }
+
+  #reload(checkpoint: Checkpoint | undefined, now: Millis): readonly OwnershipEffect[] {
+    const state = this.#state;
+    if (state.kind !== "loading") return [];
+    this.#state = { ...state, loading: this.#startLoading(checkpoint, now), reloads: state.reloads + 1 };
+    return [{ kind: "load", after: checkpoint?.streamSeq ?? 0, through: state.streamSeq }];
+  }
+
+  #receiveMessage(message: ToOwner, bytes: number, now: Millis): readonly OwnershipEffect[] {
+    if (this.#state.kind === "owning" || this.#state.kind === "releasing") return this.#carry(this.#state.room.receive(message, now));
+    return this.#held.hold(message, bytes) ? [] : [{ kind: "limit-reached", limit: "held-messages" }];
+  }
+
+  /** The room's effects, but that a doubt about the ownership is settled here. */
+  #carry(effects: readonly RoomEffect[]): readonly OwnershipEffect[] {
+    if (effects.every((effect) => effect.kind !== "doubt")) return effects as readonly Exclude<RoomEffect, { kind: "doubt" }>[];
+    return effects.flatMap((effect) => (effect.kind === "doubt" ? this.#receiveDoubt(effect.request) : [effect]));
+  }
+
+  #receiveDoubt(request: CatchUpRequest | undefined): readonly OwnershipEffect[] {
+    if (this.#state.kind === "loading") return [{ kind: "confirmed", epoch: this.#state.epoch }];
+    if (this.#state.kind !== "owning") return [];
+    const { doubt } = this.#state;
+    if (request !== undefined && doubt.requests.length < this.#options.deferredCatchUpsMax) doubt.requests.push(request);
+    if (doubt.asked) return [];
+    doubt.asked = true;
+    return [{ kind: "read-log-end" }];
+  }
+
+  #receiveLogEndInDoubt({ room, doubt }: State & { kind: "owning" }, last: StoredRecord | undefined): readonly OwnershipEffect[] {
+    if (last === undefined || epochOf(last.record) !== room.epoch) return this.#end("fenced", "the log has a later owner's records");
+    const answers = doubt.requests.map((request) => room.answerDoubt(request));
+    doubt.asked = false;
+    doubt.requests = [];
+    return [{ kind: "confirmed", epoch: room.epoch }, ...this.#carry(answers)];
+  }
+
+  #receiveFailure(reason: string): readonly OwnershipEffect[] {
+    const state = this.#state;
+    if (state.kind !== "owning") return state.kind === "releasing" ? [] : this.#end("failed", reason);
+    // Nothing speaks against this owner yet. Requests that waited are sent again, and the next one asks again.
+    state.doubt.asked = false;
+    state.doubt.requests = [];
+    return [{ kind: "unconfirmed", reason }];
+  }
+
+  #release(): readonly OwnershipEffect[] {
+    if (this.#state.kind !== "owning") return this.#state.kind === "releasing" ? [] : this.#end("failed", "the server is stopping");
+    this.#state = { kind: "releasing", room: this.#state.room, unsubscribed: false };
+    return [{ kind: "unsubscribe" }];
+  }
+
+  #receiveUnsubscribed(): readonly OwnershipEffect[] {
+    if (this.#state.kind !== "releasing") return this.#end("failed", "the room's subscription was lost");
+    this.#state.unsubscribed = true;
+    return this.#endIfReleased();
+  }
+
+  #endIfReleased(): readonly OwnershipEffect[] {
+    const state = this.#state;
+    if (state.kind !== "releasing" || !state.unsubscribed || state.room.unacked > 0) return [];
+    return this.#end("released", "nobody has used the room for long, or the server is stopping");
+  }
+
+  #receiveTick(now: Millis): readonly OwnershipEffect[] {
+    const state = this.#state;
+    switch (state.kind) {
+      case "owning":
+        if (state.room.idleMs(now) >= this.#options.idleMsMax) return this.#release();
+        return this.#carry(state.room.receive({ kind: "tick" }, now));
+      case "releasing":
+        return this.#carry(state.room.receive({ kind: "tick" }, now));
+      case "subscribing":
+      case "reading":
+      case "fencing":
+        return now - this.#begun > this.#options.claimMsMax ? this.#end("failed", "the claim took too long: look at the log's health") : [];
+      case "loading": // Takes as long as there is to read; each read has a deadline of its own.
+      case "ended":
+        return [];
+      default:
+        return assertNever(state);
+    }
+  }
+
+  #end(why: End, reason: string): readonly OwnershipEffect[] {
+    const state = this.#state;
+    assert(state.kind !== "ended", "an ownership ends once");
+    const wasOwner = this.epoch !== undefined;
+    if (state.kind === "loading") state.loading.clear();
+    if (state.kind === "owning" || state.kind === "releasing") state.room.end();
+    this.#state = { kind: "ended" };
+    return [{ kind: "ended", why, reason, wasOwner }];
+  }
+}

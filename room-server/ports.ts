@@ -1,0 +1,75 @@
+/** What a room server needs from the world, in its own words. `io/` implements each; tests fake each. */
+
+import type { Checkpoint } from "../shared/bus/checkpoint.ts";
+import type { Answer, FromOwner, ToOwner } from "../shared/bus/envelope.ts";
+import type { ClaimReply, ClaimRequest, RoomEntry, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
+import type { LogRecord } from "../shared/bus/record.ts";
+import type { Epoch, GatewayId, RoomKey } from "../shared/ids.ts";
+import type { TentativeEdit } from "../shared/wire/frames.ts";
+
+/** A record with its place in the stream. The bytes are the reader's own to keep. */
+export type StoredRecord = { readonly record: LogRecord; readonly streamSeq: number };
+
+/** A record on its way into the log. `expectedStreamSeq`: that of the room's last record, 0 for none. */
+export type OutgoingRecord = { readonly id: string; readonly bytes: Uint8Array; readonly expectedStreamSeq: number };
+
+/** `fenced`: another's record stands where this one was to go; it is not, or no longer, the room's last. */
+export type AppendOutcome = { kind: "appended"; streamSeq: number } | { kind: "fenced" };
+
+export interface RoomLog {
+  /**
+   * Tries until the outcome is certain, however long it takes; one append at a time per room. `settled` is
+   * called once, never before this returns, and not at all after the returned function gave it up.
+   */
+  append(room: RoomKey, record: OutgoingRecord, settled: (outcome: AppendOutcome) => void): () => void;
+  /** The room's last record, from the stream's leader. Throws when it does not answer. */
+  readLast(room: RoomKey): Promise<StoredRecord | undefined>;
+  /** The room's records in `after < streamSeq <= through` that still exist, in order. Throws when the log does not answer. */
+  read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord>;
+}
+
+export interface Subscription {
+  isOpen(): boolean;
+  /** Takes no more; resolves once all that had arrived was received. */
+  close(): Promise<void>;
+}
+
+export interface Inbox {
+  /** Resolves once gateways' messages of the room reach this server. Throws when NATS does not answer. */
+  subscribe(room: RoomKey, receive: (message: ToOwner, bytes: number) => void): Promise<Subscription>;
+}
+
+/** Fire and forget: what is lost is asked for again. */
+export interface Gateways {
+  answer(gateway: GatewayId, room: RoomKey, answer: Answer): void;
+  broadcast(room: RoomKey, message: Exclude<FromOwner, LogRecord>): void;
+}
+
+export interface Checkpoints {
+  /** What the document service wrote last. Throws when the bucket does not answer. */
+  newest(room: RoomKey): Promise<Checkpoint | undefined>;
+}
+
+/** Hints for those who look for an owner; never the authority. */
+export interface RoomEntries {
+  find(room: RoomKey): Promise<RoomEntry | undefined>;
+  /** Writes this server as the owner, unless a later epoch stands there. */
+  announce(room: RoomKey, epoch: Epoch): Promise<void>;
+  /** Removes the entry if it is still this server's. */
+  withdraw(room: RoomKey): Promise<void>;
+}
+
+export interface Peers {
+  sayAlive(heartbeat: ServerHeartbeat): void;
+  onHeartbeat(receive: (heartbeat: ServerHeartbeat) => void): void;
+}
+
+export interface Claims {
+  onClaim(answer: (request: ClaimRequest) => Promise<ClaimReply>): void;
+}
+
+/** Proves that a room server saw an author send an edit, to whichever room server owns the room later. */
+export interface Seal {
+  sealOf(room: RoomKey, edit: Omit<TentativeEdit, "mac" | "epoch">): Uint8Array;
+  isGenuine(room: RoomKey, edit: TentativeEdit): boolean;
+}

@@ -1,0 +1,316 @@
+/**
+ * One room while this server owns it: takes what happened, answers with what should happen next.
+ *
+ * Deterministic: `room-host.ts` feeds it and carries out its effects; what an effect leads to comes back as
+ * another input. The invariant: an edit has a seq, and is acknowledged, only once the log holds it.
+ */
+
+import { assert, assertNever } from "../shared/assert.ts";
+import type { Answer, CatchUpAnswer, FromOwner, SubmittedEdit, ToOwner } from "../shared/bus/envelope.ts";
+import { editsBytesOf, encodeEditsRecord, type LogRecord } from "../shared/bus/record.ts";
+import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
+import type { CommittedEdits, NackReason, SavingState, TentativeEdit } from "../shared/wire/frames.ts";
+import type { Backlog, BacklogRecord } from "./backlog.ts";
+import { Beacons } from "./beacons.ts";
+import { AnswerPacker } from "./edits-range.ts";
+import { GroupCommit, type UnackedEdit } from "./group-commit.ts";
+import type { OutgoingRecord, Seal } from "./ports.ts";
+import { Refusals } from "./refusals.ts";
+import { decideSaving, showsTentative } from "./saving.ts";
+import type { Sequencer } from "./sequencer.ts";
+
+export type RoomInput = ToOwner | { kind: "appended"; streamSeq: number } | { kind: "tick" };
+
+export type RoomEffect =
+  | { kind: "append"; record: OutgoingRecord; edits: number }
+  | { kind: "answer"; gateway: GatewayId; answer: Answer }
+  | { kind: "broadcast"; message: Exclude<FromOwner, LogRecord> }
+  /** The range is not in memory: answer the request from the log. */
+  | { kind: "read-log"; request: CatchUpRequest; epoch: Epoch; head: Seq; streamSeq: number }
+  /** A gateway has heard of a later owner. */
+  | { kind: "doubt"; request: CatchUpRequest }
+  /** Something was full, and what that costs is counted. */
+  | { kind: "limit-reached"; limit: Limit };
+
+export type CatchUpRequest = ToOwner & { kind: "catch-up-request" };
+export type Limit = "unacked-edits" | "held-messages" | "deferred-catch-ups" | "dedupe-writers" | "log-reads";
+
+export type RoomOptions = {
+  readonly unackedEditsMax: number;
+  readonly unackedBytesMax: number;
+  readonly recordBytesMax: number;
+  readonly answerBytesMax: number;
+  readonly savingAfterMs: number;
+  readonly refusingAfterMs: number;
+  readonly refusedRetryMs: number;
+  readonly gapQuietMs: number;
+  readonly beaconMs: number;
+  readonly beaconsWhenQuiet: number;
+  readonly deferredCatchUpsMax: number;
+};
+
+/** What the claim established. */
+export type RoomStart = {
+  readonly key: RoomKey;
+  readonly epoch: Epoch;
+  /** The stream sequence of the room's last record. */
+  readonly streamSeq: number;
+  readonly sequencer: Sequencer;
+  readonly backlog: Backlog;
+};
+
+export type RoomDeps = { readonly seal: Seal; readonly nextRecordId: () => string };
+
+/** How often what has grown old is looked for. */
+const SWEEP_MS = 5_000;
+
+export class Room {
+  readonly #start: RoomStart;
+  readonly #options: RoomOptions;
+  readonly #deps: RoomDeps;
+  readonly #unacked: GroupCommit;
+  readonly #refusals = new Refusals();
+  readonly #beacons: Beacons;
+  #deferred: CatchUpRequest[] = [];
+  #streamSeq: number;
+  #saving: SavingState = "saved";
+  #lastUsed: Millis;
+  #lastSweep: Millis;
+  /** The record in flight, for the backlog once it is in the log. */
+  #appending: { edits: CommittedEdits; record: BacklogRecord } | undefined;
+
+  constructor(start: RoomStart, options: RoomOptions, deps: RoomDeps, now: Millis) {
+    this.#start = start;
+    this.#options = options;
+    this.#deps = deps;
+    this.#unacked = new GroupCommit(options);
+    this.#beacons = new Beacons(options, now);
+    this.#streamSeq = start.streamSeq;
+    this.#lastUsed = now;
+    this.#lastSweep = now;
+  }
+
+  get epoch(): Epoch {
+    return this.#start.epoch;
+  }
+
+  get head(): Seq {
+    return this.#start.sequencer.head;
+  }
+
+  get unacked(): number {
+    return this.#unacked.unacked;
+  }
+
+  /** Whether it has something to do at the next tick. */
+  get restless(): boolean {
+    return this.#unacked.unacked > 0 || this.#beacons.pending;
+  }
+
+  /** For how long no edit and no catch-up came. */
+  idleMs(now: Millis): number {
+    return this.#unacked.unacked > 0 ? 0 : now - this.#lastUsed;
+  }
+
+  receive(input: RoomInput, now: Millis): RoomEffect[] {
+    const effects: RoomEffect[] = [];
+    switch (input.kind) {
+      case "edits":
+        for (const edit of input.edits) this.#receiveEdit(input.gateway, edit, now, effects);
+        this.#appendNext(now, effects);
+        break;
+      case "resubmit":
+        this.#receiveResubmit(input.gateway, input.edit, now, effects);
+        this.#appendNext(now, effects);
+        break;
+      case "catch-up-request":
+        this.#lastUsed = now;
+        this.#receiveCatchUp(input, effects);
+        break;
+      case "appended":
+        this.#receiveAppended(input.streamSeq, now, effects);
+        break;
+      case "tick":
+        this.#receiveTick(now, effects);
+        break;
+      default:
+        assertNever(input);
+    }
+    return effects;
+  }
+
+  /** The owner has looked at the log: no later owner is there, so the position is not of this log. */
+  answerDoubt(request: CatchUpRequest): RoomEffect {
+    return this.#catchUpAnswer(request, { kind: "resync", reason: "other-epoch" });
+  }
+
+  /** Gives its memory's share back. */
+  end(): void {
+    this.#start.backlog.clear();
+  }
+
+  #receiveEdit(gateway: GatewayId, edit: SubmittedEdit, now: Millis, effects: RoomEffect[]): void {
+    this.#lastUsed = now;
+    const { client } = edit.author;
+    const place = this.#start.sequencer.placeOf(client, edit.counter, edit.ackedThrough, now);
+    switch (place.kind) {
+      case "next":
+        return this.#receiveNext(gateway, edit, now, effects);
+      case "waiting":
+        return;
+      case "committed": {
+        if (place.seq === 0) return; // A writer that claims commits in an empty log.
+        const { seq, exact } = place;
+        effects.push({ kind: "answer", gateway, answer: { kind: "acked", epoch: this.epoch, client, counter: edit.counter, seq, exact } });
+        return;
+      }
+      case "gap":
+        if (!this.#refusals.maySay(client, now)) return;
+        this.#refusals.refused(client, this.#options.gapQuietMs, now);
+        effects.push(this.#refusal(gateway, edit, "gap", place.expected, 0));
+        return;
+      default:
+        assertNever(place);
+    }
+  }
+
+  #receiveNext(gateway: GatewayId, edit: SubmittedEdit, now: Millis, effects: RoomEffect[]): void {
+    const { client } = edit.author;
+    const reason = this.#reasonToRefuse(edit.payload, effects);
+    if (reason !== undefined) {
+      const retryAfterMs = reason === "too-large" ? 0 : this.#options.refusedRetryMs;
+      this.#refusals.refused(client, Math.max(retryAfterMs, this.#options.gapQuietMs), now);
+      effects.push(this.#refusal(gateway, edit, reason, edit.counter, retryAfterMs));
+      return;
+    }
+    this.#refusals.accepted(client);
+    this.#start.sequencer.accept(client, edit.counter);
+    const unacked = this.#unacked.add(edit, now);
+    if (showsTentative(this.#saving)) this.#show(unacked, effects);
+  }
+
+  #reasonToRefuse(payload: Uint8Array, effects: RoomEffect[]): NackReason | undefined {
+    if (payload.byteLength > this.#options.recordBytesMax) return "too-large";
+    if (this.#saving === "refusing") return "log-stalled";
+    if (this.#unacked.hasRoomFor(payload)) return undefined;
+    effects.push({ kind: "limit-reached", limit: "unacked-edits" });
+    return "write-backpressure";
+  }
+
+  #receiveResubmit(gateway: GatewayId, edit: TentativeEdit, now: Millis, effects: RoomEffect[]): void {
+    const { user, client, counter, ackedThrough, parentSeq, payload } = edit;
+    const submitted = { author: { user, client }, counter, ackedThrough, parentSeq, payload };
+    if (this.#deps.seal.isGenuine(this.#start.key, edit)) return this.#receiveEdit(gateway, submitted, now, effects);
+    effects.push(this.#refusal(gateway, submitted, "forged", counter, 0));
+  }
+
+  #refusal(gateway: GatewayId, edit: SubmittedEdit, reason: NackReason, expected: number, retryAfterMs: number): RoomEffect {
+    return { kind: "answer", gateway, answer: { kind: "refused", epoch: this.epoch, client: edit.author.client, counter: edit.counter, reason, expected, retryAfterMs } };
+  }
+
+  /** Everything that waits shares the next record, once none is in flight. */
+  #appendNext(now: Millis, effects: RoomEffect[]): void {
+    const taken = this.#unacked.takeNext();
+    if (taken.length === 0) return;
+    const firstSeq = (this.head + 1) as Seq;
+    const users = new Map<ClientId, UserId>();
+    const edits = taken.map(({ author, counter, parentSeq, payload }, index) => {
+      users.set(author.client, author.user);
+      // A parent can only come before its edit; a writer that says otherwise has seen a log that is no more.
+      return { client: author.client, counter, parentSeq: Math.min(parentSeq, firstSeq + index - 1) as Seq, payload };
+    });
+    const id = this.#deps.nextRecordId();
+    const committed: CommittedEdits = { epoch: this.epoch, firstSeq, edits };
+    const bytes = encodeEditsRecord({ id, time: now, users, edits: committed });
+    const lastSeq = (firstSeq + edits.length - 1) as Seq;
+    this.#appending = { edits: committed, record: { epoch: this.epoch, firstSeq, lastSeq, time: now, bytes: editsBytesOf(bytes) } };
+    effects.push({ kind: "append", record: { id, bytes, expectedStreamSeq: this.#streamSeq }, edits: edits.length });
+  }
+
+  /** The stream has republished the record to every gateway: they acknowledge its edits to those who wrote them. */
+  #receiveAppended(streamSeq: number, now: Millis, effects: RoomEffect[]): void {
+    assert(this.#appending !== undefined, "only an append in flight can settle");
+    const { edits, record } = this.#appending;
+    this.#appending = undefined;
+    this.#streamSeq = streamSeq;
+    this.#unacked.settle();
+    this.#start.sequencer.commit(edits, now);
+    this.#start.backlog.append(record, now);
+    this.#beacons.committed(now);
+    this.#decideSaving(now, effects);
+
+    const deferred = this.#deferred;
+    this.#deferred = [];
+    for (const request of deferred) this.#receiveCatchUp(request, effects);
+    this.#appendNext(now, effects);
+  }
+
+  #receiveCatchUp(request: CatchUpRequest, effects: RoomEffect[]): void {
+    const { after } = request;
+    if (after.epoch > this.epoch) {
+      effects.push({ kind: "doubt", request });
+      return;
+    }
+    // Gateways may see a record before its append has settled here: such a position is not ahead of the log.
+    if (after.seq > this.head && after.seq <= this.head + this.#unacked.inFlight) {
+      if (this.#deferred.length < this.#options.deferredCatchUpsMax) this.#deferred.push(request);
+      else effects.push({ kind: "limit-reached", limit: "deferred-catch-ups" });
+      return;
+    }
+    const through = request.through === 0 ? this.head : (Math.min(request.through, this.head) as Seq);
+    const answer = this.#start.backlog.range(after, through);
+    switch (answer.kind) {
+      case "older":
+        effects.push({ kind: "read-log", request: { ...request, through }, epoch: this.epoch, head: this.head, streamSeq: this.#streamSeq });
+        return;
+      case "resync":
+        effects.push(this.#catchUpAnswer(request, answer));
+        return;
+      case "edits": {
+        const packer = new AnswerPacker(this.#options);
+        for (const part of answer.parts) {
+          const full = packer.add(part);
+          if (full !== undefined) effects.push(this.#catchUpAnswer(request, full));
+        }
+        effects.push(this.#catchUpAnswer(request, packer.finish()));
+        return;
+      }
+      default:
+        assertNever(answer);
+    }
+  }
+
+  #catchUpAnswer({ gateway, request }: CatchUpRequest, answer: CatchUpAnswer["answer"]): RoomEffect {
+    return { kind: "answer", gateway, answer: { kind: "catch-up", request, epoch: this.epoch, head: this.head, answer } };
+  }
+
+  #receiveTick(now: Millis, effects: RoomEffect[]): void {
+    this.#decideSaving(now, effects);
+    if (this.#beacons.due(now)) effects.push({ kind: "broadcast", message: { kind: "beacon", epoch: this.epoch, head: this.head } });
+    if (now - this.#lastSweep < SWEEP_MS) return;
+    this.#lastSweep = now;
+    this.#refusals.forgetPast(now);
+    this.#start.backlog.expire(now);
+    if (this.#start.sequencer.forgetSilent(now) > 0) effects.push({ kind: "limit-reached", limit: "dedupe-writers" });
+  }
+
+  #decideSaving(now: Millis, effects: RoomEffect[]): void {
+    const { oldest } = this.#unacked;
+    const state = decideSaving(oldest === undefined ? undefined : now - oldest.acceptedAt, this.#options);
+    if (state !== this.#saving) {
+      this.#saving = state;
+      effects.push({ kind: "broadcast", message: { kind: "saving", epoch: this.epoch, state } });
+    }
+    if (showsTentative(state)) for (const edit of this.#unacked.edits()) this.#show(edit, effects);
+  }
+
+  /** Each unacked edit goes out as tentative once. */
+  #show(unacked: UnackedEdit, effects: RoomEffect[]): void {
+    if (unacked.shown) return;
+    unacked.shown = true;
+    const { author, counter, ackedThrough, parentSeq, payload } = unacked;
+    const edit = { ...author, counter, ackedThrough, parentSeq, payload };
+    const mac = this.#deps.seal.sealOf(this.#start.key, edit);
+    effects.push({ kind: "broadcast", message: { kind: "tentative", edit: { ...edit, epoch: this.epoch, mac } } });
+  }
+}

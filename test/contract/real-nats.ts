@@ -1,0 +1,40 @@
+/** A nats-server of a test's own, with its data in a folder that goes with it, and a way to wait that never hopes. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { startNatsServer } from "../../engines/nats-server.ts";
+
+export type RealNats = Awaited<ReturnType<typeof startRealNats>>;
+
+export async function startRealNats() {
+  const dataDir = mkdtempSync(join(tmpdir(), "coroom-nats-"));
+  const engine = await startNatsServer({ dataDir });
+  return {
+    url: engine.url,
+    /** SIGKILL, SIGSTOP, SIGCONT. */
+    signal: (signal: NodeJS.Signals) => engine.kill(signal),
+    /** Kills it at once and starts it again on the same port and data. */
+    crash: async () => {
+      engine.kill("SIGKILL");
+      await engine.exited;
+      await engine.restart();
+    },
+    stop: async () => {
+      await engine.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Polls until there is something; throws when the deadline has passed. */
+export async function until<Value>(look: () => Value | undefined | false | Promise<Value | undefined | false>, what: string, msMax = 10_000): Promise<Value> {
+  const deadline = performance.now() + msMax;
+  for (;;) {
+    const seen = await look();
+    if (seen !== undefined && seen !== false) return seen;
+    if (performance.now() > deadline) throw new Error(`waited ${msMax} ms in vain for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
