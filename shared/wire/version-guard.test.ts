@@ -1,0 +1,38 @@
+/** No change to the wire without a new version: clients out there go by it. */
+
+import { createHash } from "node:crypto";
+import { expect, test } from "vitest";
+
+import { CLOSE } from "./close-codes.ts";
+import { FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, PROTOCOL_VERSION, RESYNC_REASONS, SAVING_STATES } from "./frames.ts";
+import vectors from "./vectors.json" with { type: "json" };
+
+/** One line a version, the newest last. A version that was released keeps its line for ever. */
+const WIRE_BY_VERSION: Readonly<Record<number, string>> = {
+  1: "899b2fb0f355291ea906b0b64b049e50",
+};
+
+const ADVICE = `What the wire is made of has changed: frame types, names, close codes or vectors. Which is it?
+  - Vectors for what clients do already, a new frame type, or a version not released yet:
+    put the new hash into WIRE_BY_VERSION.
+  - Anything that a released client would misread or refuse: raise PROTOCOL_VERSION in frames.ts, add a line to
+    WIRE_BY_VERSION and to the version history in WIRE.md, and serve the version before for as long as it is in use.`;
+
+test("the wire changes with its version only", () => {
+  expect(WIRE_BY_VERSION[PROTOCOL_VERSION], ADVICE).toBe(hashOfTheWire());
+  expect(Math.max(...Object.keys(WIRE_BY_VERSION).map(Number)), "the newest line is this version's").toBe(PROTOCOL_VERSION);
+});
+
+function hashOfTheWire(): string {
+  const closes = Object.fromEntries(Object.entries(CLOSE).map(([name, { code, reconnect }]) => [name, `${code} ${reconnect}`]));
+  const names = [FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, RESYNC_REASONS, SAVING_STATES, closes];
+  const frames = vectors.map(({ hex, frame }) => `${hex.replaceAll(" ", "")} ${JSON.stringify(sorted(frame))}`);
+  return createHash("sha256").update(JSON.stringify([names.map(sorted), frames.sort()])).digest("hex").slice(0, 32);
+}
+
+/** The order in which things are written down is no part of the wire. */
+function sorted(value: unknown): unknown {
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map(sorted);
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, entry]) => [name, sorted(entry)]));
+}

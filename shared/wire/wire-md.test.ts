@@ -1,0 +1,68 @@
+/** WIRE.md is what people who do not write TypeScript go by: it must say what the code does. */
+
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+import { bytesOf } from "../../test/wire/vectors.ts";
+import { CLOSE, reconnectAfterClose } from "./close-codes.ts";
+import { decodeFrame } from "./codec.ts";
+import { FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, PROTOCOL_VERSION, RESYNC_REASONS, SAVING_STATES } from "./frames.ts";
+import vectors from "./vectors.json" with { type: "json" };
+
+const WIRE = readFileSync(new URL("WIRE.md", import.meta.url), "utf8");
+
+test("WIRE.md lists exactly the close codes of close-codes.ts", () => {
+  const documented = [...WIRE.matchAll(/^\| (\d{4}) \| (\S+) \| (\S+) \| (.+) \|$/gm)].map(([, code, name, reconnect, meaning]) => ({ code: Number(code), name, reconnect, meaning }));
+  expect(documented).toEqual(Object.entries(CLOSE).map(([name, close]) => ({ ...close, name })));
+});
+
+test("WIRE.md lists exactly the frame types of frames.ts", () => {
+  const documented = [...WIRE.matchAll(/^\| 0x([0-9a-f]{2}) \| (\S+) \|/gm)].map(([, number, name]) => [name, Number.parseInt(number!, 16)]);
+  expect(Object.fromEntries(documented)).toEqual(FrameType);
+});
+
+test("WIRE.md lists every field in the order of the bytes", () => {
+  const kinds = /: (?:bytes|text|name|one byte)$/;
+  for (const [, name, fields] of WIRE.matchAll(/^\| 0x[0-9a-f]{2} \| (\S+) \| (.+) \|$/gm)) {
+    if (name === "committed") continue; // Its layout is told apart.
+    const example = vectors.find(({ frame }) => frame?.type === name)!.frame as object;
+    expect(fields!.split(", ").map((field) => field.replace(kinds, "")), name).toEqual(leavesOf(example).filter((leaf) => leaf !== "type"));
+  }
+});
+
+test("WIRE.md lists every name with its number", () => {
+  const lists = { "join-refused reason": JOIN_REFUSALS, "left reason": LEFT_REASONS, "nack reason": NACK_REASONS, "resync-required reason": RESYNC_REASONS, "saving state": SAVING_STATES };
+  for (const [field, names] of Object.entries(lists)) {
+    const said = Object.entries(names).map(([name, number]) => `${number} ${name}`).join(", ");
+    expect(WIRE).toContain(`| ${field} | ${said} |`);
+  }
+});
+
+test("every rule that a vector cites stands in WIRE.md, once, and the version history ends at this version", () => {
+  const rules = [...WIRE.matchAll(/^- \*\*(WIRE\d+)\*\*/gm)].map(([, rule]) => rule);
+  expect(new Set(rules).size).toBe(rules.length);
+  expect(rules).toEqual(expect.arrayContaining(vectors.map(({ rule }) => rule)));
+  expect([...WIRE.matchAll(/^\| (\d+) \| \d+\.\d+\.\d+ \|/gm)].at(-1)?.[1]).toBe(String(PROTOCOL_VERSION));
+});
+
+test("the session in WIRE.md is made of the frames that it names", () => {
+  const lines = [...WIRE.matchAll(/^([CS]) {2}([0-9a-f ]+)\n {5}([A-Z-]+)/gm)];
+  expect(lines.length).toBeGreaterThan(10);
+  for (const [, from, hex, name] of lines) {
+    const bytes = bytesOf(hex!);
+    expect(decodeFrame(bytes)?.type, hex).toBe(name!.toLowerCase());
+    expect(bytes[0]! < 0x80 ? "C" : "S", hex).toBe(from);
+  }
+});
+
+test("[WIRE28] each close code says what comes next, and an unknown one counts as a broken line", () => {
+  for (const { code, reconnect } of Object.values(CLOSE)) expect(reconnectAfterClose(code)).toBe(reconnect);
+  expect([1000, 1001, 1005, 1006, 1008, 1009, 1012, 4999].map(reconnectAfterClose)).toEqual([
+    "after-backoff", "after-backoff", "after-backoff", "after-backoff", "never", "never", "after-backoff", "after-backoff",
+  ]);
+});
+
+/** The names of a frame's fields as they follow each other, those of nested objects in their place. */
+function leavesOf(object: object): string[] {
+  return Object.entries(object).flatMap(([name, value]: [string, unknown]) => (typeof value === "object" && value !== null && name !== "rights" ? leavesOf(value) : [name]));
+}
