@@ -1,0 +1,110 @@
+/** Checks the code as text: what STYLE, layout and documents promise, and no compiler or linter holds. */
+
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { expect, test } from "vitest";
+
+import { envName, type Settings } from "../shared/config.ts";
+
+const TIERS = ["gateway", "room-server", "placement", "document-service", "leaderboard"];
+
+/** What each folder may import of this repository, by prefix. Folders not listed put the others together. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(TIERS.map((tier) => [tier, [`${tier}/`, "shared/"]])),
+  shared: ["shared/"],
+  engines: ["engines/", "shared/"],
+  client: ["client/", "shared/wire/", "shared/ids.ts", "shared/assert.ts", "shared/prng.ts"],
+  console: ["console/"],
+};
+
+const NOT_OURS = new Set(["node_modules", "dist", ".git", ".coroom"]);
+const files = filesUnder(".");
+const sources = files.filter((file) => file.endsWith(".ts") && !file.endsWith(".d.ts"));
+const code = sources.filter((file) => !file.endsWith(".test.ts"));
+const documents = files.filter((file) => /^(?:README|ARCHITECTURE|CHANGELOG)\.md$|^docs\/.*\.md$|^[^/]+\/(?:.*\/)?(?:README|WIRE)\.md$/.test(file));
+
+test("a tier imports nothing of another, and the client nothing of the servers", () => {
+  const strayed = code.flatMap((file) => {
+    const allowed = MAY_IMPORT[folderOf(file)];
+    if (allowed === undefined) return [];
+    return importsOf(file).filter((target) => !allowed.some((prefix) => target.startsWith(prefix))).map((target) => `${file} imports ${target}`);
+  });
+  expect(strayed).toEqual([]);
+});
+
+test("a file directly in a tier's folder never waits: what does is a host, main.ts or in io/", () => {
+  const domain = code.filter((file) => [...TIERS, "client"].includes(dirname(file)) && !file.endsWith("-host.ts") && !file.endsWith("/main.ts"));
+  expect(domain.filter((file) => /\b(?:async|await)\b/.test(withoutComments(file)))).toEqual([]);
+});
+
+test("every file of more than a few lines opens with what it is", () => {
+  const LINES_MIN = 12;
+  expect(code.filter((file) => linesOf(file).length >= LINES_MIN && !/^(?:\/\*\*|#!)/.test(linesOf(file)[0]!))).toEqual([]);
+});
+
+test("nothing is left to be done in a comment", () => {
+  const LEFT = new RegExp(["TO" + "DO", "FIX" + "ME", "XX" + "X"].map((word) => `\\b${word}\\b`).join("|"));
+  expect([...sources, ...documents].filter((file) => LEFT.test(textOf(file)))).toEqual([]);
+});
+
+test("every file that a document names exists", () => {
+  const missing = documents.flatMap((document) =>
+    pathsIn(textOf(document))
+      .filter((path) => !existsSync(path) && !existsSync(join(dirname(document), path)) && !isFolderOfEachTier(path))
+      .map((path) => `${document} names ${path}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+test("every setting that a document names is declared", async () => {
+  const declared = (await declaredSettings()).map(envName);
+  const unknown = documents.flatMap((document) =>
+    [...textOf(document).matchAll(/\bCOROOM_[A-Z0-9_]*[A-Z0-9]/g)].map(([name]) => name).filter((name) => !declared.includes(name)).map((name) => `${document} names ${name}`),
+  );
+  expect(unknown).toEqual([]);
+});
+
+function filesUnder(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => !NOT_OURS.has(entry.name))
+    .flatMap((entry) => (entry.isDirectory() ? filesUnder(join(folder, entry.name)) : [normalize(join(folder, entry.name))]));
+}
+
+/** Such as `io/`. */
+function isFolderOfEachTier(path: string): boolean {
+  return path.endsWith("/") && files.some((file) => file.includes(`/${path}`));
+}
+
+function folderOf(file: string): string {
+  return file.split("/")[0]!;
+}
+
+function textOf(file: string): string {
+  return readFileSync(file, "utf8");
+}
+
+function linesOf(file: string): string[] {
+  return textOf(file).trimEnd().split("\n");
+}
+
+function withoutComments(file: string): string {
+  return textOf(file).replace(/\/\*[\s\S]*?\*\//g, "").replace(/\/\/.*$/gm, "");
+}
+
+/** Relative imports, as paths from the root. */
+function importsOf(file: string): string[] {
+  return [...withoutComments(file).matchAll(/(?:\bfrom|\bimport)\s*\(?\s*"(\.[^"]+)"/g)].map(([, target]) => normalize(join(dirname(file), target!)));
+}
+
+/** Paths with a folder in backticks, and what relative links point to. Built files and addresses are none. */
+function pathsIn(markdown: string): string[] {
+  const quoted = [...markdown.matchAll(/`((?:[\w.-]+\/)+(?:[\w.-]+\.[a-z]+)?)`/g)].map(([, path]) => path!);
+  const linked = [...markdown.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(([, path]) => path!);
+  return [...quoted, ...linked].filter((path) => !/(?:^|\/)(?:dist|node_modules|\.coroom)\//.test(path));
+}
+
+async function declaredSettings(): Promise<string[]> {
+  const declarers = code.filter((file) => /^export const \w*[sS]ettings = \{/m.test(textOf(file)));
+  const modules = await Promise.all(declarers.map(async (file) => (await import(join(process.cwd(), file))) as Record<string, Settings>));
+  return modules.flatMap((module) => Object.entries(module).flatMap(([name, settings]) => (/[sS]ettings$/.test(name) && typeof settings === "object" ? Object.keys(settings) : [])));
+}
