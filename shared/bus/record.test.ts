@@ -8,7 +8,7 @@ import { bytesOf, hexOf } from "../../test/wire/vectors.ts";
 import { decodeFrame, encodeCommittedFrame } from "../wire/codec.ts";
 import { readCommittedEdits } from "../wire/committed-edits.ts";
 import { decodeFromOwner } from "./envelope.ts";
-import { decodeRecord, encodeEditsRecord, encodeEpochRecord, epochOf, headOf } from "./record.ts";
+import { decodeRecord, editsBytesOf, encodeEditsRecord, encodeEpochRecord, epochOf, headOf } from "./record.ts";
 
 const id = fc.string({ maxLength: 40, unit: "grapheme" });
 const epochRecord = fc.record({ id, time: millis, epoch, head: seqOrStart });
@@ -39,8 +39,10 @@ test("[REC1] a record of edits is read as it was written, and its last edit is t
 test("[REC2] the edits' bytes in a record are those of a committed frame", () => {
   fc.assert(
     fc.property(editsRecord, (written) => {
-      const record = decodeRecord(encodeEditsRecord(written));
+      const bytes = encodeEditsRecord(written);
+      const record = decodeRecord(bytes);
       if (record?.kind !== "edits") throw new Error("not read as edits");
+      expect(editsBytesOf(bytes)).toEqual(record.editsBytes);
       expect(readCommittedEdits(decoding.createDecoder(record.editsBytes))).toEqual(written.edits);
       expect(decodeFrame(encodeCommittedFrame(300, record.editsBytes))).toEqual({ type: "committed", channel: 300, edits: written.edits });
     }),
