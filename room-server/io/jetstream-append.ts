@@ -11,10 +11,10 @@ import { headers, type Msg, type MsgHdrs } from "nats";
 
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
-import type { NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
-import type { AppendOutcome, OutgoingRecord, RoomLog } from "../ports.ts";
+import type { AppendOutcome, OutgoingRecord, RoomLog, StoredRecord } from "../ports.ts";
 
 export type AppendOptions = { readonly server: ServerId; readonly partitions: number; readonly appendAnswerMsMax: number };
 export type AppendDeps = { readonly readLast: RoomLog["readLast"]; readonly log: Log; readonly metrics: RoomServerMetrics };
@@ -35,7 +35,8 @@ type Append = {
 
 type PubAck = { readonly seq?: number; readonly error?: { readonly err_code?: number; readonly description?: string } };
 
-const WRONG_LAST_SEQUENCE = 10_071;
+/** As a single server says it, and as a cluster does while another append is on its way. */
+const WRONG_LAST_SEQUENCE = new Set([10_071, 10_164]);
 const CHECK_MS = 50;
 const UNAVAILABLE_RETRY_MS = 100;
 
@@ -61,19 +62,16 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     append.settled(outcome);
   };
 
-  /** The room's last record is another than expected: this one, sent before, or another owner's. */
   const lookAtLast = async (token: string, append: Append): Promise<void> => {
     if (append.looking) return;
     append.looking = true;
-    try {
-      const last = await deps.readLast(append.room);
-      settle(token, append, last?.record.id === append.record.id ? { kind: "appended", streamSeq: last.streamSeq } : { kind: "fenced" });
-    } catch (cause) {
-      log.warn({ room: append.room, cause }, "the log did not tell its last record; asking again");
-      append.resendAt = performance.now() + UNAVAILABLE_RETRY_MS;
-    } finally {
-      append.looking = false;
-    }
+    const outcome = await deps.readLast(append.room).then(
+      (last) => outcomeOf(append.record, last),
+      (cause: unknown) => void log.warn({ room: append.room, cause }, "the log did not tell its last record; trying on"),
+    );
+    append.looking = false;
+    if (outcome !== undefined) settle(token, append, outcome);
+    else append.resendAt = performance.now() + UNAVAILABLE_RETRY_MS;
   };
 
   const receiveAnswer = (error: Error | null, msg: Msg): void => {
@@ -87,12 +85,12 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
       log.error({ room: append.room, ...append.record, bytes: undefined, seq: ack.seq }, "the log stored a record before its predecessor: it was lost or rolled back; claiming the room anew");
       return settle(token, append, { kind: "fenced" });
     }
-    if (ack.error?.err_code === WRONG_LAST_SEQUENCE) return void lookAtLast(token, append);
+    if (ack.error?.err_code !== undefined && WRONG_LAST_SEQUENCE.has(ack.error.err_code)) return void lookAtLast(token, append);
     log.warn({ room: append.room, error: ack.error ?? msg.headers?.description }, "the log does not take a record; trying on");
     append.resendAt = Math.min(append.resendAt, performance.now() + UNAVAILABLE_RETRY_MS);
   };
 
-  nats.subscribe(subjects.allAppended(options.server), { callback: receiveAnswer });
+  nats.subscribe(subjects.allAppended(options.server), { callback: crashing(receiveAnswer) });
   const check = setInterval(() => {
     const now = performance.now();
     for (const append of appends.values()) if (now >= append.resendAt && !append.looking) resend(append, "silence");
@@ -118,6 +116,15 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     send(append);
     return () => appends.delete(token);
   };
+}
+
+/**
+ * After the log said that its last record is another than expected: it is this one, sent before, or another
+ * owner's. Or it is the expected one still, and a copy of this one is on its way through the cluster: undefined.
+ */
+function outcomeOf(record: OutgoingRecord, last: StoredRecord | undefined): AppendOutcome | undefined {
+  if (last !== undefined && last.record.id === record.id) return { kind: "appended", streamSeq: last.streamSeq };
+  return (last?.streamSeq ?? 0) === record.expectedStreamSeq ? undefined : { kind: "fenced" };
 }
 
 /** Empty for what JetStream does not say, like NATS's own "no responders". */

@@ -34,7 +34,7 @@ async function writeUnlessOvertaken(kv: KV, room: RoomKey, decide: (current: Roo
     const found = await kv.get(room);
     const value = decide(entryIn(found));
     if (value === undefined) return;
-    const written = await kv.update(room, value, found?.revision ?? 0).catch(ignoreOvertaken);
+    const written = await kv.put(room, value, { previousSeq: found?.revision ?? 0 }).catch(ignoreOvertaken);
     if (written !== undefined) return;
   }
   throw new Error(`the entry of room ${room} changed ${ATTEMPTS_MAX} times while it was written`);

@@ -1,7 +1,7 @@
 import { ClaimRequest, decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { ServerId } from "../../shared/ids.ts";
-import type { NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Claims } from "../ports.ts";
 
@@ -10,11 +10,11 @@ export function natsClaims(nats: NatsConnection, subjects: Subjects, server: Ser
   return {
     onClaim: (answer) => {
       nats.subscribe(subjects.claim(server), {
-        callback: (error, msg) => {
+        callback: crashing((error, msg) => {
           const request = error === null ? decodeJson(ClaimRequest, msg.data) : undefined;
           if (request === undefined) return log.warn({ error }, "a claim request did not decode: do gateways and room servers run the same version?");
           void answer(request).then((reply) => msg.respond(encodeJson(reply)));
-        },
+        }),
       });
     },
   };

@@ -1,6 +1,6 @@
 import { decodeJson, encodeJson, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import type { NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
 import type { Peers } from "../ports.ts";
 
 /** Room servers hear of each other the way everyone else hears of them. */
@@ -9,10 +9,10 @@ export function natsHeartbeat(nats: NatsConnection, subjects: Subjects): Peers {
     sayAlive: (heartbeat) => nats.publish(subjects.servers, encodeJson(heartbeat)),
     onHeartbeat: (receive) => {
       nats.subscribe(subjects.servers, {
-        callback: (error, msg) => {
+        callback: crashing((error, msg) => {
           const heartbeat = error === null ? decodeJson(ServerHeartbeat, msg.data) : undefined;
           if (heartbeat !== undefined) receive(heartbeat);
-        },
+        }),
       });
     },
   };

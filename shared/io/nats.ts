@@ -24,3 +24,19 @@ export async function connectNats(options: { servers: string; name: string; time
     throw new Error(`no NATS server answers at ${options.servers}: start one, or set COROOM_NATS_URL`, { cause: error });
   }
 }
+
+/**
+ * For a subscription's callback: what it throws is a programmer's mistake and ends the process. Left to itself,
+ * nats.js would end its reader and keep a connection that hears nothing.
+ */
+export function crashing<Args extends readonly unknown[]>(receive: (...args: Args) => void): (...args: Args) => void {
+  return (...args) => {
+    try {
+      receive(...args);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  };
+}

@@ -1,0 +1,167 @@
+/**
+ * What the edit path takes for granted about JetStream, checked on the real server. The room server's append and
+ * claim, and the document service's trimming, stand on these. A newer nats-server that answers otherwise fails here.
+ */
+
+import { JetStreamApiError, jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
+import { connect, headers, type NatsConnection } from "nats";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import { ensureLogStreams } from "../../shared/io/log-stream.ts";
+import { type RealNats, startRealNats, until } from "./real-nats.ts";
+
+type PubAck = { seq?: number; duplicate?: boolean; error?: { err_code: number } };
+
+const room = "acme.notes" as RoomKey;
+const other = "acme.other" as RoomKey;
+let nats: RealNats;
+let line: NatsConnection;
+let manager: JetStreamManager;
+let subjects: ReturnType<typeof subjectsOf>;
+let runs = 0;
+
+beforeAll(async () => {
+  nats = await startRealNats();
+});
+afterAll(() => nats.stop());
+beforeEach(async () => {
+  line = await connect({ servers: nats.url, maxReconnectAttempts: -1, reconnectTimeWait: 20 });
+  subjects = subjectsOf(`facts${++runs}`);
+  await ensureLogStreams(line, subjects, { partitions: 1, replicas: 1 });
+  manager = await jetstreamManager(line);
+});
+afterEach(() => line.close());
+
+const stream = () => subjects.logStream(0);
+
+async function append(text: string, options: { id?: string; expected?: number; to?: RoomKey } = {}): Promise<PubAck> {
+  const head = headers();
+  if (options.id !== undefined) head.set("Nats-Msg-Id", options.id);
+  if (options.expected !== undefined) head.set("Nats-Expected-Last-Subject-Sequence", String(options.expected));
+  return (await line.request(subjects.log(0, options.to ?? room), text, { headers: head, timeout: 5_000 })).json<PubAck>();
+}
+
+async function last(of: RoomKey = room): Promise<{ seq: number; text: string } | undefined> {
+  try {
+    const message = await manager.streams.getMessage(stream(), { last_by_subj: subjects.log(0, of) });
+    return message === null ? undefined : { seq: message.seq, text: message.string() };
+  } catch (error) {
+    if (error instanceof JetStreamApiError && error.code === 10_037) return undefined;
+    throw error;
+  }
+}
+
+test("[JS1] a wrong expected sequence is error 10071, and nothing is stored", async () => {
+  expect((await append("one", { expected: 0 })).seq).toBe(1);
+  expect((await append("two", { expected: 0 })).error?.err_code).toBe(10_071);
+  expect((await append("two", { expected: 7 })).error?.err_code).toBe(10_071);
+  expect(await last()).toEqual({ seq: 1, text: "one" });
+  expect((await manager.streams.info(stream())).state.messages).toBe(1);
+});
+
+test("[JS2] the expected sequence is the subject's own: another room's records do not touch it", async () => {
+  await append("one", { expected: 0 });
+  await append("other", { expected: 0, to: other });
+  expect((await append("two", { expected: 1 })).seq).toBe(3);
+});
+
+test("[JS3] a message id seen before answers duplicate with the first one's sequence", async () => {
+  await append("one", { id: "s.1" });
+  await append("two", { id: "s.2" });
+  expect(await append("one", { id: "s.1" })).toMatchObject({ seq: 1, duplicate: true });
+});
+
+test("[JS4] the expected sequence is checked before the message id: a repeat of a stored append is a mismatch, not a duplicate", async () => {
+  expect((await append("one", { id: "s.1", expected: 0 })).seq).toBe(1);
+  expect((await append("one", { id: "s.1", expected: 0 })).error?.err_code).toBe(10_071);
+  expect(await last()).toEqual({ seq: 1, text: "one" });
+});
+
+test("[JS5] a refused append's message id is not remembered: the same id may be stored later", async () => {
+  await append("one", { id: "s.1", expected: 0 });
+  await append("two", { id: "s.2", expected: 0 });
+  expect(await append("two", { id: "s.2", expected: 1 })).toMatchObject({ seq: 2 });
+});
+
+test("[JS6] a purge up to a sequence leaves that one; the expectation stays", async () => {
+  for (let expected = 0; expected < 4; expected++) await append(`${expected}`, { expected });
+  await manager.streams.purge(stream(), { filter: subjects.log(0, room), seq: 4 });
+  expect(await last()).toEqual({ seq: 4, text: "3" });
+  expect((await append("next", { expected: 4 })).seq).toBe(5);
+});
+
+test("[JS7] a purge that keeps one leaves the last record; the expectation stays", async () => {
+  for (let expected = 0; expected < 3; expected++) await append(`${expected}`, { expected });
+  await manager.streams.purge(stream(), { filter: subjects.log(0, room), keep: 1 });
+  expect(await last()).toEqual({ seq: 3, text: "2" });
+  expect((await append("next", { expected: 3 })).seq).toBe(4);
+});
+
+test("[JS8] a subject purged whole expects 0 again, and so does one purged past its end: the last record must be kept", async () => {
+  await append("one", { expected: 0 });
+  await manager.streams.purge(stream(), { filter: subjects.log(0, room) });
+  expect(await last()).toBeUndefined();
+  expect((await append("two", { expected: 1 })).error?.err_code).toBe(10_071);
+  expect((await append("two", { expected: 0 })).seq).toBe(2);
+  await manager.streams.purge(stream(), { filter: subjects.log(0, room), seq: 1_000 });
+  expect(await last()).toBeUndefined();
+  expect((await append("three", { expected: 2 })).error?.err_code).toBe(10_071);
+});
+
+test("[JS9] the stream republishes each record, in order, as stored, and before its answer", async () => {
+  const heard: string[] = [];
+  const seqs: number[] = [];
+  line.subscribe(subjects.editsOut(room), {
+    callback: (_, message) => {
+      heard.push(`record ${message.string()}`);
+      seqs.push(Number(message.headers?.get("Nats-Sequence")));
+    },
+  });
+  line.subscribe("answers", { callback: (_, message) => void heard.push(`answer ${message.json<PubAck>().seq}`) });
+  for (let number = 1; number <= 50; number++) line.publish(subjects.log(0, room), `${number}`, { reply: "answers" });
+  await until(() => heard.length === 100, "fifty records and answers");
+  expect(heard).toEqual(Array.from({ length: 50 }, (_, index) => [`record ${index + 1}`, `answer ${index + 1}`]).flat());
+  expect(seqs).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
+});
+
+test("[JS10] neither a refused append nor a duplicate is republished", async () => {
+  const heard: string[] = [];
+  line.subscribe(subjects.editsOut(room), { callback: (_, message) => void heard.push(message.string()) });
+  await append("one", { id: "s.1", expected: 0 });
+  await append("refused", { id: "s.2", expected: 0 });
+  await append("one", { id: "s.1" });
+  await append("two", { id: "s.3", expected: 1 });
+  await until(() => heard.includes("two"), "the last record");
+  expect(heard).toEqual(["one", "two"]);
+});
+
+test("[JS11] what was answered is there after SIGKILL, and so are the expected sequence and the message ids", async () => {
+  await append("one", { id: "s.1", expected: 0 });
+  for (let expected = 1; expected < 200; expected++) await append(`${expected}`, { id: `s.${expected + 1}`, expected });
+  await nats.crash();
+  await until(() => line.flush().then(() => true, () => false), "the connection");
+  const found = await until(() => last().catch(() => undefined), "the stream");
+  expect(found).toEqual({ seq: 200, text: "199" });
+  expect((await append("late", { expected: 199 })).error?.err_code).toBe(10_071);
+  expect(await append("one", { id: "s.1" })).toMatchObject({ seq: 1, duplicate: true });
+  expect((await append("next", { expected: 200 })).seq).toBe(201);
+});
+
+test("[JS12] the last record is read through the stream's API, which its leader answers: the stream allows no direct get", async () => {
+  await append("one", { expected: 0 });
+  const { config } = await manager.streams.info(stream());
+  expect(config.allow_direct).toBe(false);
+  await expect(line.request(`$JS.API.DIRECT.GET.${stream()}.${subjects.log(0, room)}`, "", { timeout: 500 })).rejects.toThrow();
+  const reply = await line.request(`$JS.API.STREAM.MSG.GET.${stream()}`, JSON.stringify({ last_by_subj: subjects.log(0, room) }));
+  expect(reply.json()).toMatchObject({ message: { seq: 1 } });
+});
+
+test("[JS13] a publish that nobody hears comes back as 503 on its reply subject", async () => {
+  const codes: (number | undefined)[] = [];
+  line.subscribe("told", { callback: (_, message) => void codes.push(message.headers?.code) });
+  line.publish(subjects.editsIn(room), "anyone?", { reply: "told" });
+  await until(() => codes.length === 1, "the status");
+  expect(codes).toEqual([503]);
+});
