@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+
+import type { ClientId, Millis, Seq, UserId } from "../shared/ids.ts";
+import { GroupCommit } from "./group-commit.ts";
+
+const options = { unackedEditsMax: 5, unackedBytesMax: 100, recordBytesMax: 40 };
+const now = 0 as Millis;
+const edit = (counter: number, bytes = 10) => ({ author: { user: "ann" as UserId, client: "annannannannann1" as ClientId }, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(bytes) });
+const counters = (edits: Iterable<{ counter: number }>) => [...edits].map(({ counter }) => counter);
+
+test("[GRP1] one append is in flight at a time; what waits meanwhile shares the next", () => {
+  const group = new GroupCommit(options);
+  group.add(edit(1), now);
+  expect(counters(group.takeNext())).toEqual([1]);
+  group.add(edit(2), now);
+  group.add(edit(3), now);
+  expect(counters(group.takeNext())).toEqual([]);
+  group.settle();
+  expect(counters(group.takeNext())).toEqual([2, 3]);
+});
+
+test("[GRP2] a record takes no more bytes than it may, in order", () => {
+  const group = new GroupCommit(options);
+  for (const [counter, bytes] of [[1, 30], [2, 10], [3, 1], [4, 40]] as const) group.add(edit(counter, bytes), now);
+  for (const expected of [[1, 2], [3], [4]]) {
+    expect(counters(group.takeNext())).toEqual(expected);
+    group.settle();
+  }
+});
+
+test("[GRP3] edits and bytes that are not in the log yet are bounded, the ones in flight included", () => {
+  const byEdits = new GroupCommit(options);
+  for (let counter = 1; counter <= 5; counter++) byEdits.add(edit(counter, 1), now);
+  byEdits.takeNext();
+  expect(byEdits.hasRoomFor(new Uint8Array(1))).toBe(false);
+  byEdits.settle();
+  expect(byEdits.hasRoomFor(new Uint8Array(1))).toBe(true);
+
+  const byBytes = new GroupCommit(options);
+  for (let counter = 1; counter <= 3; counter++) byBytes.add(edit(counter, 30), now);
+  expect(byBytes.hasRoomFor(new Uint8Array(10))).toBe(true);
+  expect(byBytes.hasRoomFor(new Uint8Array(11))).toBe(false);
+});
+
+test("[GRP4] the oldest unacked edit tells how long the log has been slow", () => {
+  const group = new GroupCommit(options);
+  expect(group.oldest).toBeUndefined();
+  group.add(edit(1), 5 as Millis);
+  group.takeNext();
+  group.add(edit(2), 9 as Millis);
+  expect(group.oldest?.acceptedAt).toBe(5);
+  group.settle();
+  expect(group.oldest?.acceptedAt).toBe(9);
+  expect(counters(group.edits())).toEqual([2]);
+});
+
+test("[GRP5] a payload is copied, so that the network's buffer is not kept", () => {
+  const group = new GroupCommit(options);
+  const buffer = new Uint8Array(64 * 1024);
+  group.add({ ...edit(1), payload: buffer.subarray(100, 110) }, now);
+  expect(group.takeNext()[0]?.payload.buffer.byteLength).toBe(10);
+});
