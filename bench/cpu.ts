@@ -1,0 +1,27 @@
+/** CPU seconds that server processes have used, as the kernel counts them (/proc, so Linux only), in ticks of 10 ms. */
+
+import { readFileSync } from "node:fs";
+
+export type ServerProcess = { readonly role: string; readonly pid: number };
+/** Seconds by role: the processes of one role together. */
+export type CpuByRole = Readonly<Record<string, number>>;
+
+const TICKS_PER_SECOND = 100;
+/** Fields of /proc/<pid>/stat behind the name, which may hold anything and ends with the last bracket. */
+const [USER_TIME, SYSTEM_TIME] = [11, 12];
+
+export function cpuByRole(processes: readonly ServerProcess[]): CpuByRole {
+  const seconds: Record<string, number> = {};
+  for (const { role, pid } of processes) seconds[role] = (seconds[role] ?? 0) + cpuSecondsOf(pid);
+  return seconds;
+}
+
+export function cpuBetween(before: CpuByRole, after: CpuByRole): CpuByRole {
+  return Object.fromEntries(Object.entries(after).map(([role, seconds]) => [role, seconds - (before[role] ?? 0)]));
+}
+
+function cpuSecondsOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[USER_TIME]) + Number(fields[SYSTEM_TIME])) / TICKS_PER_SECOND;
+}

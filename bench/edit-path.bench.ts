@@ -1,0 +1,131 @@
+/**
+ * The scenarios of the edit path: how long an edit takes at the pace people type, and how many edits a second
+ * there can be until the slowest hundredth takes longer than 100 ms.
+ *
+ * Ack: from the author's send to its ack. Propagation: from the author's send to each other member's receipt.
+ * Both include the load process's own work. Measured from the real send, so a load process that
+ * lags sends later but does not make the servers look slower.
+ */
+
+import { createHash } from "node:crypto";
+
+import type { ClientKey, RoomId } from "../shared/ids.ts";
+import { cpuBetween, cpuByRole, type CpuByRole } from "./cpu.ts";
+import { LoadProcesses, type PhaseResult } from "./load/load-processes.ts";
+import type { Pace, RoomCounts, RoomPlan } from "./load/plan.ts";
+import type { MeasuredSystem } from "./systems/system.ts";
+
+export type Scenario = {
+  readonly name: string;
+  readonly meaning: string;
+  readonly rooms: number;
+  readonly writers: number;
+  readonly readers: number;
+  /** Typing: one phase. Search: one phase for each number of un-acked edits a writer keeps, until it gets no better. */
+  readonly load: { readonly kind: "typing"; readonly editsPerSecond: number } | { readonly kind: "search"; readonly inFlight: readonly number[]; readonly editsEach?: number };
+};
+
+export type LegOptions = { readonly round: number; readonly seed: number; readonly warmMs: number; readonly measureMs: number; readonly loadProcesses: number };
+
+/** One system under one scenario, once. */
+export type Leg = { readonly system: string; readonly phases: readonly MeasuredPhase[]; readonly rooms: readonly RoomCounts[]; readonly hash: string };
+export type MeasuredPhase = PhaseResult & { readonly inFlight: number | undefined; readonly seconds: number; readonly serverCpu: CpuByRole };
+
+export const P99_MS_MAX = 100;
+
+export const SCENARIOS: readonly Scenario[] = [
+  { name: "typing", meaning: "50 rooms of 4 writers, 1.5 edits/s each", rooms: 50, writers: 4, readers: 0, load: { kind: "typing", editsPerSecond: 1.5 } },
+  { name: "one-room", meaning: "one room, 2 writers and 5 readers, as fast as p99 < 100 ms lets", rooms: 1, writers: 2, readers: 5, load: { kind: "search", inFlight: [8, 16, 32, 64, 128, 192, 256, 320, 384, 448] } },
+  { name: "hundred-rooms", meaning: "100 rooms of 2 writers and 5 readers, as fast as p99 < 100 ms lets", rooms: 100, writers: 2, readers: 5, load: { kind: "search", inFlight: [1, 2, 4, 8, 16, 32, 64, 128] } },
+];
+
+/** The same, so small that only the counts mean something. */
+export function small(scenario: Scenario): Scenario {
+  const rooms = Math.min(scenario.rooms, 3);
+  const load: Scenario["load"] = scenario.load.kind === "typing" ? { kind: "typing", editsPerSecond: 5 } : { kind: "search", inFlight: [4, 16], editsEach: 200 };
+  return { ...scenario, rooms, load };
+}
+
+/** Throws when an edit is missing, doubled, or not the same for everybody. */
+export async function runLeg(system: MeasuredSystem, scenario: Scenario, options: LegOptions): Promise<Leg> {
+  const loads = await LoadProcesses.open(await planRooms(system, scenario, options.round), options.loadProcesses);
+  try {
+    const phases = await runPhases(system, loads, scenario, options);
+    const rooms = await loads.close();
+    for (const room of rooms) checkCounts(room, scenario);
+    return { system: system.name, phases, rooms, hash: hashOf(rooms) };
+  } finally {
+    await loads.end();
+  }
+}
+
+/** The phase with the highest rate that keeps to the limit. */
+export function bestOf(phases: readonly MeasuredPhase[]): MeasuredPhase | undefined {
+  return phases.filter((phase) => slowestP99(phase) < P99_MS_MAX).sort((a, b) => rateOf(b) - rateOf(a))[0];
+}
+
+/** Edits a second that reached every member of their room. */
+export function rateOf({ everywhere, seconds }: MeasuredPhase): number {
+  return everywhere / seconds;
+}
+
+export function slowestP99({ acked, seen }: PhaseResult): number {
+  return Math.max(acked.percentile(99), seen.percentile(99));
+}
+
+async function runPhases(system: MeasuredSystem, loads: LoadProcesses, { load }: Scenario, options: LegOptions): Promise<MeasuredPhase[]> {
+  if (load.kind === "typing") return [await runPhase(system, loads, { kind: "typing", editsPerSecond: load.editsPerSecond, seed: options.seed + options.round }, options)];
+  const phases: MeasuredPhase[] = [];
+  for (const inFlight of load.inFlight) {
+    const phase = await runPhase(system, loads, { kind: "window", inFlight, ...(load.editsEach === undefined ? {} : { editsEach: load.editsEach }) }, options);
+    phases.push(phase);
+    if (load.editsEach === undefined && isPastItsBest(phases)) break;
+  }
+  return phases;
+}
+
+async function runPhase(system: MeasuredSystem, loads: LoadProcesses, pace: Pace, { warmMs, measureMs }: LegOptions): Promise<MeasuredPhase> {
+  let before: CpuByRole = {};
+  let after: CpuByRole = {};
+  const events = { measuring: () => void (before = cpuByRole(system.processes)), measured: () => void (after = cpuByRole(system.processes)) };
+  const result = await loads.run({ pace, warmMs, measureMs }, events);
+  return { ...result, inFlight: pace.kind === "window" ? pace.inFlight : undefined, seconds: measureMs / 1000, serverCpu: cpuBetween(before, after) };
+}
+
+const GROWTH_MIN = 1.02;
+const PHASES_WITHOUT_GROWTH_MAX = 2;
+
+function isPastItsBest(phases: readonly MeasuredPhase[]): boolean {
+  if (slowestP99(phases.at(-1)!) > P99_MS_MAX) return true;
+  const earlier = phases.slice(0, -PHASES_WITHOUT_GROWTH_MAX).map(rateOf);
+  const latest = phases.slice(-PHASES_WITHOUT_GROWTH_MAX).map(rateOf);
+  return earlier.length > 0 && Math.max(...latest) < Math.max(...earlier) * GROWTH_MIN;
+}
+
+/** Members of a room alternate between the gateways, writers first. */
+async function planRooms(system: MeasuredSystem, scenario: Scenario, round: number): Promise<RoomPlan[]> {
+  return Promise.all(
+    Array.from({ length: scenario.rooms }, async (_, index) => {
+      const room = `${scenario.name}-${round}-${String(index).padStart(3, "0")}` as RoomId;
+      const members = Array.from({ length: scenario.writers + scenario.readers }, async (_, member) => ({
+        gateway: system.gateways[member % system.gateways.length]!,
+        token: await system.token(`user-${index}-${member}`),
+        clientKey: `member-${member}` as ClientKey,
+        writes: member < scenario.writers,
+      }));
+      return { room, members: await Promise.all(members) };
+    }),
+  );
+}
+
+function checkCounts({ room, head, distinctEdits, sentByWriter, members }: RoomCounts, scenario: Scenario): void {
+  const sent = sentByWriter.reduce((sum, edits) => sum + edits, 0);
+  if (head !== sent || distinctEdits !== sent) throw new Error(`${room}: ${sent} edits sent, ${head} seqs, ${distinctEdits} distinct edits`);
+  if (members !== scenario.writers + scenario.readers) throw new Error(`${room}: ${members} members`);
+}
+
+/** The same for two runs that sent the same edits, whatever carried them: the typing scenario by its seed, the small ones always. */
+function hashOf(rooms: readonly RoomCounts[]): string {
+  const counts = rooms.map(({ head, distinctEdits, sentByWriter, members }) => [head, distinctEdits, sentByWriter, members]);
+  return createHash("sha256").update(JSON.stringify(counts)).digest("hex").slice(0, 12);
+}

@@ -1,0 +1,12 @@
+import { expect, test } from "vitest";
+import { applyUpdate, Doc } from "yjs";
+
+import { keystroke } from "./keystroke.ts";
+
+test("keystrokes are Yjs updates that spell the alphabet, each writer's own", () => {
+  const doc = new Doc();
+  for (let counter = 1; counter <= 27; counter++) for (const writer of [1, 300_000]) applyUpdate(doc, keystroke(writer, counter));
+
+  const alphabet = "abcdefghijklmnopqrstuvwxyza";
+  expect(doc.getText("text").toString()).toBe(alphabet + alphabet);
+});

@@ -1,0 +1,71 @@
+/** Runs the bench: `npm run bench -- --help`. The systems take turns within one run, so that both meet the same machine. */
+
+import { writeFileSync } from "node:fs";
+
+import { parseCommandLine } from "../cli/arguments.ts";
+import { refuseUnknownFlags } from "../cli/unknown-flags.ts";
+import { flagName, readSettings, SettingError } from "../shared/config.ts";
+import { type Leg, runLeg, type Scenario, SCENARIOS, small } from "./edit-path.bench.ts";
+import { machineFacts } from "./machine.ts";
+import { type BenchOptions, benchSettings } from "./options.ts";
+import { figuresOf, phaseLine, table } from "./report.ts";
+import { startCoroom } from "./systems/coroom.ts";
+import { startRelay } from "./systems/relay.ts";
+import type { MeasuredSystem } from "./systems/system.ts";
+
+const START = { coroom: startCoroom, relay: startRelay };
+
+async function run(options: BenchOptions): Promise<void> {
+  const machine = await machineFacts();
+  say(Object.entries(machine).map(([name, fact]) => `${name} ${fact}`).join(" · "));
+  const systems: MeasuredSystem[] = [];
+  try {
+    for (const name of options.system) systems.push(await START[name]());
+    const results = [];
+    for (const scenario of SCENARIOS.filter(({ name }) => options.scenario.includes(name))) {
+      results.push(await takeTurns(systems, options.small ? small(scenario) : scenario, options));
+    }
+    if (options.json !== "") writeFileSync(options.json, JSON.stringify({ machine, options, results }, null, 2));
+  } finally {
+    await Promise.all(systems.map((system) => system.stop()));
+  }
+}
+
+async function takeTurns(systems: readonly MeasuredSystem[], scenario: Scenario, options: BenchOptions) {
+  say(`\n${scenario.name}: ${scenario.meaning}`);
+  const legs: Leg[] = [];
+  for (let round = 1; round <= options.rounds; round++) {
+    for (const system of systems) {
+      const leg = await runLeg(system, scenario, { ...options, round, warmMs: options.small ? 1 : options.warmSeconds * 1000, measureMs: options.small ? 1000 : options.seconds * 1000 });
+      legs.push(leg);
+      for (const phase of leg.phases) say(`  ${round} ${system.name.padEnd(7)} ${phaseLine(phase)}`);
+      say(`  ${round} ${system.name.padEnd(7)} nothing missing, nothing doubled; counts ${leg.hash}`);
+    }
+    const hashes = new Set(legs.slice(-systems.length).map(({ hash }) => hash));
+    if (hashes.size > 1 && (scenario.load.kind === "typing" || options.small)) throw new Error("the systems did not carry the same edits");
+  }
+  const figures = Object.fromEntries(systems.map(({ name }) => [name, figuresOf(scenario, legs.filter(({ system }) => system === name))]));
+  say(table(figures));
+  return { scenario: scenario.name, figures, hashes: legs.map(({ hash }) => hash) };
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function help(): string {
+  const lines = Object.entries(benchSettings).map(([name, { fallback, meaning }]) => `  ${flagName(name).padEnd(18)} ${meaning} (default ${String(fallback) || "empty"})`);
+  return ["npm run bench -- [flags]", "", ...lines].join("\n");
+}
+
+const { flags } = parseCommandLine(process.argv.slice(2));
+if (flags["help"] !== undefined) say(help());
+else {
+  try {
+    refuseUnknownFlags(flags, benchSettings);
+    await run(readSettings(benchSettings, { flags, env: {} }));
+  } catch (error) {
+    process.stderr.write(`bench: ${error instanceof SettingError ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
+    process.exitCode = 1;
+  }
+}

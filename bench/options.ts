@@ -1,0 +1,30 @@
+/** What the bench can be told, as flags. */
+
+import { flag, list, oneOf, positiveInteger, type Settings, SettingError, text, type Values } from "../shared/config.ts";
+import { SCENARIOS } from "./edit-path.bench.ts";
+import { SYSTEM_NAMES, type SystemName } from "./systems/system.ts";
+
+export const benchSettings = {
+  seconds: { parse: positiveInteger, fallback: 10, meaning: "how long each phase is measured" },
+  warmSeconds: { parse: positiveInteger, fallback: 3, meaning: "how long each phase runs before it is measured" },
+  rounds: { parse: positiveInteger, fallback: 2, meaning: "how often the systems take turns" },
+  scenario: { parse: scenarios, fallback: SCENARIOS.map(({ name }) => name), meaning: `which of ${SCENARIOS.map(({ name }) => name).join(", ")}` },
+  system: { parse: systems, fallback: SYSTEM_NAMES, meaning: "coroom, relay or both: coroom,relay" },
+  small: { parse: flag, fallback: false, meaning: "a few rooms for a second: counts only, the times mean nothing" },
+  loadProcesses: { parse: positiveInteger, fallback: 1, meaning: "processes that the load is spread over" },
+  seed: { parse: positiveInteger, fallback: 1, meaning: "where the typing's schedule comes from" },
+  json: { parse: text, fallback: "", meaning: "file for the results as JSON; empty: none" },
+} as const satisfies Settings;
+
+export type BenchOptions = Values<typeof benchSettings>;
+
+function scenarios(raw: string): readonly string[] {
+  const one = oneOf(...SCENARIOS.map(({ name }) => name));
+  return list(raw).map(one);
+}
+
+function systems(raw: string): readonly SystemName[] {
+  const named = list(raw).map(oneOf(...SYSTEM_NAMES));
+  if (named.length === 0) throw new SettingError(`must name ${SYSTEM_NAMES.join(" or ")}`);
+  return named;
+}

@@ -1,0 +1,93 @@
+/**
+ * The relay's edge: takes Coroom's own frames, so that one load generator drives both, and passes them on.
+ * It believes every token, knows no edit it has seen before and repairs no gap: the floor.
+ */
+
+import * as encoding from "lib0/encoding";
+import type { TemplatedApp, WebSocket } from "uws-node20";
+
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import { type ClientId, type Epoch, type GatewayId, type RoomKey, roomKey, type Seq, type TenantId } from "../../shared/ids.ts";
+import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
+import { decodeFrame, encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
+import { type Frame, PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
+import { loadUws } from "./uws.ts";
+
+type Connection = { client: ClientId; room: RoomKey | undefined };
+
+const TENANT = "default" as TenantId;
+const LIMITS = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1e6, editBytesMax: 1e6, editBurst: 1e6, editsPerSecond: 1e6 };
+
+export async function startRelayGateway(options: { natsUrl: string; environment: string; gateway: GatewayId; port: number }): Promise<void> {
+  const nats = await connectNats({ servers: options.natsUrl, name: options.gateway });
+  const subjects = subjectsOf(options.environment);
+  const app = (await loadUws()).App();
+  const channels = new Map<RoomKey, number>();
+  let connections = 0;
+
+  app.ws<Connection>("/*", {
+    open: (ws) => {
+      const data = ws.getUserData();
+      data.client = `${options.gateway}-${connections++}`.padEnd(16, "_") as ClientId;
+      data.room = undefined;
+    },
+    message: (ws, message) => receiveFrame(ws, decodeFrame(new Uint8Array(message))),
+  });
+  await listen(app, options.port);
+
+  function receiveFrame(ws: WebSocket<Connection>, frame: ReturnType<typeof decodeFrame>): void {
+    switch (frame?.type) {
+      case "edit":
+        return receiveEdit(ws, frame);
+      case "hello":
+        return send(ws, { type: "welcome", version: PROTOCOL_VERSION, connection: ws.getUserData().client, limits: LIMITS });
+      case "join":
+        return join(ws, frame);
+      case "ping":
+        return send(ws, { type: "pong", nonce: frame.nonce });
+      default:
+        ws.end();
+    }
+  }
+
+  function receiveEdit(ws: WebSocket<Connection>, { counter, parentSeq, payload }: Frame & { type: "edit" }): void {
+    const { client, room } = ws.getUserData();
+    if (room === undefined) return void ws.end();
+    const edit = encoding.encode((out) => {
+      encoding.writeVarString(out, client);
+      encoding.writeVarUint(out, counter);
+      encoding.writeVarUint(out, parentSeq);
+      encoding.writeVarUint8Array(out, payload);
+    });
+    nats.publish(subjects.editsIn(room), edit);
+  }
+
+  function join(ws: WebSocket<Connection>, frame: Frame & { type: "join" }): void {
+    const data = ws.getUserData();
+    const room = roomKey(TENANT, frame.room);
+    const channel = channels.get(room) ?? channels.size + 1;
+    if (!channels.has(room)) {
+      channels.set(room, channel);
+      followRoom(app, nats, subjects.editsOut(room), room, channel);
+    }
+    data.room = room;
+    ws.subscribe(room);
+    // Whoever joins learns of the room only what comes from now on: the load joins before it writes.
+    void nats.flush().then(() => send(ws, { type: "joined", request: frame.request, channel, client: data.client, epoch: 1 as Epoch, head: 0 as Seq, rights: { read: true, write: true } }));
+  }
+}
+
+/** What the log stored goes to every member as it is; the author finds its own edit in it, which is the ack. */
+function followRoom(app: TemplatedApp, nats: NatsConnection, subject: string, room: RoomKey, channel: number): void {
+  nats.subscribe(subject, { callback: (_, message) => void app.publish(room, encodeCommittedFrame(channel, message.data), true) });
+}
+
+function send(ws: WebSocket<Connection>, frame: ServerFrame): void {
+  ws.send(encodeFrame(frame), true);
+}
+
+function listen(app: TemplatedApp, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    app.listen("127.0.0.1", port, (socket) => (socket === false ? reject(new Error(`port ${port} is taken`)) : resolve()));
+  });
+}

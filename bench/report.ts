@@ -1,0 +1,92 @@
+/** Turns legs into figures, and figures of two systems into a table with their ratio. */
+
+import type { CpuByRole } from "./cpu.ts";
+import { bestOf, type Leg, type MeasuredPhase, rateOf, type Scenario, slowestP99 } from "./edit-path.bench.ts";
+import { Latencies } from "./load/latencies.ts";
+
+/** In the order they are shown. */
+export type Figures = Readonly<Record<string, number>>;
+
+/** Coroom's roles that stand beside an edit's path: their work is real, and a relay has none of it. */
+const BESIDE_THE_PATH = new Set(["placement", "document-service"]);
+const PERCENTS = [50, 90, 99, 99.9];
+
+export function figuresOf(scenario: Scenario, legs: readonly Leg[]): Figures {
+  return scenario.load.kind === "typing" ? typingFigures(legs) : searchFigures(legs);
+}
+
+function typingFigures(legs: readonly Leg[]): Figures {
+  const phases = legs.flatMap((leg) => leg.phases);
+  const [seen, acked] = [merged(phases.map((phase) => phase.seen)), merged(phases.map((phase) => phase.acked))];
+  return {
+    ...Object.fromEntries(PERCENTS.map((percent) => [`propagation p${percent}, ms`, seen.percentile(percent)])),
+    ...Object.fromEntries(PERCENTS.map((percent) => [`ack p${percent}, ms`, acked.percentile(percent)])),
+    "deliveries a second": sum(phases.map(({ delivered }) => delivered)) / sum(phases.map(({ seconds }) => seconds)),
+    ...cpuFigures(phases),
+  };
+}
+
+/** The best round of each system: the machine's other work only ever takes away. */
+function searchFigures(legs: readonly Leg[]): Figures {
+  const best = bestOf(legs.flatMap((leg) => leg.phases));
+  if (best === undefined) return {};
+  return {
+    "edits a second": rateOf(best),
+    "un-acked edits a writer": best.inFlight ?? Number.NaN,
+    "propagation p50, ms": best.seen.percentile(50),
+    "propagation p99, ms": best.seen.percentile(99),
+    "ack p99, ms": best.acked.percentile(99),
+    ...cpuFigures([best]),
+  };
+}
+
+function cpuFigures(phases: readonly MeasuredPhase[]): Figures {
+  const delivered = sum(phases.map((phase) => phase.delivered));
+  const micros = (wanted: (role: string) => boolean): number => (1e6 * sum(phases.map(({ serverCpu }) => secondsOf(serverCpu, wanted)))) / delivered;
+  const roles = [...new Set(phases.flatMap(({ serverCpu }) => Object.keys(serverCpu)))];
+  return {
+    "CPU a delivered edit, µs": micros((role) => !BESIDE_THE_PATH.has(role)),
+    ...Object.fromEntries(roles.map((role) => [`  ${role}, µs`, micros((other) => other === role)])),
+    "load's own CPU, cores": sum(phases.map(({ cpuSeconds }) => cpuSeconds)) / sum(phases.map(({ seconds }) => seconds)),
+  };
+}
+
+/** One line a figure: each system's, and the first's as a multiple of the second's. */
+export function table(figures: Readonly<Record<string, Figures>>): string {
+  const [first, second] = Object.keys(figures);
+  const names = [...new Set(Object.values(figures).flatMap((ofSystem) => Object.keys(ofSystem)))];
+  const width = Math.max(...names.map((name) => name.length));
+  const line = (name: string, cells: readonly string[]): string => `  ${name.padEnd(width)} ${cells.map((cell) => cell.padStart(12)).join("")}`;
+  return [
+    line("", [...Object.keys(figures), ...(second === undefined ? [] : ["ratio"])]),
+    ...names.map((name) => {
+      const [a, b] = [figures[first!]?.[name], second === undefined ? undefined : figures[second]?.[name]];
+      return line(name, [shown(a), ...(second === undefined ? [] : [shown(b), a === undefined || b === undefined || b === 0 ? "" : `${(a / b).toFixed(2)}x`])]);
+    }),
+  ].join("\n");
+}
+
+/** How a search went, one line. */
+export function phaseLine(phase: MeasuredPhase): string {
+  const pace = phase.inFlight === undefined ? "typing" : `${phase.inFlight} un-acked a writer`;
+  return `${pace.padEnd(24)} ${shown(rateOf(phase)).padStart(10)} edits/s   p99 ${shown(slowestP99(phase)).padStart(8)} ms   server CPU ${shown(secondsOf(phase.serverCpu, () => true) / phase.seconds)} cores, load ${shown(phase.cpuSeconds / phase.seconds)}`;
+}
+
+function secondsOf(cpu: CpuByRole, wanted: (role: string) => boolean): number {
+  return sum(Object.entries(cpu).map(([role, seconds]) => (wanted(role) ? seconds : 0)));
+}
+
+function merged(all: readonly Latencies[]): Latencies {
+  const whole = new Latencies();
+  for (const latencies of all) whole.add(latencies);
+  return whole;
+}
+
+function shown(figure: number | undefined): string {
+  if (figure === undefined || Number.isNaN(figure)) return "";
+  return figure >= 100 ? Math.round(figure).toLocaleString("en-US") : figure.toPrecision(3);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
