@@ -6,16 +6,17 @@
  *   {env}.edits.in.{room}            gateway        -> owner            edits, joins, replays asked for
  *   {env}.edits.out.{room}           log, owner     -> gateways         records as stored (JetStream republishes them), beacons, tentative edits
  *   {env}.gateway.{id}.{room}        owner          -> one gateway      answers; also NATS's "no responders"
- *   {env}.log.{p}.{room}             owner          -> JetStream        the log: stream {ENV}_LOG_{p}
+ *   {env}.log.{p}.{room}             owner          -> JetStream        the log: stream {env}_log_{p}
  *   {env}.appended.{server}.{token}  JetStream      -> owner            answers to appends
  *   {env}.server.{id}.claim          placement, gateway -> room server  "take this room": request and reply
  *   {env}.servers                    room server    -> everyone         heartbeats
  *   {env}.documents                  document service -> gateways       heartbeats, with the address of its HTTP
  *   {env}.placement.locate           gateway        -> placement        "who owns this room?": request and reply
  *
- *   KV {ENV}_rooms         room -> owner and epoch, written by owners and placement: a hint, never the authority
- *   KV {ENV}_checkpoints   room -> what its newest snapshot covers, written by the document service
- *   objects {ENV}_snapshots
+ *   KV {env}_rooms         room -> owner and epoch, written by owners and placement: a hint, never the authority
+ *   KV {env}_checkpoints   room -> what its newest snapshot covers, written by the document service
+ *   KV {env}_documents     partition of the log -> which document service reads it, and from where
+ *   objects {env}_snapshots
  */
 
 import { type GatewayId, parseRoomKey, type RoomKey, type ServerId } from "../ids.ts";
@@ -24,7 +25,6 @@ export type Subjects = ReturnType<typeof subjectsOf>;
 
 /** `env`: letters, digits, `_` and `-`. */
 export function subjectsOf(env: string) {
-  const upper = env.replaceAll("-", "_").toUpperCase();
   return {
     editsIn: (room: RoomKey) => `${env}.edits.in.${room}`,
     editsOut: (room: RoomKey) => `${env}.edits.out.${room}`,
@@ -40,10 +40,11 @@ export function subjectsOf(env: string) {
     servers: `${env}.servers`,
     documents: `${env}.documents`,
     locate: `${env}.placement.locate`,
-    logStream: (partition: number) => `${upper}_LOG_${partition}`,
-    roomsBucket: `${upper}_rooms`,
-    checkpointsBucket: `${upper}_checkpoints`,
-    snapshotsBucket: `${upper}_snapshots`,
+    logStream: (partition: number) => `${env}_log_${partition}`,
+    roomsBucket: `${env}_rooms`,
+    checkpointsBucket: `${env}_checkpoints`,
+    documentsBucket: `${env}_documents`,
+    snapshotsBucket: `${env}_snapshots`,
   } as const;
 }
 

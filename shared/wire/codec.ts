@@ -9,22 +9,30 @@ import { readCommittedEdits, writeCommittedEdits } from "./committed-edits.ts";
 import { inRange, readByte, readBytes, readClientId, readCounter, readEpoch, readName, readNumber, readNumbering, readSeq, readSeqOrStart, readText, readUserId, required } from "./fields.ts";
 import { type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, type Limits, NACK_REASONS, RESYNC_REASONS, type Rights, SAVING_STATES, type TentativeEdit, type UnknownFrame } from "./frames.ts";
 
+/** Frames from a gateway to its clients are numbered from here. */
+const TO_CLIENT = 0x80;
+
 export function encodeFrame(frame: Frame): Uint8Array {
   return encoding.encode((out) => writeFrame(out, frame));
 }
-
-/** A newer client's hello may say more than this version reads: what to answer it is known from its first field. */
-const MAY_GO_ON: ReadonlySet<Frame["type"] | "unknown"> = new Set(["hello", "unknown"] as const);
 
 /** Undefined for bytes that are no frame. Payloads are views into `bytes`: copy them to keep them. */
 export function decodeFrame(bytes: Uint8Array): Frame | UnknownFrame | undefined {
   const input = decoding.createDecoder(bytes);
   try {
     const frame = readFrame(input);
-    return decoding.hasContent(input) && !MAY_GO_ON.has(frame.type) ? undefined : frame;
+    return decoding.hasContent(input) && !mayGoOn(frame, bytes[0]!) ? undefined : frame;
   } catch {
     return undefined; // Cut short, or a value out of range: the sender's doing, so refused and never thrown.
   }
+}
+
+/**
+ * A newer peer may have more to say behind the fields that this version reads. A gateway's frames serve a whole
+ * room, older clients included; a hello's first field says how to answer it. All else of a client is refused.
+ */
+function mayGoOn(frame: Frame | UnknownFrame, number: number): boolean {
+  return frame.type === "unknown" || frame.type === "hello" || number >= TO_CLIENT;
 }
 
 /** A committed frame around bytes that already are committed edits. */
