@@ -1,0 +1,86 @@
+/** The gateway's settings, and what production refuses to start with. */
+
+import { flag, list, port, positiveInteger, type Settings, text, type Values } from "../shared/config.ts";
+import type { SessionOptions } from "./session.ts";
+
+export const gatewaySettings = {
+  host: { parse: text, fallback: "127.0.0.1", meaning: "address to listen on; 0.0.0.0 for every network" },
+  port: { parse: port, fallback: 8080, meaning: "port for WebSocket and HTTP; 0: any free one" },
+  production: { parse: flag, fallback: false, meaning: "refuse to start with anything open: a token key and the allowed origins must be given" },
+  allowedOrigins: { parse: list, fallback: [], meaning: "origins whose pages may connect, such as https://app.example; empty: any, in development only" },
+  staticDir: { parse: text, fallback: "", meaning: "folder of files served at /; empty: none" },
+
+  jwtSecret: { parse: text, fallback: "", meaning: "HS256 secret of the tokens, at least 32 bytes" },
+  jwksUrl: { parse: text, fallback: "", meaning: "where the public keys of RS256, PS256, ES256 or EdDSA tokens are fetched (JWKS)" },
+  jwksFile: { parse: text, fallback: "", meaning: "a JWKS file, instead of a URL" },
+  jwtIssuer: { parse: text, fallback: "", meaning: "issuer that tokens must name; empty: any" },
+  jwtAudience: { parse: text, fallback: "", meaning: "audience that tokens must name; empty: any" },
+  jwtClockToleranceSeconds: { parse: positiveInteger, fallback: 5, meaning: "how far the clock of whoever signs tokens may be off" },
+  internalSecret: { parse: text, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
+
+  connectionsMax: { parse: positiveInteger, fallback: 50_000, meaning: "connections to one gateway; more are turned away with HTTP 503" },
+  roomsPerConnectionMax: { parse: positiveInteger, fallback: 100, meaning: "rooms joined over one connection" },
+  frameBytesMax: { parse: positiveInteger, fallback: 786_432, meaning: "largest frame taken from a client" },
+  editBytesMax: { parse: positiveInteger, fallback: 524_288, meaning: "largest payload of one edit" },
+  editBurst: { parse: positiveInteger, fallback: 30, meaning: "edits that one connection may send at once" },
+  editsPerSecond: { parse: positiveInteger, fallback: 10, meaning: "edits that one connection may send in the long run" },
+  resendBurst: { parse: positiveInteger, fallback: 1_000, meaning: "edits that one connection may send again at once, after a reconnect or a refusal" },
+  resendsPerSecond: { parse: positiveInteger, fallback: 50, meaning: "edits that one connection may send again in the long run" },
+  controlBurst: { parse: positiveInteger, fallback: 300, meaning: "frames other than edits that one connection may send at once" },
+  controlsPerSecond: { parse: positiveInteger, fallback: 20, meaning: "frames other than edits that one connection may send in the long run" },
+  helloMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a new connection has to say hello" },
+  joinMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a join waits for an owner of the room" },
+  pingIntervalMs: { parse: positiveInteger, fallback: 30_000, meaning: "how often a client is to ping" },
+  silenceMsMax: { parse: positiveInteger, fallback: 75_000, meaning: "a connection silent for so long is closed" },
+  outboundBytesMax: { parse: positiveInteger, fallback: 16_777_216, meaning: "bytes waiting for one client at most; past it the connection is cut" },
+  slowBytesMax: { parse: positiveInteger, fallback: 1_048_576, meaning: "a client so many bytes behind and not catching up within a second is closed, to resume from its last seq" },
+
+  ownerSilenceMsMax: { parse: positiveInteger, fallback: 1_000, meaning: "an edit or a question unanswered for so long is sent again or sends the gateway looking for the owner" },
+  forwardedEditsPerRoomMax: { parse: positiveInteger, fallback: 2_000, meaning: "edits of one room held until the log has them" },
+  forwardedBytesPerRoomMax: { parse: positiveInteger, fallback: 8_388_608, meaning: "bytes of one room's edits held until the log has them" },
+  forwardedBytesMax: { parse: positiveInteger, fallback: 134_217_728, meaning: "bytes of all rooms' edits held until the log has them" },
+  forwardedKeptMs: { parse: positiveInteger, fallback: 300_000, meaning: "how long edits are held for a client that left" },
+  gapBytesMax: { parse: positiveInteger, fallback: 4_194_304, meaning: "bytes of one room held behind a gap while it is repaired" },
+  recentBytesMax: { parse: positiveInteger, fallback: 1_048_576, meaning: "newest bytes of one room kept, so that joins meet the live flow without asking the owner again" },
+  recentMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long those are kept" },
+  roomLingerMs: { parse: positiveInteger, fallback: 5_000, meaning: "how long a room without members is still followed" },
+  backboneLossMsMax: { parse: positiveInteger, fallback: 30_000, meaning: "after so long without NATS, clients are sent to another gateway" },
+} as const satisfies Settings;
+
+export type GatewayConfig = Values<typeof gatewaySettings>;
+
+const SECRET_BYTES_MIN = 32;
+
+/** What stands in the way of starting, each with its remedy. Empty: nothing. */
+export function unsafeSettings(config: GatewayConfig): string[] {
+  const problems: string[] = [];
+  const keys = [config.jwtSecret, config.jwksUrl, config.jwksFile].filter((key) => key !== "");
+  if (keys.length === 0) problems.push("no key to check tokens with: set COROOM_JWT_SECRET, COROOM_JWKS_URL or COROOM_JWKS_FILE");
+  if (keys.length > 1) problems.push("several keys to check tokens with: set one of COROOM_JWT_SECRET, COROOM_JWKS_URL and COROOM_JWKS_FILE");
+  if (config.jwtSecret !== "" && new TextEncoder().encode(config.jwtSecret).length < SECRET_BYTES_MIN) {
+    problems.push(`COROOM_JWT_SECRET is too short: give at least ${SECRET_BYTES_MIN} random bytes`);
+  }
+  if (config.editBytesMax >= config.frameBytesMax) problems.push("COROOM_FRAME_BYTES_MAX must be above COROOM_EDIT_BYTES_MAX: a frame carries more than the edit's payload");
+  if (config.production && config.allowedOrigins.length === 0) problems.push("in production the pages that may connect must be named: set COROOM_ALLOWED_ORIGINS");
+  if (config.production && config.internalSecret === "") problems.push("in production the tiers must share a secret: set COROOM_INTERNAL_SECRET");
+  return problems;
+}
+
+/** What each room keeps to. */
+export function roomOptions(config: GatewayConfig) {
+  const { joinMsMax, ownerSilenceMsMax, gapBytesMax, recentBytesMax, recentMsMax, forwardedEditsPerRoomMax, forwardedBytesPerRoomMax, forwardedKeptMs, roomLingerMs } = config;
+  return { joinMsMax, ownerSilenceMsMax, gapBytesMax, recentBytesMax, recentMsMax, forwardedEditsPerRoomMax, forwardedBytesPerRoomMax, forwardedKeptMs, roomLingerMs };
+}
+
+/** What each connection keeps to. */
+export function sessionOptions(config: GatewayConfig, clientIdOf: SessionOptions["clientIdOf"]): Omit<SessionOptions, "name"> {
+  const { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond } = config;
+  return {
+    limits: { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond },
+    helloMsMax: config.helloMsMax,
+    roomsMax: config.roomsPerConnectionMax,
+    editRates: { fresh: { burst: editBurst, perSecond: editsPerSecond }, repeats: { burst: config.resendBurst, perSecond: config.resendsPerSecond } },
+    controlRate: { burst: config.controlBurst, perSecond: config.controlsPerSecond },
+    clientIdOf,
+  };
+}

@@ -1,0 +1,36 @@
+/** Who a token says its bearer is, and which rooms that opens. */
+
+import { type Millis, type RoomId, roomKey, type RoomKey, type TenantId, type UserId } from "../shared/ids.ts";
+import type { Rights } from "../shared/wire/frames.ts";
+
+export type Identity = {
+  readonly tenant: TenantId;
+  readonly user: UserId;
+  readonly name: string;
+  /** Room ids; a trailing `*` stands for the rest of a name. */
+  readonly rooms: readonly string[];
+  readonly rights: Rights & { readonly admin: boolean };
+  readonly expiresAt: Millis;
+};
+
+export type TokenVerdict =
+  | { readonly kind: "valid"; readonly identity: Identity }
+  | { readonly kind: "expired" }
+  | { readonly kind: "refused"; readonly why: string }
+  /** The keys to check it with could not be had. */
+  | { readonly kind: "unchecked" };
+
+export type Admission = { readonly kind: "admitted"; readonly room: RoomKey; readonly rights: Rights } | { readonly kind: "refused"; readonly why: string };
+
+/** Without the right to read nobody is in a room: whoever writes must see what is written. */
+export function admit(identity: Identity, room: RoomId): Admission {
+  if (!identity.rooms.some((pattern) => matches(pattern, room))) {
+    return { kind: "refused", why: "the token does not open this room: ask for one whose claim `rooms` names it" };
+  }
+  if (!identity.rights.read) return { kind: "refused", why: "the token does not give the right to read: ask for one whose claim `rights` has `read`" };
+  return { kind: "admitted", room: roomKey(identity.tenant, room), rights: { read: true, write: identity.rights.write } };
+}
+
+function matches(pattern: string, room: RoomId): boolean {
+  return pattern.endsWith("*") ? room.startsWith(pattern.slice(0, -1)) : room === pattern;
+}

@@ -1,0 +1,106 @@
+/**
+ * Puts a room's committed edits into seq order for this gateway's members: what comes twice is dropped, what
+ * comes early is held behind the gap, and nothing is let through that would leave a hole. Rules ORD1 to ORD5.
+ */
+
+import * as decoding from "lib0/decoding";
+
+import type { ClientId, Epoch, Position, Seq } from "../shared/ids.ts";
+import { readCommittedEdits } from "../shared/wire/committed-edits.ts";
+import type { CommittedEdits, Counter } from "../shared/wire/frames.ts";
+
+/** Committed edits as one frame's worth: their bytes as the log has them, and who wrote which. */
+export type CommittedBatch = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly runs: readonly Run[]; readonly bytes: Uint8Array };
+/** Edits of one client that follow each other in both orders. */
+export type Run = { readonly client: ClientId; readonly counter: Counter; readonly seq: Seq; readonly count: number };
+
+export type Gap = { readonly after: Position; readonly through: Seq };
+
+export class InOrder {
+  readonly #heldBytesMax: number;
+  readonly #held = new Map<Seq, CommittedBatch>();
+  #heldBytes = 0;
+  #position: Position | undefined;
+
+  constructor(options: { heldBytesMax: number }) {
+    this.#heldBytesMax = options.heldBytesMax;
+  }
+
+  /** How far members have been served. Undefined: not known yet, so that everything is held. */
+  get position(): Position | undefined {
+    return this.#position;
+  }
+
+  /** What may be delivered now, in order. Often nothing or one. */
+  receive(batch: CommittedBatch): CommittedBatch[] {
+    const position = this.#position;
+    if (position === undefined || batch.firstSeq > position.seq + 1) {
+      this.#hold(batch);
+      return [];
+    }
+    if (batch.lastSeq <= position.seq) return [];
+    this.#position = { epoch: batch.epoch, seq: batch.lastSeq };
+    return this.#held.size === 0 ? [batch] : [batch, ...this.#release()];
+  }
+
+  /** Begins, or begins anew, at a position that all members have. */
+  startAt(position: Position): CommittedBatch[] {
+    this.#position = position;
+    return this.#release();
+  }
+
+  /** What is missing before the first held. */
+  gap(): Gap | undefined {
+    if (this.#position === undefined || this.#held.size === 0) return undefined;
+    const first = Math.min(...this.#held.keys());
+    return { after: this.#position, through: (first - 1) as Seq };
+  }
+
+  /** Past the limit the batch is dropped: once the gap is filled, what follows is missing in its turn and asked for. */
+  #hold(batch: CommittedBatch): void {
+    if (this.#held.has(batch.firstSeq) || this.#heldBytes + batch.bytes.byteLength > this.#heldBytesMax) return;
+    this.#held.set(batch.firstSeq, batch);
+    this.#heldBytes += batch.bytes.byteLength;
+  }
+
+  #release(): CommittedBatch[] {
+    const released: CommittedBatch[] = [];
+    for (const batch of [...this.#held.values()].sort((a, b) => a.firstSeq - b.firstSeq)) {
+      const seq = this.#position?.seq ?? 0;
+      if (batch.firstSeq > seq + 1) break;
+      this.#held.delete(batch.firstSeq);
+      this.#heldBytes -= batch.bytes.byteLength;
+      if (batch.lastSeq <= seq) continue;
+      this.#position = { epoch: batch.epoch, seq: batch.lastSeq };
+      released.push(batch);
+    }
+    return released;
+  }
+}
+
+export function batchOf(edits: CommittedEdits, bytes: Uint8Array): CommittedBatch {
+  const lastSeq = (edits.firstSeq + edits.edits.length - 1) as Seq;
+  return { epoch: edits.epoch, firstSeq: edits.firstSeq, lastSeq, runs: runsOf(edits), bytes };
+}
+
+/** Undefined for bytes that are no committed edits. */
+export function batchFrom(bytes: Uint8Array): CommittedBatch | undefined {
+  try {
+    return batchOf(readCommittedEdits(decoding.createDecoder(bytes)), bytes);
+  } catch {
+    return undefined; // Cut short or out of range: the receiver treats it as lost.
+  }
+}
+
+function runsOf({ firstSeq, edits }: CommittedEdits): Run[] {
+  const runs: Run[] = [];
+  let start = 0;
+  for (let index = 1; index <= edits.length; index++) {
+    const first = edits[start]!;
+    const next = edits[index];
+    if (next !== undefined && next.client === first.client && next.counter === first.counter + index - start) continue;
+    runs.push({ client: first.client, counter: first.counter, seq: (firstSeq + start) as Seq, count: index - start });
+    start = index;
+  }
+  return runs;
+}

@@ -1,0 +1,114 @@
+/** HTTP beside the WebSockets: routes as plain functions from request to answer, put on uWebSockets.js here. */
+
+import type { HttpRequest, HttpResponse, TemplatedApp } from "uws-node20";
+
+import type { Log } from "../../shared/log.ts";
+import { corsHeaders } from "./origins.ts";
+
+export type HttpRoute = { readonly method: "get" | "post"; readonly path: string; readonly answer: (question: HttpQuestion) => HttpAnswer | Promise<HttpAnswer> };
+
+export type HttpQuestion = {
+  readonly path: string;
+  /** What stands for the `:name`s and `*` of the route's path, in their order, as in the URL. */
+  readonly parameters: readonly string[];
+  readonly query: URLSearchParams;
+  readonly header: (lowerCaseName: string) => string;
+  /** Fires when the asker goes away. */
+  readonly signal: AbortSignal;
+};
+
+export type HttpAnswer = { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string | Uint8Array | AsyncIterable<Uint8Array> };
+
+export function jsonAnswer(status: number, body: object, headers: Record<string, string> = {}): HttpAnswer {
+  return { status, headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
+}
+
+/** `error` is for programs, `message` tells people what to do. */
+export function errorAnswer(status: number, error: string, message: string): HttpAnswer {
+  return jsonAnswer(status, { error, message });
+}
+
+export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], { allowedOrigins, log }: { allowedOrigins: readonly string[]; log: Log }): void {
+  for (const { method, path, answer } of routes) {
+    app[method](path, (res, req) => {
+      const question = readQuestion(res, req, path);
+      const cors = corsHeaders(question.header("origin"), allowedOrigins);
+      void respond(res, question, answer, cors, log);
+    });
+  }
+  app.options("/*", (res, req) => {
+    const cors = corsHeaders(req.getHeader("origin"), allowedOrigins);
+    res.cork(() => writeHead(res, 204, cors).end());
+  });
+}
+
+async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRoute["answer"], cors: Record<string, string>, log: Log): Promise<void> {
+  try {
+    const { status, headers = {}, body = "" } = await answer(question);
+    if (question.signal.aborted) return;
+    if (typeof body === "string" || body instanceof Uint8Array) {
+      res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(body));
+      return;
+    }
+    res.cork(() => writeHead(res, status, { ...headers, ...cors }));
+    await stream(res, body, question.signal);
+  } catch (cause) {
+    if (question.signal.aborted) return; // Whoever asked has gone, and with it whatever was being read for it.
+    log.error({ path: question.path, cause }, "an HTTP request failed");
+    res.close(); // Its head may be out already: a broken line says that the rest is missing.
+  }
+}
+
+async function stream(res: HttpResponse, body: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+  for await (const chunk of body) {
+    if (signal.aborted) return;
+    let taken = true;
+    res.cork(() => {
+      taken = res.write(chunk);
+    });
+    if (!taken) await writable(res, signal);
+  }
+  if (!signal.aborted) res.cork(() => res.end());
+}
+
+function writable(res: HttpResponse, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+    res.onWritable(() => {
+      resolve();
+      return true;
+    });
+  });
+}
+
+/** The request lives for this call only, so everything is read out of it. */
+function readQuestion(res: HttpResponse, req: HttpRequest, path: string): HttpQuestion {
+  const gone = new AbortController();
+  res.onAborted(() => gone.abort());
+  const headers = new Map<string, string>();
+  req.forEach((name, value) => headers.set(name, value));
+  const count = path.split("/").filter((part) => part.startsWith(":")).length;
+  const parameters = Array.from({ length: count }, (_, index) => req.getParameter(index) ?? "");
+  return { path: req.getUrl(), parameters, query: new URLSearchParams(req.getQuery()), header: (name) => headers.get(name) ?? "", signal: gone.signal };
+}
+
+function writeHead(res: HttpResponse, status: number, headers: Readonly<Record<string, string>>): HttpResponse {
+  res.writeStatus(`${status} ${STATUS_TEXTS[status] ?? "Status"}`);
+  for (const [name, value] of Object.entries(headers)) res.writeHeader(name, value);
+  return res;
+}
+
+const STATUS_TEXTS: Readonly<Record<number, string>> = {
+  200: "OK",
+  204: "No Content",
+  304: "Not Modified",
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+};

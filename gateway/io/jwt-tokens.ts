@@ -1,0 +1,101 @@
+/**
+ * Checks tokens: JWTs signed with a shared secret (HS256), or with a key out of a JWKS (RS, PS, ES, EdDSA). Each
+ * kind of key allows its own algorithms only, so a public key can never pass for a secret, and `none` never passes.
+ */
+
+import { readFileSync } from "node:fs";
+
+import { createLocalJWKSet, createRemoteJWKSet, errors, type JSONWebKeySet, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
+import { z } from "zod";
+
+import { type Millis, parseTenantId, parseUserId } from "../../shared/ids.ts";
+import type { TokenVerdict } from "../identity.ts";
+import type { Tokens } from "../ports.ts";
+
+export type TokenOptions = {
+  readonly jwtSecret: string;
+  readonly jwksUrl: string;
+  readonly jwksFile: string;
+  readonly jwtIssuer: string;
+  readonly jwtAudience: string;
+  readonly jwtClockToleranceSeconds: number;
+};
+
+const SECRET_ALGORITHMS = ["HS256"];
+const KEY_PAIR_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
+
+const Claims = z.object({
+  sub: z.string().refine((text) => parseUserId(text) !== undefined, "must be 1 to 128 characters"),
+  tenant: z.string().refine((text) => parseTenantId(text) !== undefined, "must be letters, digits, _ and -").default("default"),
+  name: z.string().max(128).optional(),
+  rooms: z.array(z.string()).max(1_000),
+  rights: z.array(z.string()).max(16),
+  exp: z.number(),
+});
+
+type Verify = (token: string, options: JWTVerifyOptions) => Promise<{ payload: JWTPayload }>;
+
+/** Rejects where keys must be fetched and cannot be. */
+export function jwtTokens(options: TokenOptions): Tokens {
+  const verify = verifier(options);
+  const checks: JWTVerifyOptions = {
+    requiredClaims: ["exp", "sub"],
+    clockTolerance: options.jwtClockToleranceSeconds,
+    ...(options.jwtIssuer === "" ? {} : { issuer: options.jwtIssuer }),
+    ...(options.jwtAudience === "" ? {} : { audience: options.jwtAudience }),
+  };
+  return {
+    verify: async (token) => {
+      try {
+        return verdictOf((await verify(token, checks)).payload, options.jwtClockToleranceSeconds);
+      } catch (error) {
+        if (error instanceof errors.JWTExpired) return { kind: "expired" };
+        if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError) || error.code === "ERR_JOSE_GENERIC") throw new Error("the keys to check tokens with could not be had", { cause: error });
+        return { kind: "refused", why: REASONS[error.code] ?? "it does not hold" };
+      }
+    },
+  };
+}
+
+/** By jose's error codes. */
+const REASONS: Readonly<Record<string, string>> = {
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "its signature does not match: it was signed with another key",
+  ERR_JOSE_ALG_NOT_ALLOWED: "its algorithm is not one that this gateway takes",
+  ERR_JWKS_NO_MATCHING_KEY: "no known key signed it",
+  ERR_JWKS_MULTIPLE_MATCHING_KEYS: "several known keys may have signed it: give each a kid",
+  ERR_JWS_INVALID: "it is no signed JWT",
+  ERR_JWT_INVALID: "it is no JWT",
+  ERR_JWT_CLAIM_VALIDATION_FAILED: "a claim is missing or does not match: exp and sub must be there, iss, aud and nbf must fit",
+};
+
+function verifier(options: TokenOptions): Verify {
+  if (options.jwtSecret !== "") {
+    const secret = new TextEncoder().encode(options.jwtSecret);
+    return (token, checks) => jwtVerify(token, secret, { ...checks, algorithms: SECRET_ALGORITHMS });
+  }
+  const keys = options.jwksUrl === "" ? createLocalJWKSet(readJwks(options.jwksFile)) : createRemoteJWKSet(new URL(options.jwksUrl));
+  return (token, checks) => jwtVerify(token, keys, { ...checks, algorithms: KEY_PAIR_ALGORITHMS });
+}
+
+function readJwks(file: string): JSONWebKeySet {
+  return JSON.parse(readFileSync(file, "utf8")) as JSONWebKeySet; // jose checks its shape.
+}
+
+function verdictOf(payload: JWTPayload, toleranceSeconds: number): TokenVerdict {
+  const claims = Claims.safeParse(payload);
+  if (!claims.success) return { kind: "refused", why: claims.error.issues.map(({ path, message }) => `claim ${path.join(".")}: ${message}`).join("; ") };
+  const { sub, tenant, name, rooms, rights, exp } = claims.data;
+  const [user, tenantId] = [parseUserId(sub), parseTenantId(tenant)];
+  if (user === undefined || tenantId === undefined) return { kind: "refused", why: "claim sub or tenant is not usable" };
+  return {
+    kind: "valid",
+    identity: {
+      tenant: tenantId,
+      user,
+      name: name ?? sub,
+      rooms,
+      rights: { read: rights.includes("read"), write: rights.includes("write"), admin: rights.includes("admin") },
+      expiresAt: ((exp + toleranceSeconds) * 1000) as Millis,
+    },
+  };
+}

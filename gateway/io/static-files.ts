@@ -1,0 +1,54 @@
+/** Files of one folder at /, for pages such as the demo. Nothing outside the folder is ever read. */
+
+import { readFile, realpath } from "node:fs/promises";
+import { extname, join, sep } from "node:path";
+
+import { errorAnswer, type HttpAnswer, type HttpRoute } from "./http-routes.ts";
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  ".css": "text/css; charset=utf-8",
+  ".html": "text/html; charset=utf-8",
+  ".ico": "image/x-icon",
+  ".js": "text/javascript; charset=utf-8",
+  ".json": "application/json",
+  ".map": "application/json",
+  ".mjs": "text/javascript; charset=utf-8",
+  ".png": "image/png",
+  ".svg": "image/svg+xml",
+  ".txt": "text/plain; charset=utf-8",
+  ".wasm": "application/wasm",
+  ".webp": "image/webp",
+  ".woff2": "font/woff2",
+};
+
+const NOT_FOUND = errorAnswer(404, "not-found", "there is nothing at this address");
+
+export function staticRoutes(folder: string): HttpRoute[] {
+  return [{ method: "get", path: "/*", answer: ({ path }) => serveFile(folder, path) }];
+}
+
+async function serveFile(folder: string, path: string): Promise<HttpAnswer> {
+  const name = decodePath(path);
+  if (name === undefined) return NOT_FOUND;
+  try {
+    const root = await realpath(folder);
+    const file = await realpath(join(root, name.endsWith("/") ? `${name}index.html` : name)); // Links are followed before the check.
+    if (!file.startsWith(root + sep)) return NOT_FOUND;
+    // Built files under assets/ carry a hash of their content in their name.
+    const cacheControl = name.startsWith("/assets/") ? "public, max-age=31536000, immutable" : "no-cache";
+    return { status: 200, headers: { "content-type": CONTENT_TYPES[extname(file)] ?? "application/octet-stream", "cache-control": cacheControl, "x-content-type-options": "nosniff" }, body: await readFile(file) };
+  } catch (error) {
+    if (error instanceof Error && "code" in error && ["ENOENT", "ENOTDIR", "EISDIR", "ENAMETOOLONG"].includes(String(error.code))) return NOT_FOUND;
+    throw error;
+  }
+}
+
+function decodePath(path: string): string | undefined {
+  try {
+    const decoded = decodeURIComponent(path);
+    return decoded.includes("\0") ? undefined : decoded;
+  } catch (error) {
+    if (error instanceof URIError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * The clients' WebSockets on uWebSockets.js. A frame for many is handed over once and copied to each in C++; a
+ * connection that cannot take what is sent is cut, never skipped, so that an edit is not lost unseen.
+ */
+
+import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket, us_socket_context_t, WebSocket } from "uws-node20";
+
+import { CLOSE } from "../../shared/wire/close-codes.ts";
+import type { Clients, ConnectionId, Sockets } from "../ports.ts";
+import type { Uws } from "./load-uws.ts";
+import { mayConnect } from "./origins.ts";
+
+export type SocketOptions = {
+  readonly allowedOrigins: readonly string[];
+  readonly connectionsMax: number;
+  readonly frameBytesMax: number;
+  readonly outboundBytesMax: number;
+  readonly slowBytesMax: number;
+  readonly silenceMsMax: number;
+};
+
+type Socket = WebSocket<Connection>;
+type Connection = { readonly id: ConnectionId; buffered: number };
+
+export type TurnedAway = "full" | "origin" | "degraded";
+
+const PATHS = ["/v1/connect", "/"];
+const SWEEP_MS = 1_000;
+/** What a text stands for: frames are binary. */
+const NO_FRAME = new Uint8Array(0);
+/** Frames up to so many times the limit are read, to be refused with a code; larger ones break the line. */
+const OVERSIZE_FACTOR = 4;
+
+export function uwsSockets(app: TemplatedApp, options: SocketOptions, { isReady, onTurnedAway }: { isReady: () => boolean; onTurnedAway: (reason: TurnedAway) => void }): { sockets: Sockets; start(clients: Clients): void; stop(): void } {
+  const open = new Map<ConnectionId, Socket>();
+  let lastId = 0;
+
+  const upgrade = (res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void => {
+    const refused = reasonToRefuse(req.getHeader("origin"));
+    if (refused !== undefined) {
+      onTurnedAway(refused);
+      res.writeStatus(REFUSALS[refused].status).writeHeader("retry-after", "5").end(REFUSALS[refused].message);
+      return;
+    }
+    lastId += 1;
+    const connection: Connection = { id: lastId as ConnectionId, buffered: 0 };
+    res.upgrade(connection, req.getHeader("sec-websocket-key"), req.getHeader("sec-websocket-protocol"), req.getHeader("sec-websocket-extensions"), context);
+  };
+
+  const reasonToRefuse = (origin: string): TurnedAway | undefined => {
+    if (!mayConnect(origin, options.allowedOrigins)) return "origin";
+    if (!isReady()) return "degraded";
+    return open.size >= options.connectionsMax ? "full" : undefined;
+  };
+
+  const start = (clients: Clients): void => {
+    for (const path of PATHS) {
+      app.ws<Connection>(path, {
+        upgrade,
+        maxPayloadLength: options.frameBytesMax * OVERSIZE_FACTOR,
+        maxBackpressure: options.outboundBytesMax,
+        closeOnBackpressureLimit: true,
+        idleTimeout: Math.ceil(options.silenceMsMax / 1000),
+        sendPingsAutomatically: true,
+        open: (socket) => {
+          const { id } = socket.getUserData();
+          open.set(id, socket);
+          clients.receiveConnection(id);
+        },
+        message: (socket, bytes, isBinary) => clients.receiveFrame(socket.getUserData().id, isBinary ? new Uint8Array(bytes) : NO_FRAME),
+        close: (socket) => {
+          const { id } = socket.getUserData();
+          open.delete(id);
+          clients.receiveDisconnection(id);
+        },
+      });
+    }
+    sweep = setInterval(() => closeSlow(clients), SWEEP_MS);
+  };
+  let sweep: NodeJS.Timeout | undefined;
+
+  /** Slow: far behind, and no less so than a moment ago. */
+  const closeSlow = (clients: Clients): void => {
+    for (const socket of open.values()) {
+      const connection = socket.getUserData();
+      const buffered = socket.getBufferedAmount();
+      if (buffered > options.slowBytesMax && connection.buffered > 0 && buffered >= connection.buffered) clients.receiveSlowness(connection.id);
+      else connection.buffered = buffered;
+    }
+  };
+
+  const sockets: Sockets = {
+    send: (to, frame) => {
+      open.get(to)?.send(frame, true);
+    },
+    publish: (channel, frame, except) => {
+      const excepted = except === undefined ? undefined : open.get(except);
+      if (excepted === undefined) app.publish(String(channel), frame, true);
+      else excepted.publish(String(channel), frame, true); // To everyone but itself.
+    },
+    listen: (connection, channel) => {
+      open.get(connection)?.subscribe(String(channel));
+    },
+    unlisten: (connection, channel) => {
+      open.get(connection)?.unsubscribe(String(channel));
+    },
+    close: (connection, close) => {
+      open.get(connection)?.end(CLOSE[close].code, CLOSE[close].meaning);
+    },
+  };
+
+  return { sockets, start, stop: () => clearInterval(sweep) };
+}
+
+const REFUSALS: Readonly<Record<TurnedAway, { status: string; message: string }>> = {
+  full: { status: "503 Service Unavailable", message: "this gateway takes no more connections: try again, or another" },
+  degraded: { status: "503 Service Unavailable", message: "this gateway cannot reach its backbone: try again, or another" },
+  origin: { status: "403 Forbidden", message: "pages of this origin may not connect: add it to COROOM_ALLOWED_ORIGINS" },
+};
+
+/** What index.d.ts leaves out: the constant, and a host together with options. */
+type ExclusiveListen = { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number };
+type ListenOnHost = { listen(host: string, port: number, options: number, done: (socket: us_listen_socket | false) => void): void };
+
+/** Throws when the port cannot be had. `close` takes no more connections; those open stay. */
+export function listen(uws: Uws, app: TemplatedApp, { host, port }: { host: string; port: number }): Promise<{ port: number; close(): void }> {
+  // Without it two gateways would share a port unnoticed.
+  const { LIBUS_LISTEN_EXCLUSIVE_PORT: exclusive } = uws as unknown as ExclusiveListen;
+  return new Promise((resolve, reject) => {
+    (app as unknown as ListenOnHost).listen(host, port, exclusive, (socket) => {
+      if (socket === false) return reject(new Error(`port ${port} of ${host} cannot be listened on: another process has it, or the address is not this machine's; set COROOM_PORT or COROOM_HOST`));
+      resolve({ port: uws.us_socket_local_port(socket), close: () => uws.us_listen_socket_close(socket) });
+    });
+  });
+}

@@ -1,0 +1,80 @@
+/** Starts one gateway: every port is given its adapter here and nowhere else. */
+
+import { randomBytes } from "node:crypto";
+
+import type { Registry } from "prom-client";
+
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { SettingError } from "../shared/config.ts";
+import type { GatewayId } from "../shared/ids.ts";
+import { connectNats } from "../shared/io/nats.ts";
+import { systemClock as clock } from "../shared/io/system-clock.ts";
+import type { Running } from "../shared/lifecycle.ts";
+import type { Log } from "../shared/log.ts";
+import type { SharedConfig } from "../shared/settings.ts";
+import { type GatewayConfig, roomOptions, sessionOptions, unsafeSettings } from "./config.ts";
+import { clientIdOf } from "./io/client-ids.ts";
+import { healthRoutes } from "./io/health-routes.ts";
+import { type HttpRoute, serveRoutes } from "./io/http-routes.ts";
+import { jwtTokens } from "./io/jwt-tokens.ts";
+import { loadUws } from "./io/load-uws.ts";
+import { natsDocuments } from "./io/nats-documents.ts";
+import { natsPlacement } from "./io/nats-placement.ts";
+import { natsRooms } from "./io/nats-rooms.ts";
+import { snapshotRoutes } from "./io/snapshot-routes.ts";
+import { staticRoutes } from "./io/static-files.ts";
+import { listen, uwsSockets } from "./io/uws-server.ts";
+import { gatewayMetrics } from "./metrics.ts";
+import { RoomDirectory } from "./room-directory.ts";
+import { RoomHost } from "./room-host.ts";
+import { SessionHost, type Sessions } from "./session-host.ts";
+import { UnackedBudget } from "./unacked.ts";
+
+export type StartGatewayConfig = SharedConfig & GatewayConfig & {
+  /** Placement's setting; gateways judge by it when no placement answers. */
+  readonly serverSilenceMsMax: number;
+};
+
+/** `routes`: further HTTP, such as a demo's. */
+export async function startGateway(config: StartGatewayConfig, { log, registry, routes = [] }: { log: Log; registry: Registry; routes?: readonly HttpRoute[] }): Promise<Running & { readonly port: number }> {
+  const problems = unsafeSettings(config);
+  if (problems.length > 0) throw new SettingError(`bad configuration:\n  ${problems.join("\n  ")}`);
+
+  const gateway = randomBytes(9).toString("base64url") as GatewayId;
+  const subjects = subjectsOf(config.environment);
+  const deps = { clock, endOfTurn: setImmediate, log, metrics: gatewayMetrics(registry) };
+  const tokens = jwtTokens(config);
+  const nats = await connectNats({ servers: config.natsUrl, name: `gateway ${gateway}` });
+  const bus = natsRooms(nats, subjects, gateway);
+  const placement = natsPlacement(nats, subjects, config, clock);
+  const documents = natsDocuments(nats, subjects, clock);
+
+  const uws = loadUws();
+  const app = uws.App();
+  const isReady = (): boolean => rooms.backboneLostAt === undefined;
+  const web = uwsSockets(app, config, { isReady, onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) });
+
+  const sessions: Sessions = new Map();
+  const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
+  const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
+  const rooms = new RoomHost({ sockets: web.sockets, rooms: bus.rooms, placement, sessions }, directory, unacked, deps);
+  const clients = new SessionHost({ sockets: web.sockets, tokens, rooms }, sessions, { name: gateway, session: sessionOptions(config, clientIdOf), backboneLossMsMax: config.backboneLossMsMax }, deps);
+
+  await bus.start(rooms);
+  rooms.start();
+  clients.start();
+  web.start(clients);
+  const all = [...healthRoutes(registry, isReady), ...snapshotRoutes(tokens, documents, config), ...routes, ...(config.staticDir === "" ? [] : staticRoutes(config.staticDir))];
+  serveRoutes(app, all, { allowedOrigins: config.allowedOrigins, log });
+  const { port, close } = await listen(uws, app, config);
+  log.info({ gateway, port }, "gateway is listening");
+
+  const stop = async (): Promise<void> => {
+    close();
+    clients.stop();
+    rooms.stop();
+    web.stop();
+    await nats.drain();
+  };
+  return { port, stop };
+}

@@ -1,0 +1,30 @@
+/** What a gateway counts. */
+
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+
+export type GatewayMetrics = ReturnType<typeof gatewayMetrics>;
+
+export const gatewayMetrics = (registry: Registry) => {
+  const registers = [registry];
+  return {
+    connections: new Gauge({ name: "coroom_gateway_connections", help: "Open WebSocket connections", registers }),
+    rooms: new Gauge({ name: "coroom_gateway_rooms", help: "Rooms that this gateway follows", registers }),
+    connects: new Counter({ name: "coroom_gateway_connects_total", help: "WebSocket connections opened", registers }),
+    turnedAway: new Counter({ name: "coroom_gateway_turned_away_total", help: "Connections refused before they opened, by reason: full, origin, degraded", labelNames: ["reason"], registers }),
+    closes: new Counter({ name: "coroom_gateway_closes_total", help: "Connections that the gateway closed, by the name of the close code", labelNames: ["close"], registers }),
+    joins: new Counter({ name: "coroom_gateway_joins_total", help: "Joins by outcome: joined, resync, or why refused", labelNames: ["outcome"], registers }),
+    joinSeconds: new Histogram({ name: "coroom_gateway_join_seconds", help: "From JOIN to JOINED", buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10], registers }),
+    edits: new Counter({ name: "coroom_gateway_edits_received_total", help: "Edits taken from clients", registers }),
+    resends: new Counter({ name: "coroom_gateway_edits_resent_total", help: "Un-acked edits sent to an owner again", registers }),
+    nacks: new Counter({ name: "coroom_gateway_nacks_total", help: "Edits refused, by reason", labelNames: ["reason"], registers }),
+    committedFrames: new Counter({ name: "coroom_gateway_committed_frames_total", help: "Frames of committed edits published to a room's members", registers }),
+    committedEdits: new Counter({ name: "coroom_gateway_committed_edits_total", help: "Committed edits published to a room's members", registers }),
+    gaps: new Counter({ name: "coroom_gateway_gaps_total", help: "Times a room's edits had a gap that was asked for", registers }),
+    searches: new Counter({ name: "coroom_gateway_owner_searches_total", help: "Searches for a room's owner, by what led to them: no-responders, silent", labelNames: ["cause"], registers }),
+    claims: new Counter({ name: "coroom_gateway_claims_total", help: "Room servers asked to take a room, by answer", labelNames: ["answer"], registers }),
+    unreadable: new Counter({ name: "coroom_gateway_unreadable_total", help: "Messages from the bus that did not decode", registers }),
+    unackedEdits: new Gauge({ name: "coroom_gateway_unacked_edits", help: "Edits held until the log has them", registers }),
+    unackedBytes: new Gauge({ name: "coroom_gateway_unacked_bytes", help: "Bytes of edits held until the log has them", registers }),
+    backboneConnected: new Gauge({ name: "coroom_gateway_backbone_connected", help: "1 while NATS is reachable", registers }),
+  };
+};

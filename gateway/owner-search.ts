@@ -1,0 +1,126 @@
+/**
+ * Finding the owner of one room: ask placement who it should be, ask that server to take the room, and pass
+ * over whoever does not answer. One search at a time, with pauses that double while none succeeds.
+ *
+ * Only the log decides who owns a room (a claim is fenced there), so a wrong guess here costs time alone.
+ */
+
+import { assertNever } from "../shared/assert.ts";
+import type { ClaimReply, LocateReply } from "../shared/bus/placement-messages.ts";
+import type { Millis, ServerId } from "../shared/ids.ts";
+
+export type SearchStep =
+  | { kind: "locate"; suspects: readonly ServerId[] }
+  /** `suspect`: the owner that does not answer, to be taken over from. */
+  | { kind: "claim"; server: ServerId; suspect: ServerId | undefined };
+
+/** What a step led to. Undefined: no answer in time. */
+export type SearchOutcome =
+  | { kind: "located"; reply: LocateReply | undefined; candidates: readonly ServerId[] }
+  | { kind: "claimed"; server: ServerId; reply: ClaimReply | undefined };
+
+type State =
+  | { readonly kind: "idle" }
+  | { readonly kind: "locating"; readonly suspects: readonly ServerId[] }
+  | { readonly kind: "claiming"; readonly server: ServerId; readonly suspects: readonly ServerId[] }
+  | { readonly kind: "pausing"; readonly until: Millis };
+
+const PAUSE_MS_MIN = 100;
+const PAUSE_DOUBLINGS_MAX = 4;
+const SUSPECTS_MAX = 16;
+
+export class OwnerSearch {
+  #state: State = { kind: "idle" };
+  /** Whom this gateway last knew to own the room. */
+  #owner: ServerId | undefined;
+  /** Searches in a row after which the owner still was not heard. */
+  #fruitless = 0;
+
+  get active(): boolean {
+    return this.#state.kind !== "idle";
+  }
+
+  /** Something was asked of the owner that nobody answers. Does nothing while a search is on. */
+  begin(now: Millis): SearchStep[] {
+    if (this.active) return [];
+    if (this.#fruitless > 0) return this.#pause(now);
+    return this.#locate([]);
+  }
+
+  /** The owner lives. What it says may be older than its death, so a search goes on. */
+  ownerHeard(): void {
+    this.#fruitless = 0;
+  }
+
+  /** A new owner has begun: nothing is left to look for. */
+  ownerChanged(owner: ServerId | undefined): void {
+    this.#owner = owner;
+    this.#fruitless = 0;
+    this.#state = { kind: "idle" };
+  }
+
+  /** The line was lost meanwhile: whoever owned the room may well be there again. */
+  abandon(): void {
+    this.#state = { kind: "idle" };
+  }
+
+  /** `found`: what was asked may be asked again. */
+  receive(outcome: SearchOutcome, now: Millis): { found: boolean; steps: SearchStep[] } {
+    switch (outcome.kind) {
+      case "located":
+        return this.#state.kind === "locating" ? { found: false, steps: this.#receiveLocated(outcome, this.#state.suspects, now) } : IGNORED;
+      case "claimed":
+        if (this.#state.kind !== "claiming" || this.#state.server !== outcome.server) return IGNORED;
+        if (outcome.reply?.kind === "owned") return this.#found(outcome.reply.server);
+        return { found: false, steps: this.#receiveNotOwned(outcome, this.#state.suspects) };
+      default:
+        return assertNever(outcome);
+    }
+  }
+
+  receiveTick(now: Millis): SearchStep[] {
+    return this.#state.kind === "pausing" && now >= this.#state.until ? this.#locate([]) : [];
+  }
+
+  #receiveLocated({ reply, candidates }: SearchOutcome & { kind: "located" }, suspects: readonly ServerId[], now: Millis): SearchStep[] {
+    const server = reply?.kind === "server" ? reply.server : candidates.find((candidate) => !suspects.includes(candidate));
+    if (server === undefined || suspects.includes(server) || suspects.length >= SUSPECTS_MAX) {
+      this.#fruitless += 1;
+      return this.#pause(now);
+    }
+    return this.#claim(server, suspects);
+  }
+
+  #receiveNotOwned({ server, reply }: SearchOutcome & { kind: "claimed" }, suspects: readonly ServerId[]): SearchStep[] {
+    const passedOver = [...suspects, server];
+    // It lost the room to another while it tried: that one is asked whether it has it.
+    if (reply?.kind === "elsewhere" && !passedOver.includes(reply.server)) return this.#claim(reply.server, passedOver);
+    return this.#locate(passedOver);
+  }
+
+  #found(owner: ServerId): { found: boolean; steps: SearchStep[] } {
+    this.#state = { kind: "idle" };
+    this.#owner = owner;
+    this.#fruitless += 1; // Until it is heard: one that says it owns the room and then is silent must not be asked in a tight loop.
+    return { found: true, steps: [] };
+  }
+
+  #locate(suspects: readonly ServerId[]): SearchStep[] {
+    this.#state = { kind: "locating", suspects };
+    return [{ kind: "locate", suspects }];
+  }
+
+  #claim(server: ServerId, suspects: readonly ServerId[]): SearchStep[] {
+    this.#state = { kind: "claiming", server, suspects };
+    const suspect = this.#owner !== undefined && this.#owner !== server ? this.#owner : suspects.at(-1);
+    return [{ kind: "claim", server, suspect }];
+  }
+
+  #pause(now: Millis): SearchStep[] {
+    const pauseMs = PAUSE_MS_MIN * 2 ** Math.min(this.#fruitless - 1, PAUSE_DOUBLINGS_MAX);
+    this.#state = { kind: "pausing", until: (now + pauseMs) as Millis };
+    return [];
+  }
+}
+
+const IGNORED = { found: false, steps: [] };

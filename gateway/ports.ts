@@ -1,0 +1,62 @@
+/** What the gateway needs from the world, in its own words. `io/` implements each; tests fake each. */
+
+import type { ClaimReply, ClaimRequest, LocateReply, LocateRequest } from "../shared/bus/placement-messages.ts";
+import type { RoomKey, ServerId } from "../shared/ids.ts";
+import type { CloseName } from "../shared/wire/close-codes.ts";
+import type { Channel } from "../shared/wire/frames.ts";
+import type { TokenVerdict } from "./identity.ts";
+
+declare const connection: unique symbol;
+/** One socket, for as long as it is open. */
+export type ConnectionId = number & { readonly [connection]: true };
+
+/** The clients' sockets. Frames to one connection keep their order, whether sent or published. */
+export interface Sockets {
+  send(to: ConnectionId, frame: Uint8Array): void;
+  /** To every listener of the channel but one. */
+  publish(channel: Channel, frame: Uint8Array, except: ConnectionId | undefined): void;
+  listen(connection: ConnectionId, channel: Channel): void;
+  unlisten(connection: ConnectionId, channel: Channel): void;
+  close(connection: ConnectionId, close: CloseName): void;
+}
+
+/** The rooms' owners, heard and asked over the bus. What comes from them goes to `Backbone`. */
+export interface Rooms {
+  /** Resolves once nothing said in the room from now on is missed. Rejects when the line is lost: `backboneFound` follows. */
+  follow(room: RoomKey): Promise<void>;
+  unfollow(room: RoomKey): void;
+  /** To whoever owns the room; lost while the line is down. */
+  tell(room: RoomKey, message: Uint8Array): void;
+}
+
+/** What the bus tells the gateway. */
+export interface Backbone {
+  receiveFromOwner(room: RoomKey, bytes: Uint8Array): void;
+  receiveAnswer(room: RoomKey, bytes: Uint8Array): void;
+  receiveNoResponders(room: RoomKey): void;
+  receiveBackboneLost(): void;
+  /** Every followed room is heard again; what was said meanwhile is lost. */
+  receiveBackboneFound(): void;
+}
+
+/** Who owns a room. Undefined: no answer in time. */
+export interface Placement {
+  locate(request: LocateRequest): Promise<LocateReply | undefined>;
+  claim(server: ServerId, request: ClaimRequest): Promise<ClaimReply | undefined>;
+  /** Room servers heard of lately, the best for the room first; for when placement does not answer. */
+  candidates(room: RoomKey): readonly ServerId[];
+}
+
+export interface Tokens {
+  verify(token: string): Promise<TokenVerdict>;
+}
+
+/** What the sockets tell the gateway. */
+export interface Clients {
+  receiveConnection(connection: ConnectionId): void;
+  /** `bytes` are lent for the call. */
+  receiveFrame(connection: ConnectionId, bytes: Uint8Array): void;
+  /** The client does not take what it is sent. */
+  receiveSlowness(connection: ConnectionId): void;
+  receiveDisconnection(connection: ConnectionId): void;
+}

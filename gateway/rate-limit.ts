@@ -1,0 +1,54 @@
+/**
+ * How fast one connection may send. Edits sent again (after a reconnect or a refusal the SDK repeats what
+ * was not acknowledged) are counted apart, so that an honest client is never closed for repeating itself.
+ */
+
+import type { Millis } from "../shared/ids.ts";
+import type { Counter } from "../shared/wire/frames.ts";
+
+export type Rate = { readonly burst: number; readonly perSecond: number };
+
+export class TokenBucket {
+  readonly #rate: Rate;
+  #tokens: number;
+  #filledAt: Millis;
+
+  constructor(rate: Rate, now: Millis) {
+    this.#rate = rate;
+    this.#tokens = rate.burst;
+    this.#filledAt = now;
+  }
+
+  take(now: Millis): boolean {
+    const elapsedMs = Math.max(0, now - this.#filledAt); // A clock set back gives nothing and takes nothing.
+    this.#tokens = Math.min(this.#rate.burst, this.#tokens + (elapsedMs * this.#rate.perSecond) / 1000);
+    this.#filledAt = now;
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
+  }
+}
+
+/** What of one client's edits has been seen on this connection. */
+export type EditsSeen = { readonly joinedAt: Millis; through: Counter };
+
+/** For so long after a join, counters not yet seen here may be repeats of what another connection sent. */
+const REPEATS_AFTER_JOIN_MS = 10_000;
+
+export class EditRate {
+  readonly #fresh: TokenBucket;
+  readonly #repeats: TokenBucket;
+
+  constructor(rates: { fresh: Rate; repeats: Rate }, now: Millis) {
+    this.#fresh = new TokenBucket(rates.fresh, now);
+    this.#repeats = new TokenBucket(rates.repeats, now);
+  }
+
+  /** False: the connection sends faster than it may. */
+  takeEdit(counter: Counter, seen: EditsSeen, now: Millis): boolean {
+    if (counter <= seen.through) return this.#repeats.take(now);
+    seen.through = counter;
+    if (this.#fresh.take(now)) return true;
+    return now - seen.joinedAt <= REPEATS_AFTER_JOIN_MS && this.#repeats.take(now);
+  }
+}

@@ -1,0 +1,253 @@
+/**
+ * Holds the rooms that this gateway follows, feeds each what happens and carries out what each decides. The
+ * only caller of `Room`; what an effect leads to comes back as another input, and is dropped if its room is gone.
+ */
+
+import { assertNever } from "../shared/assert.ts";
+import { decodeAnswer, decodeFromOwner, encodeToOwner } from "../shared/bus/envelope.ts";
+import type { Clock } from "../shared/clock.ts";
+import type { Millis, RoomKey } from "../shared/ids.ts";
+import type { Log } from "../shared/log.ts";
+import { encodeCommittedFrame, encodeFrame } from "../shared/wire/codec.ts";
+import type { GatewayMetrics } from "./metrics.ts";
+import type { SearchStep } from "./owner-search.ts";
+import type { Backbone, ConnectionId, Placement, Rooms, Sockets } from "./ports.ts";
+import type { FollowedRoom, RoomDirectory } from "./room-directory.ts";
+import type { Noted, RoomEffect, RoomInput } from "./room.ts";
+import type { Session } from "./session.ts";
+import type { UnackedBudget } from "./unacked.ts";
+
+export type RoomHostPorts = { readonly sockets: Sockets; readonly rooms: Rooms; readonly placement: Placement; readonly sessions: ReadonlyMap<ConnectionId, Session> };
+
+export type HostDeps = {
+  readonly clock: Clock;
+  /** Runs once whatever is at hand in this turn of the event loop is done. */
+  readonly endOfTurn: (run: () => void) => void;
+  readonly log: Log;
+  readonly metrics: GatewayMetrics;
+};
+
+const TICK_MS = 100;
+const TURNED_AWAY_RETRY_MS = 1_000;
+
+export class RoomHost implements Backbone {
+  readonly #ports: RoomHostPorts;
+  readonly #directory: RoomDirectory;
+  readonly #unacked: UnackedBudget;
+  readonly #deps: HostDeps;
+  /** Rooms with something to look after at the next tick. */
+  #restless = new Set<FollowedRoom>();
+  /** Rooms that were sent edits in this turn. */
+  #busy = new Set<FollowedRoom>();
+  #backboneLostAt: Millis | undefined;
+  #stopTicking: () => void = () => {};
+
+  constructor(ports: RoomHostPorts, directory: RoomDirectory, unacked: UnackedBudget, deps: HostDeps) {
+    this.#ports = ports;
+    this.#directory = directory;
+    this.#unacked = unacked;
+    this.#deps = deps;
+    deps.metrics.backboneConnected.set(1);
+  }
+
+  /** Undefined: NATS is there. */
+  get backboneLostAt(): Millis | undefined {
+    return this.#backboneLostAt;
+  }
+
+  start(): void {
+    this.#stopTicking = this.#deps.clock.after(TICK_MS, () => {
+      this.#tick();
+      this.start();
+    });
+  }
+
+  stop(): void {
+    this.#stopTicking();
+    this.#endTurn();
+  }
+
+  /** Rooms are followed from the first join on. */
+  receiveJoin(room: RoomKey, join: RoomInput & { kind: "join" }): void {
+    if (this.#directory.get(room) === undefined) this.#follow(room);
+    this.receive(room, join);
+  }
+
+  receiveEdit(room: RoomKey, edit: RoomInput & { kind: "edit" }): void {
+    const followed = this.#directory.get(room);
+    if (followed === undefined) return; // Left for so long that nobody follows it: its client joins again and repeats it.
+    this.#deps.metrics.edits.inc();
+    if (this.#busy.size === 0) this.#deps.endOfTurn(() => this.#endTurn());
+    this.#busy.add(followed);
+    this.#feed(followed, edit);
+  }
+
+  receive(room: RoomKey, input: RoomInput): void {
+    const followed = this.#directory.get(room);
+    if (followed !== undefined) this.#feed(followed, input);
+  }
+
+  receiveFromOwner(room: RoomKey, bytes: Uint8Array): void {
+    const message = decodeFromOwner(bytes);
+    if (message === undefined) return this.#noteUnreadable(room, bytes);
+    this.receive(room, { kind: "from-owner", message });
+  }
+
+  receiveAnswer(room: RoomKey, bytes: Uint8Array): void {
+    const answer = decodeAnswer(bytes);
+    if (answer === undefined) return this.#noteUnreadable(room, bytes);
+    this.receive(room, { kind: "answer", answer });
+  }
+
+  receiveNoResponders(room: RoomKey): void {
+    this.receive(room, { kind: "no-responders" });
+  }
+
+  receiveBackboneLost(): void {
+    if (this.#backboneLostAt !== undefined) return;
+    this.#backboneLostAt = this.#deps.clock.now();
+    this.#deps.metrics.backboneConnected.set(0);
+    this.#deps.log.warn({}, "NATS is out of reach; edits wait");
+    for (const followed of this.#directory.all()) this.#feed(followed, { kind: "detached" });
+  }
+
+  receiveBackboneFound(): void {
+    this.#backboneLostAt = undefined;
+    this.#deps.metrics.backboneConnected.set(1);
+    this.#deps.log.info({}, "NATS is back; rooms catch up");
+    for (const followed of this.#directory.all()) this.#feed(followed, { kind: "attached" });
+  }
+
+  /** To be called every second or so. */
+  closeIdle(): void {
+    for (const key of this.#directory.closeIdle(this.#deps.clock.now())) this.#ports.rooms.unfollow(key);
+    const { rooms, unackedEdits, unackedBytes } = this.#deps.metrics;
+    rooms.set(this.#directory.size);
+    unackedEdits.set(this.#unacked.edits);
+    unackedBytes.set(this.#unacked.bytes);
+  }
+
+  #follow(key: RoomKey): void {
+    const followed = this.#directory.open(key, this.#deps.clock.now());
+    this.#deps.metrics.rooms.set(this.#directory.size);
+    this.#ports.rooms.follow(key).then(
+      () => {
+        if (this.#directory.get(key) === followed && this.#backboneLostAt === undefined) this.#feed(followed, { kind: "attached" });
+      },
+      // The line was lost: `receiveBackboneFound` attaches the room with all others.
+      (cause: unknown) => this.#deps.log.debug({ room: key, cause }, "a room is followed once NATS is back"),
+    );
+  }
+
+  /** Edits of one room that came in one turn travel together. */
+  #endTurn(): void {
+    const busy = this.#busy;
+    this.#busy = new Set();
+    for (const followed of busy) this.#feed(followed, { kind: "turn-ended" });
+  }
+
+  #tick(): void {
+    const restless = this.#restless;
+    this.#restless = new Set();
+    for (const followed of restless) if (this.#directory.get(followed.key) === followed) this.#feed(followed, { kind: "tick" });
+  }
+
+  #feed(followed: FollowedRoom, input: RoomInput): void {
+    for (const effect of followed.room.receive(input, this.#deps.clock.now())) this.#carryOut(followed, effect);
+    if (followed.room.restless) this.#restless.add(followed);
+  }
+
+  #carryOut({ key, channel }: FollowedRoom, effect: RoomEffect): void {
+    const { sockets, rooms, sessions } = this.#ports;
+    const { metrics } = this.#deps;
+    switch (effect.kind) {
+      case "tell":
+        return rooms.tell(key, encodeToOwner(effect.message));
+      case "search":
+        return this.#search(key, effect.step);
+      case "let-in": {
+        const { connection, client, rights, request, epoch, head } = effect;
+        sessions.get(connection)?.receiveJoined({ room: key, channel, client, rights }, this.#deps.clock.now());
+        metrics.joins.inc({ outcome: "joined" });
+        metrics.joinSeconds.observe(effect.waitedMs / 1000);
+        return sockets.send(connection, encodeFrame({ type: "joined", request, channel, client, epoch, head, rights }));
+      }
+      case "turn-away": {
+        const { connection, request } = effect;
+        sessions.get(connection)?.receiveJoinRefused(key);
+        metrics.joins.inc({ outcome: "unavailable" });
+        const message = "no room server takes the room right now: try again";
+        return sockets.send(connection, encodeFrame({ type: "join-refused", request, reason: "unavailable", retryAfterMs: TURNED_AWAY_RETRY_MS, message }));
+      }
+      case "send": {
+        if (effect.frame.type === "nack") metrics.nacks.inc({ reason: effect.frame.reason });
+        if (effect.frame.type === "resync-required") metrics.joins.inc({ outcome: "resync" });
+        const frame = encodeFrame(effect.frame);
+        for (const connection of effect.to) sockets.send(connection, frame);
+        return;
+      }
+      case "publish":
+        return sockets.publish(channel, encodeFrame(effect.frame), effect.except);
+      case "send-edits": {
+        const frame = encodeCommittedFrame(channel, effect.edits);
+        for (const connection of effect.to) sockets.send(connection, frame);
+        return;
+      }
+      case "publish-edits":
+        metrics.committedFrames.inc();
+        metrics.committedEdits.inc(effect.batch.lastSeq - effect.batch.firstSeq + 1);
+        return sockets.publish(channel, encodeCommittedFrame(channel, effect.batch.bytes), effect.except);
+      case "listen":
+        return sockets.listen(effect.connection, channel);
+      case "unlisten":
+        return sockets.unlisten(effect.connection, channel);
+      case "noted":
+        return this.#note(effect.what, effect.count);
+      default:
+        return assertNever(effect);
+    }
+  }
+
+  #search(room: RoomKey, step: SearchStep): void {
+    const { placement } = this.#ports;
+    switch (step.kind) {
+      case "locate":
+        void placement.locate({ room, suspects: [...step.suspects] }).then((reply) => {
+          this.receive(room, { kind: "search", outcome: { kind: "located", reply, candidates: placement.candidates(room) } });
+        });
+        return;
+      case "claim": {
+        const { server, suspect } = step;
+        void placement.claim(server, suspect === undefined ? { room } : { room, suspect }).then((reply) => {
+          this.#deps.metrics.claims.inc({ answer: reply?.kind ?? "none" });
+          this.#deps.log.info({ room, server, suspect, answer: reply }, "asked a room server to take a room");
+          this.receive(room, { kind: "search", outcome: { kind: "claimed", server, reply } });
+        });
+        return;
+      }
+      default:
+        assertNever(step);
+    }
+  }
+
+  #note(what: Noted, count: number): void {
+    const { metrics } = this.#deps;
+    switch (what) {
+      case "gap":
+        return metrics.gaps.inc(count);
+      case "edits-sent-again":
+        return metrics.resends.inc(count);
+      case "search-no-responders":
+        return metrics.searches.inc({ cause: "no-responders" }, count);
+      case "search-silent":
+        return metrics.searches.inc({ cause: "silent" }, count);
+      default:
+        assertNever(what);
+    }
+  }
+
+  #noteUnreadable(room: RoomKey, bytes: Uint8Array): void {
+    this.#deps.metrics.unreadable.inc();
+    this.#deps.log.warn({ room, bytes: bytes.byteLength, tag: bytes[0] }, "a message on the bus did not decode; it is dropped");
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * Holds this gateway's connections, feeds each session what its client says and carries out what it decides.
+ * The only caller of `Session`.
+ */
+
+import { assertNever } from "../shared/assert.ts";
+import type { Millis } from "../shared/ids.ts";
+import type { CloseName } from "../shared/wire/close-codes.ts";
+import { encodeFrame } from "../shared/wire/codec.ts";
+import type { ServerFrame } from "../shared/wire/frames.ts";
+import type { TokenVerdict } from "./identity.ts";
+import type { Clients, ConnectionId, Sockets, Tokens } from "./ports.ts";
+import type { HostDeps, RoomHost } from "./room-host.ts";
+import { Session, type SessionEffect, type SessionOptions } from "./session.ts";
+
+export type Sessions = Map<ConnectionId, Session>;
+
+export type SessionHostPorts = { readonly sockets: Sockets; readonly tokens: Tokens; readonly rooms: RoomHost };
+
+export type SessionHostOptions = {
+  /** What connections are named after. */
+  readonly name: string;
+  readonly session: Omit<SessionOptions, "name">;
+  readonly backboneLossMsMax: number;
+};
+
+const TICK_MS = 1_000;
+
+export class SessionHost implements Clients {
+  readonly #ports: SessionHostPorts;
+  readonly #options: SessionHostOptions;
+  readonly #deps: HostDeps;
+  readonly #sessions: Sessions;
+  #stopTicking: () => void = () => {};
+
+  constructor(ports: SessionHostPorts, sessions: Sessions, options: SessionHostOptions, deps: HostDeps) {
+    this.#ports = ports;
+    this.#sessions = sessions;
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#stopTicking = this.#deps.clock.after(TICK_MS, () => {
+      this.#tick();
+      this.start();
+    });
+  }
+
+  /** Sends everybody to another gateway. */
+  stop(): void {
+    this.#stopTicking();
+    this.#closeAll("goingAway");
+  }
+
+  receiveConnection(connection: ConnectionId): void {
+    this.#sessions.set(connection, new Session({ ...this.#options.session, name: `${this.#options.name}-${connection}` }, this.#now()));
+    this.#deps.metrics.connects.inc();
+    this.#deps.metrics.connections.set(this.#sessions.size);
+  }
+
+  receiveFrame(connection: ConnectionId, bytes: Uint8Array): void {
+    const session = this.#sessions.get(connection);
+    if (session !== undefined) this.#carryOut(connection, session, session.receiveFrame(bytes, this.#now()));
+  }
+
+  receiveSlowness(connection: ConnectionId): void {
+    this.#close(connection, "tooSlow");
+  }
+
+  receiveDisconnection(connection: ConnectionId): void {
+    const session = this.#sessions.get(connection);
+    if (session === undefined) return;
+    this.#sessions.delete(connection);
+    this.#deps.metrics.connections.set(this.#sessions.size);
+    for (const room of session.receiveClosed()) this.#ports.rooms.receive(room, { kind: "leave", connection });
+  }
+
+  #carryOut(connection: ConnectionId, session: Session, effects: readonly SessionEffect[]): void {
+    const { rooms, sockets } = this.#ports;
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case "edit":
+          rooms.receiveEdit(effect.room, { kind: "edit", connection, edit: effect.edit });
+          break;
+        case "verify":
+          this.#verify(connection, session, effect.token);
+          break;
+        case "send":
+          this.#count(effect.frame);
+          sockets.send(connection, encodeFrame(effect.frame));
+          break;
+        case "close":
+          this.#close(connection, effect.close);
+          break;
+        case "join": {
+          const { room, ...join } = effect;
+          rooms.receiveJoin(room, { ...join, connection });
+          break;
+        }
+        case "leave":
+          rooms.receive(effect.room, { kind: "leave", connection });
+          break;
+        case "resubmit":
+          rooms.receive(effect.room, { kind: "resubmit", edit: effect.edit });
+          break;
+        case "replay":
+          rooms.receive(effect.room, { kind: "replay", connection, after: effect.after, through: effect.through });
+          break;
+        default:
+          assertNever(effect);
+      }
+    }
+  }
+
+  #verify(connection: ConnectionId, session: Session, token: string): void {
+    const conclude = (verdict: TokenVerdict): void => {
+      if (this.#sessions.get(connection) === session) this.#carryOut(connection, session, session.receiveVerdict(verdict, this.#now()));
+    };
+    this.#ports.tokens.verify(token).then(conclude, (cause: unknown) => {
+      this.#deps.log.error({ cause }, "tokens cannot be checked: see whether the JWKS address answers");
+      conclude({ kind: "unchecked" });
+    });
+  }
+
+  #count(frame: ServerFrame): void {
+    if (frame.type === "nack") this.#deps.metrics.nacks.inc({ reason: frame.reason });
+    if (frame.type === "join-refused") this.#deps.metrics.joins.inc({ outcome: frame.reason });
+  }
+
+  #close(connection: ConnectionId, close: CloseName): void {
+    this.#deps.metrics.closes.inc({ close });
+    this.#ports.sockets.close(connection, close);
+  }
+
+  #closeAll(close: CloseName): void {
+    for (const connection of this.#sessions.keys()) this.#close(connection, close);
+  }
+
+  #tick(): void {
+    const { rooms } = this.#ports;
+    const now = this.#now();
+    for (const [connection, session] of this.#sessions) this.#carryOut(connection, session, session.receiveTick(now));
+    rooms.closeIdle();
+    if (rooms.backboneLostAt !== undefined && now - rooms.backboneLostAt >= this.#options.backboneLossMsMax) this.#closeAll("degraded");
+  }
+
+  #now(): Millis {
+    return this.#deps.clock.now();
+  }
+}

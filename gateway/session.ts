@@ -1,0 +1,234 @@
+/**
+ * One connection, from its hello to its end: takes frames, answers with what should happen next. What a
+ * client may say when, and what its token lets it do, is settled here and nowhere else. Deterministic.
+ *
+ * The refusal of a frame closes the connection with a code that says what to do; nobody else notices.
+ */
+
+import { assertNever } from "../shared/assert.ts";
+import type { SubmittedEdit } from "../shared/bus/envelope.ts";
+import type { ClientId, ClientKey, Millis, Position, RoomKey, Seq, TenantId, UserId } from "../shared/ids.ts";
+import { CLOSE, type CloseName } from "../shared/wire/close-codes.ts";
+import { decodeFrame } from "../shared/wire/codec.ts";
+import { type Channel, type Counter, type Frame, type JoinRefusal, type Limits, type NackReason, PROTOCOL_VERSION, type Rights, type ServerFrame, type TentativeEdit } from "../shared/wire/frames.ts";
+import { admit, type Identity, type TokenVerdict } from "./identity.ts";
+import { EditRate, type EditsSeen, type Rate, TokenBucket } from "./rate-limit.ts";
+
+export type SessionEffect =
+  | { kind: "verify"; token: string }
+  | { kind: "send"; frame: ServerFrame }
+  | { kind: "close"; close: CloseName }
+  | { kind: "join"; room: RoomKey; request: number; client: ClientId; position: Position; rights: Rights }
+  | { kind: "leave"; room: RoomKey }
+  | { kind: "edit"; room: RoomKey; edit: SubmittedEdit }
+  | { kind: "resubmit"; room: RoomKey; edit: TentativeEdit }
+  | { kind: "replay"; room: RoomKey; after: Seq; through: Seq };
+
+export type SessionOptions = {
+  /** The connection's name in WELCOME, for logs on both sides. */
+  readonly name: string;
+  readonly limits: Limits;
+  readonly helloMsMax: number;
+  readonly roomsMax: number;
+  readonly editRates: { readonly fresh: Rate; readonly repeats: Rate };
+  readonly controlRate: Rate;
+  /** Derives who a client is from its user and its own key, so that nobody can be another. */
+  readonly clientIdOf: (tenant: TenantId, user: UserId, key: ClientKey) => ClientId;
+};
+
+type State =
+  | { readonly kind: "awaiting-hello" }
+  /** A client may ask for its rooms at once, without waiting for WELCOME. */
+  | { readonly kind: "checking-token"; readonly early: JoinFrame[] }
+  | { readonly kind: "open"; readonly identity: Identity; readonly rooms: Map<RoomKey, JoinedRoom | "asked">; readonly channels: Map<Channel, JoinedRoom> }
+  | { readonly kind: "closed"; readonly rooms: readonly RoomKey[] };
+
+type OpenState = State & { kind: "open" };
+type JoinFrame = Frame & { type: "join" };
+type JoinedRoom = { readonly room: RoomKey; readonly channel: Channel; readonly client: ClientId; readonly rights: Rights; readonly seen: EditsSeen };
+
+export class Session {
+  readonly #options: SessionOptions;
+  readonly #openedAt: Millis;
+  readonly #controls: TokenBucket;
+  readonly #edits: EditRate;
+  #state: State = { kind: "awaiting-hello" };
+
+  constructor(options: SessionOptions, now: Millis) {
+    this.#options = options;
+    this.#openedAt = now;
+    this.#controls = new TokenBucket(options.controlRate, now);
+    this.#edits = new EditRate(options.editRates, now);
+  }
+
+  /** `bytes` are lent: whatever is kept is copied. */
+  receiveFrame(bytes: Uint8Array, now: Millis): SessionEffect[] {
+    const state = this.#state;
+    if (state.kind === "closed") return [];
+    if (bytes.byteLength > this.#options.limits.frameBytesMax) return this.#refuse("frameTooLarge", `a frame may have ${this.#options.limits.frameBytesMax} bytes: split the edit`);
+    const frame = decodeFrame(bytes);
+    if (frame === undefined) return this.#refuse("badFrame", "a frame did not decode: see WIRE.md for its fields");
+    if (frame.type === "edit" && state.kind === "open") return this.#receiveEdit(state.channels, state.identity, frame, now);
+    if (!this.#controls.take(now)) return this.#tooFast("frames");
+    if (frame.type === "unknown") return []; // Of a newer protocol.
+
+    switch (state.kind) {
+      case "awaiting-hello":
+        return frame.type === "hello" ? this.#receiveHello(frame) : this.#outOfTurn(frame, "say HELLO first");
+      case "checking-token":
+        if (frame.type !== "join" || state.early.length >= this.#options.roomsMax) return this.#outOfTurn(frame, "only JOIN may come before WELCOME");
+        state.early.push(frame);
+        return [];
+      case "open":
+        return this.#receiveWhileOpen(state, frame);
+      default:
+        return assertNever(state);
+    }
+  }
+
+  receiveVerdict(verdict: TokenVerdict, now: Millis): SessionEffect[] {
+    if (this.#state.kind !== "checking-token") return [];
+    switch (verdict.kind) {
+      case "refused":
+        return this.#refuse("unauthorized", `the token was refused: ${verdict.why}`);
+      case "expired":
+        return this.#refuse("tokenExpired", "the token has expired: ask for a new one");
+      case "unchecked":
+        return this.#refuse("overloaded", "tokens cannot be checked right now: try again");
+      case "valid": {
+        const { early } = this.#state;
+        const open: OpenState = { kind: "open", identity: verdict.identity, rooms: new Map(), channels: new Map() };
+        this.#state = open;
+        if (verdict.identity.expiresAt <= now) return this.receiveTick(now);
+        const welcome: ServerFrame = { type: "welcome", version: PROTOCOL_VERSION, connection: this.#options.name, limits: this.#options.limits };
+        return [{ kind: "send", frame: welcome }, ...early.flatMap((frame) => this.#receiveJoin(open, frame))];
+      }
+      default:
+        return assertNever(verdict);
+    }
+  }
+
+  /** The room has let the connection in. */
+  receiveJoined(joined: { room: RoomKey; channel: Channel; client: ClientId; rights: Rights }, now: Millis): void {
+    if (this.#state.kind !== "open") return;
+    const before = this.#state.rooms.get(joined.room);
+    const through = before !== undefined && before !== "asked" && before.client === joined.client ? before.seen.through : 0;
+    const room: JoinedRoom = { ...joined, seen: { joinedAt: now, through } };
+    this.#state.rooms.set(joined.room, room);
+    this.#state.channels.set(joined.channel, room);
+  }
+
+  /** A room joined before keeps its channel: edits sent meanwhile name it in good faith. */
+  receiveJoinRefused(room: RoomKey): void {
+    if (this.#state.kind === "open" && this.#state.rooms.get(room) === "asked") this.#state.rooms.delete(room);
+  }
+
+  receiveTick(now: Millis): SessionEffect[] {
+    switch (this.#state.kind) {
+      case "awaiting-hello":
+      case "checking-token":
+        return now - this.#openedAt < this.#options.helloMsMax ? [] : this.#refuse("helloTimeout", "no HELLO came in time");
+      case "open":
+        return now < this.#state.identity.expiresAt ? [] : this.#refuse("tokenExpired", "the token has expired: ask for a new one");
+      case "closed":
+        return [];
+      default:
+        return assertNever(this.#state);
+    }
+  }
+
+  /** The rooms to leave. */
+  receiveClosed(): RoomKey[] {
+    this.#end();
+    return this.#state.kind === "closed" ? [...this.#state.rooms] : [];
+  }
+
+  #receiveHello(frame: Frame & { type: "hello" }): SessionEffect[] {
+    if (frame.version !== PROTOCOL_VERSION) return this.#refuse("versionUnsupported", `protocol version ${frame.version} is not served here, ${PROTOCOL_VERSION} is: update the client`);
+    this.#state = { kind: "checking-token", early: [] };
+    return [{ kind: "verify", token: frame.token }];
+  }
+
+  #receiveWhileOpen(state: OpenState, frame: Frame): SessionEffect[] {
+    switch (frame.type) {
+      case "join":
+        return this.#receiveJoin(state, frame);
+      case "leave": {
+        const joined = state.channels.get(frame.channel);
+        if (joined === undefined) return this.#unknownChannel();
+        state.channels.delete(frame.channel);
+        state.rooms.delete(joined.room);
+        return [{ kind: "leave", room: joined.room }, { kind: "send", frame: { type: "left", channel: frame.channel, reason: "asked" } }];
+      }
+      case "resubmit": {
+        const joined = state.channels.get(frame.channel);
+        if (joined === undefined) return this.#unknownChannel();
+        const { edit } = frame;
+        if (!joined.rights.write) return [nack(frame.channel, edit.counter, "read-only")];
+        return [{ kind: "resubmit", room: joined.room, edit: { ...edit, mac: edit.mac.slice(), payload: edit.payload.slice() } }];
+      }
+      case "replay-request": {
+        const joined = state.channels.get(frame.channel);
+        if (joined === undefined) return this.#unknownChannel();
+        return [{ kind: "replay", room: joined.room, after: frame.after, through: frame.through }];
+      }
+      case "ping":
+        return [{ kind: "send", frame: { type: "pong", nonce: frame.nonce } }];
+      default:
+        return this.#outOfTurn(frame, "it has no place in an open session");
+    }
+  }
+
+  #receiveJoin(state: OpenState, frame: JoinFrame): SessionEffect[] {
+    const admission = admit(state.identity, frame.room);
+    if (admission.kind === "refused") return [joinRefused(frame.request, "not-allowed", admission.why)];
+    const { room, rights } = admission;
+    if (!state.rooms.has(room)) {
+      if (state.rooms.size >= this.#options.roomsMax) return [joinRefused(frame.request, "too-many-rooms", `a connection joins ${this.#options.roomsMax} rooms at most: leave one first`)];
+      state.rooms.set(room, "asked");
+    }
+    const client = this.#options.clientIdOf(state.identity.tenant, state.identity.user, frame.clientKey);
+    return [{ kind: "join", room, request: frame.request, client, position: frame.position, rights }];
+  }
+
+  #receiveEdit(channels: Map<Channel, JoinedRoom>, identity: Identity, frame: Frame & { type: "edit" }, now: Millis): SessionEffect[] {
+    const joined = channels.get(frame.channel);
+    if (joined === undefined) return this.#unknownChannel();
+    const { counter, ackedThrough, parentSeq, payload } = frame;
+    if (!this.#edits.takeEdit(counter, joined.seen, now)) return this.#tooFast("edits");
+    if (!joined.rights.write) return [nack(frame.channel, counter, "read-only")];
+    if (payload.byteLength > this.#options.limits.editBytesMax) return [nack(frame.channel, counter, "too-large")];
+    return [{ kind: "edit", room: joined.room, edit: { author: { user: identity.user, client: joined.client }, counter, ackedThrough, parentSeq, payload: payload.slice() } }];
+  }
+
+  #tooFast(what: string): SessionEffect[] {
+    return this.#refuse("rateLimited", `too many ${what}: keep to the limits told in WELCOME`);
+  }
+
+  #unknownChannel(): SessionEffect[] {
+    return this.#refuse("badFrame", "a frame names a channel that is not joined: JOIN the room first");
+  }
+
+  #outOfTurn(frame: Frame, advice: string): SessionEffect[] {
+    return this.#refuse("badFrame", `a frame of type ${frame.type} came out of turn: ${advice}`);
+  }
+
+  /** The error is for whoever reads logs; the code tells the client what to do. */
+  #refuse(close: CloseName, message: string): SessionEffect[] {
+    this.#end();
+    return [{ kind: "send", frame: { type: "error", code: CLOSE[close].code, message } }, { kind: "close", close }];
+  }
+
+  #end(): void {
+    if (this.#state.kind === "closed") return;
+    this.#state = { kind: "closed", rooms: this.#state.kind === "open" ? [...this.#state.rooms.keys()] : [] };
+  }
+}
+
+function nack(channel: Channel, counter: Counter, reason: NackReason): SessionEffect {
+  return { kind: "send", frame: { type: "nack", channel, counter, reason, expected: counter, retryAfterMs: 0 } };
+}
+
+function joinRefused(request: number, reason: JoinRefusal, message: string): SessionEffect {
+  return { kind: "send", frame: { type: "join-refused", request, reason, retryAfterMs: 0, message } };
+}
