@@ -1,0 +1,65 @@
+/** When a room's snapshot is written anew, and how far its log may then be trimmed. */
+
+import type { Millis } from "../shared/ids.ts";
+
+/** What the newest checkpoint does not cover. `since`: when the log took the first of it; no record of it stands before `fromStreamSeq`. */
+export type Uncovered = { readonly edits: number; readonly bytes: number; readonly since: Millis; readonly fromStreamSeq: number };
+
+export type SnapshotPolicy = {
+  readonly snapshotEditsMax: number;
+  readonly snapshotBytesMax: number;
+  readonly snapshotAgeMsMax: number;
+  /** A busy room is not written more often than this, whatever else says so. */
+  readonly snapshotIntervalMsMin: number;
+};
+
+export function isSnapshotDue(uncovered: Uncovered, lastSaved: Millis | undefined, policy: SnapshotPolicy, now: Millis): boolean {
+  if (lastSaved !== undefined && now - lastSaved < policy.snapshotIntervalMsMin) return false;
+  return uncovered.edits >= policy.snapshotEditsMax || uncovered.bytes >= policy.snapshotBytesMax || now - uncovered.since >= policy.snapshotAgeMsMax;
+}
+
+/** A record's place in the log, and when the log took it: no record before it is younger. */
+type Mark = { readonly streamSeq: number; readonly time: Millis };
+
+/** So many marks stand for all records of the replay window: a trim may come so much later, never sooner. */
+const MARKS_PER_WINDOW = 20;
+
+/**
+ * What of a room's log may go. The rule, and why nothing is ever lost by it: only records before the one
+ * at the checkpoint's `streamSeq`, so that what is not in a snapshot stays, and so does at least that one
+ * record (a subject without any would begin its sequence at 0 again); and only records older than the
+ * replay window, which clients coming back are caught up from.
+ */
+export class TrimPlan {
+  readonly #replayWindowMs: number;
+  readonly #marks: Mark[] = [];
+  #trimmedBefore = 0;
+
+  constructor(options: { replayWindowMs: number }) {
+    this.#replayWindowMs = options.replayWindowMs;
+  }
+
+  get trimmedBefore(): number {
+    return this.#trimmedBefore;
+  }
+
+  /** Every record in order. */
+  receiveRecord({ streamSeq, time }: Mark): void {
+    const last = this.#marks.at(-1);
+    if (last === undefined || time - last.time >= this.#replayWindowMs / MARKS_PER_WINDOW) this.#marks.push({ streamSeq, time });
+  }
+
+  /** Records before this stream sequence may go; undefined: none that has not gone already. */
+  before(checkpoint: Mark, now: Millis): number | undefined {
+    let before = 0;
+    for (const mark of [...this.#marks, checkpoint]) {
+      if (mark.streamSeq <= checkpoint.streamSeq && now - mark.time > this.#replayWindowMs) before = Math.max(before, mark.streamSeq);
+    }
+    return before > this.#trimmedBefore ? before : undefined;
+  }
+
+  receiveTrimmed(before: number): void {
+    this.#trimmedBefore = before;
+    while (this.#marks[0] !== undefined && this.#marks[0].streamSeq <= before) this.#marks.shift();
+  }
+}

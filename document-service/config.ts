@@ -1,0 +1,32 @@
+/** The document service's settings. */
+
+import { port, positiveInteger, type Settings, text, type Values } from "../shared/config.ts";
+
+export const documentServiceSettings = {
+  internalSecret: { parse: text, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
+  documentsHost: { parse: text, fallback: "127.0.0.1", meaning: "address that the document service's internal HTTP listens on" },
+  documentsPort: { parse: port, fallback: 0, meaning: "port of the document service's internal HTTP; 0: any free one" },
+  documentsUrl: { parse: text, fallback: "", meaning: "where gateways reach that HTTP; empty: the address and port it listens on" },
+  documentsAnswerMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "a snapshot that is not there by then is asked for again by the client" },
+  documentsHeartbeatMs: { parse: positiveInteger, fallback: 1_000, meaning: "how often the document service tells the gateways where it is" },
+  documentsLeaseMs: { parse: positiveInteger, fallback: 3_000, meaning: "another document service takes over a part of the log whose reader was silent for so long" },
+  documentsDrainMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long a stopping document service may take to save what is not yet in snapshots" },
+
+  snapshotEditsMax: { parse: positiveInteger, fallback: 5_000, meaning: "a room's snapshot is written after so many edits" },
+  snapshotBytesMax: { parse: positiveInteger, fallback: 1024 ** 2, meaning: "a room's snapshot is written after so many bytes of edits" },
+  snapshotAgeMsMax: { parse: positiveInteger, fallback: 30_000, meaning: "an edit is in a snapshot after so long at the latest" },
+  snapshotIntervalMsMin: { parse: positiveInteger, fallback: 5_000, meaning: "a busy room's snapshot is written no more often" },
+  replayWindowMs: { parse: positiveInteger, fallback: 300_000, meaning: "edits stay in the log for at least so long, for clients that come back" },
+  checkpointClientsMax: { parse: positiveInteger, fallback: 5_000, meaning: "writers of a room whose progress a checkpoint remembers; past it the most silent are forgotten" },
+  checkpointClientMsMax: { parse: positiveInteger, fallback: 3_600_000, meaning: "how long a checkpoint remembers a silent writer" },
+
+  mergeEditsMax: { parse: positiveInteger, fallback: 10_000, meaning: "edits of a room that wait to be merged into its document" },
+  mergeBytesMax: { parse: positiveInteger, fallback: 2 * 1024 ** 2, meaning: "bytes of a room's edits that wait to be merged" },
+  documentsBytesMax: { parse: positiveInteger, fallback: 256 * 1024 ** 2, meaning: "bytes of documents and waiting edits in memory; past it the log is not read on" },
+  documentsMax: { parse: positiveInteger, fallback: 20_000, meaning: "rooms known in memory; past it the log is not read on" },
+  documentIdleMsMax: { parse: positiveInteger, fallback: 60_000, meaning: "a document that nobody edits or reads for so long leaves the memory" },
+  documentOpeningsMax: { parse: positiveInteger, fallback: 64, meaning: "checkpoints looked up at a time" },
+  documentSavesMax: { parse: positiveInteger, fallback: 4, meaning: "snapshots written and logs trimmed at a time" },
+} as const satisfies Settings;
+
+export type DocumentServiceConfig = Values<typeof documentServiceSettings>;

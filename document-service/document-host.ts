@@ -1,0 +1,50 @@
+/** All partitions of the log that this process reads or stands by for, and the questions about rooms. */
+
+import { partitionOf } from "../shared/bus/subjects.ts";
+import type { Clock } from "../shared/clock.ts";
+import type { RoomKey } from "../shared/ids.ts";
+import type { Log } from "../shared/log.ts";
+import type { DocumentServiceMetrics } from "./metrics.ts";
+import { PartitionHost, type PartitionOptions, type PartitionPorts } from "./partition-host.ts";
+import { unlessMistake, within } from "./pause.ts";
+import type { Served } from "./room-host.ts";
+
+export type DocumentHostOptions = PartitionOptions & { readonly logPartitions: number; readonly documentsAnswerMsMax: number };
+
+export class DocumentHost {
+  readonly #partitions: readonly PartitionHost[];
+  readonly #options: DocumentHostOptions;
+  readonly #deps: { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics };
+  readonly #ended: Promise<unknown>;
+
+  constructor(ports: PartitionPorts, options: DocumentHostOptions, deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics }) {
+    // Each has its share of the memory, so that one busy partition does not stop the others.
+    const share = { ...options, documentsBytesMax: options.documentsBytesMax / options.logPartitions, documentsMax: options.documentsMax / options.logPartitions };
+    this.#partitions = Array.from({ length: options.logPartitions }, (_, partition) => new PartitionHost(partition, ports, share, deps));
+    this.#options = options;
+    this.#deps = deps;
+    this.#ended = Promise.all(this.#partitions.map((partition) => partition.run()));
+  }
+
+  /** Whether any room would be answered for here. */
+  get isServing(): boolean {
+    return this.#partitions.some((partition) => partition.isHeld);
+  }
+
+  async serve(room: RoomKey): Promise<Served> {
+    const partition = this.#partitions[partitionOf(room, this.#options.logPartitions)];
+    if (partition === undefined) return { kind: "loading" };
+    try {
+      return await within(this.#deps.clock, this.#options.documentsAnswerMsMax, partition.serve(room), { kind: "loading" });
+    } catch (cause) {
+      unlessMistake(cause);
+      this.#deps.log.warn({ room, cause }, "a document could not be read; the client asks again");
+      return { kind: "loading" };
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const partition of this.#partitions) partition.stop();
+    await this.#ended;
+  }
+}

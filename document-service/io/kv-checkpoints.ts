@@ -1,0 +1,37 @@
+/** Checkpoints in JetStream KV. Reads go to the leader: a replica's old entry would not fit the trimmed log. */
+
+import { Kvm } from "@nats-io/kv";
+
+import { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import type { Checkpoints, StoredCheckpoint } from "../ports.ts";
+import { replace } from "./kv-replace.ts";
+
+/** `bucket` is created where it is missing, with `replicas` copies. */
+export async function kvCheckpoints(nats: NatsConnection, bucket: string, replicas: number): Promise<Checkpoints> {
+  const kvm = new Kvm(nats);
+  await kvm.create(bucket, { replicas });
+  const kv = await kvm.open(bucket, { allow_direct: false });
+
+  const read = async (room: RoomKey): Promise<StoredCheckpoint> => {
+    const entry = await kv.get(room);
+    if (entry === null) return { checkpoint: undefined, revision: 0 };
+    if (entry.operation !== "PUT") return { checkpoint: undefined, revision: entry.revision };
+    const checkpoint = decodeJson(Checkpoint, entry.value);
+    if (checkpoint === undefined) throw new Error(`the checkpoint of room ${room} does not decode: was it written by a newer version?`);
+    return { checkpoint, revision: entry.revision };
+  };
+
+  return {
+    read,
+    write: async (room, checkpoint, revision) => {
+      const written = await replace(kv, room, encodeJson(checkpoint), revision);
+      if (written !== undefined) return { kind: "written", revision: written };
+      // A snapshot's name is used once: found here, it was this call's own, whose answer was lost.
+      const found = await read(room);
+      return found.checkpoint?.snapshot.object === checkpoint.snapshot.object ? { kind: "written", revision: found.revision } : { kind: "superseded" };
+    },
+  };
+}

@@ -1,0 +1,34 @@
+/** Snapshots in the JetStream object store. */
+
+import { jetstreamManager } from "@nats-io/jetstream";
+import { Objm, StorageType } from "@nats-io/obj";
+
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import type { Snapshots } from "../ports.ts";
+import { inTime } from "./in-time.ts";
+
+const CHUNK_BYTES = 512 * 1024;
+/** NATS gone half-way through an object leaves the client waiting; then the caller tries again. */
+const TRANSFER_MS_MAX = 15_000;
+
+/** `bucket` is created where it is missing, with `replicas` copies. */
+export async function objectStoreSnapshots(nats: NatsConnection, bucket: string, replicas: number): Promise<Snapshots> {
+  const store = await new Objm(nats).create(bucket, { storage: StorageType.File, replicas });
+  const manager = await jetstreamManager(nats);
+  return {
+    write: async (name, bytes) => {
+      await inTime(TRANSFER_MS_MAX, `writing snapshot ${name}`, store.putBlob({ name, options: { max_chunk_size: CHUNK_BYTES } }, bytes));
+    },
+    read: async (name) => (await inTime(TRANSFER_MS_MAX, `reading snapshot ${name}`, store.getBlob(name))) ?? undefined,
+    remove: async (name) => {
+      await store.delete(name);
+      // What is left is a note that the object was deleted. Names are never used again: nobody needs it.
+      await manager.streams.purge(`OBJ_${bucket}`, { filter: `$O.${bucket}.M.${token(name)}` });
+    },
+  };
+}
+
+/** As the object store names its entries: base64 for URLs, padded. */
+function token(name: string): string {
+  return Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
+}

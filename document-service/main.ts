@@ -1,0 +1,57 @@
+/** Starts one document service. Any number may run: each part of the log is read by one, the others stand by. */
+
+import { createHash, randomUUID } from "node:crypto";
+
+import type { Registry } from "prom-client";
+
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { SettingError } from "../shared/config.ts";
+import { ensureLogStreams } from "../shared/io/log-stream.ts";
+import { connectNats } from "../shared/io/nats.ts";
+import { systemClock } from "../shared/io/system-clock.ts";
+import type { Running } from "../shared/lifecycle.ts";
+import type { Log } from "../shared/log.ts";
+import type { SharedConfig } from "../shared/settings.ts";
+import type { DocumentServiceConfig } from "./config.ts";
+import { DocumentHost } from "./document-host.ts";
+import { serveHttp } from "./io/http.ts";
+import { jetstreamLog } from "./io/jetstream-log.ts";
+import { kvCheckpoints } from "./io/kv-checkpoints.ts";
+import { kvLeases } from "./io/kv-leases.ts";
+import { mergeThread } from "./io/merge-thread.ts";
+import { sendHeartbeats } from "./io/nats-heartbeats.ts";
+import { objectStoreSnapshots } from "./io/object-store-snapshots.ts";
+import { documentServiceMetrics } from "./metrics.ts";
+
+export async function startDocumentService(config: SharedConfig & DocumentServiceConfig, { log, registry }: { log: Log; registry: Registry }): Promise<Running & { url: string }> {
+  if (config.internalSecret === "") throw new SettingError("the document service answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
+  const service = randomUUID();
+  const subjects = subjectsOf(config.environment);
+  const metrics = documentServiceMetrics(registry);
+
+  const nats = await connectNats({ servers: config.natsUrl, name: "document-service" });
+  await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
+  const merging = mergeThread();
+  const ports = {
+    log: await jetstreamLog(nats, subjects, { partitions: config.logPartitions }),
+    checkpoints: await kvCheckpoints(nats, subjects.checkpointsBucket, config.logReplicas),
+    leases: await kvLeases(nats, subjects.documentsBucket, config.logReplicas),
+    snapshots: await objectStoreSnapshots(nats, subjects.snapshotsBucket, config.logReplicas),
+    merging,
+    digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
+  };
+  const host = new DocumentHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
+  const http = await serveHttp((room) => host.serve(room), config, metrics);
+  const url = config.documentsUrl === "" ? `http://${config.documentsHost}:${http.port}` : config.documentsUrl;
+  const heartbeats = sendHeartbeats(nats, subjects.documents, { service, url, everyMs: config.documentsHeartbeatMs, isServing: () => host.isServing }, systemClock);
+
+  const stop = async (): Promise<void> => {
+    heartbeats.stop();
+    await http.stop();
+    await host.stop();
+    await merging.stop();
+    await nats.drain();
+  };
+  let stopped: Promise<void> | undefined;
+  return { url, stop: () => (stopped ??= stop()) };
+}

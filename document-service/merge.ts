@@ -1,0 +1,66 @@
+/**
+ * Edits into a document's state, with Yjs. A document lives only as long as one merge: an edit that Yjs
+ * refuses half-way leaves its document in ruins, so that one is thrown away and nothing else is touched.
+ *
+ * Everything given must own its buffer: Yjs trusts lengths in an edit up to the end of the underlying
+ * buffer, and a view into a shared one would let a stranger's edit read its neighbours.
+ */
+
+import * as Y from "yjs";
+
+import { assert } from "../shared/assert.ts";
+
+/** `refused`: how many edits are no Yjs updates; the state has all the others. */
+export type Merged = { readonly state: Uint8Array; readonly refused: number };
+
+/** The state of a document without edits. */
+export const EMPTY_STATE: Uint8Array = Y.encodeStateAsUpdate(new Y.Doc());
+
+export function mergeEdits(state: Uint8Array, edits: readonly Uint8Array[]): Merged {
+  const whole = tryMerge(state, edits);
+  if (whole !== undefined) return { state: whole, refused: 0 };
+  assert(tryMerge(state, []) !== undefined, "a document's own state can be read");
+  const readable = edits.filter(isReadable);
+  const halved = mergeHalves(state, readable);
+  return { state: halved.state, refused: edits.length - readable.length + halved.refused };
+}
+
+/** Finds what can be read and still cannot be merged: rare, so halving until it stands alone is quick enough. */
+function mergeHalves(state: Uint8Array, edits: readonly Uint8Array[]): Merged {
+  const whole = tryMerge(state, edits);
+  if (whole !== undefined) return { state: whole, refused: 0 };
+  assert(edits.length > 0, "a state without edits can be merged");
+  if (edits.length === 1) return { state, refused: 1 };
+  const middle = edits.length >> 1;
+  const first = mergeHalves(state, edits.slice(0, middle));
+  const second = mergeHalves(first.state, edits.slice(middle));
+  return { state: second.state, refused: first.refused + second.refused };
+}
+
+/**
+ * One transaction for all: 2 µs an edit, where an edit at a time costs 5 and `Y.mergeUpdates` beforehand
+ * up to 50 (a recorded session of 260K keystrokes).
+ */
+function tryMerge(state: Uint8Array, edits: readonly Uint8Array[]): Uint8Array | undefined {
+  const doc = new Y.Doc();
+  try {
+    doc.transact(() => {
+      Y.applyUpdate(doc, state);
+      for (const edit of edits) Y.applyUpdate(doc, edit);
+    });
+    return Y.encodeStateAsUpdate(doc);
+  } catch {
+    return undefined; // Yjs throws all kinds of errors on bytes that are no update of its own.
+  } finally {
+    doc.destroy();
+  }
+}
+
+function isReadable(edit: Uint8Array): boolean {
+  try {
+    Y.decodeUpdate(edit);
+    return true;
+  } catch {
+    return false; // As above.
+  }
+}

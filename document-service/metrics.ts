@@ -1,0 +1,25 @@
+/** What the document service counts. */
+
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+
+export type DocumentServiceMetrics = ReturnType<typeof documentServiceMetrics>;
+
+const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10];
+
+export const documentServiceMetrics = (registry: Registry) => {
+  const registers = [registry];
+  return {
+    records: new Counter({ name: "coroom_documents_records_total", help: "Records read from the log", registers }),
+    gaps: new Counter({ name: "coroom_documents_log_gaps_total", help: "Holes found in a room's log that no checkpoint explains", registers }),
+    unreadable: new Counter({ name: "coroom_documents_unreadable_records_total", help: "Records of the log that do not decode", registers }),
+    refusedEdits: new Counter({ name: "coroom_documents_refused_edits_total", help: "Edits that Yjs refuses: left out of the document, kept in the log", registers }),
+    merges: new Histogram({ name: "coroom_documents_merge_seconds", help: "Time to merge a room's waiting edits", buckets: SECONDS, registers }),
+    saves: new Histogram({ name: "coroom_documents_save_seconds", help: "Time to write, verify and commit a snapshot, by outcome: saved, superseded, failed", buckets: SECONDS, labelNames: ["outcome"], registers }),
+    trims: new Counter({ name: "coroom_documents_trims_total", help: "Trims of a room's log, by outcome: trimmed, failed", labelNames: ["outcome"], registers }),
+    reads: new Counter({ name: "coroom_documents_reads_total", help: "Snapshots asked for, by answer: snapshot, unchanged, no-document, not-a-document, loading, unauthorized", labelNames: ["answer"], registers }),
+    rooms: new Gauge({ name: "coroom_documents_rooms", help: "Rooms known in memory, by partition of the log", labelNames: ["partition"], registers }),
+    heldBytes: new Gauge({ name: "coroom_documents_held_bytes", help: "Documents and waiting edits in memory, by partition", labelNames: ["partition"], registers }),
+    isReading: new Gauge({ name: "coroom_documents_reading", help: "1 while this service reads the partition, 0 while it stands by", labelNames: ["partition"], registers }),
+    uncoveredRecords: new Gauge({ name: "coroom_documents_uncovered_records", help: "Records of the partition that a restart would read again", labelNames: ["partition"], registers }),
+  };
+};

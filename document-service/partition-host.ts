@@ -1,0 +1,234 @@
+/**
+ * Reads one partition of the log while it holds the partition's lease: hands each record to its room, and
+ * sees to it that rooms are merged, saved, trimmed and forgotten in time. What it holds is bounded: past
+ * the limits it stops reading until its rooms are saved, and the log waits.
+ */
+
+import type { Clock } from "../shared/clock.ts";
+import type { Millis, RoomKey } from "../shared/ids.ts";
+import type { Log } from "../shared/log.ts";
+import { LeaseWatch, NOBODY } from "./lease.ts";
+import type { DocumentServiceMetrics } from "./metrics.ts";
+import { pause, unlessMistake } from "./pause.ts";
+import type { Leases, StoredRecord } from "./ports.ts";
+import { type RoomDeps, RoomHost, type RoomOptions, type RoomPorts, type Served } from "./room-host.ts";
+
+export type PartitionPorts = RoomPorts & { readonly leases: Leases };
+export type PartitionOptions = RoomOptions & {
+  /** This run of the service: no other ever has its name. */
+  readonly service: string;
+  readonly documentsLeaseMs: number;
+  readonly documentsDrainMsMax: number;
+  readonly documentsBytesMax: number;
+  readonly documentsMax: number;
+  readonly documentOpeningsMax: number;
+  readonly documentSavesMax: number;
+};
+
+const TICK_MS = 100;
+const RETRY_MS = 500;
+
+export class PartitionHost {
+  readonly #partition: number;
+  readonly #ports: PartitionPorts;
+  readonly #options: PartitionOptions;
+  readonly #deps: { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics };
+  readonly #stopping = new AbortController();
+  /** The revision of our lease; undefined: we hold none. */
+  #lease: number | undefined;
+  readonly #rooms = new Map<RoomKey, RoomHost>();
+  readonly #opening = new Set<RoomHost>();
+  /** The last stream sequence handed to a room. */
+  #received = 0;
+  #heldBytes = 0;
+  #saves = 0;
+  #snapshotsNamed = 0;
+
+  constructor(partition: number, ports: PartitionPorts, options: PartitionOptions, deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics }) {
+    this.#partition = partition;
+    this.#ports = ports;
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  get isHeld(): boolean {
+    return this.#lease !== undefined && !this.#stopping.signal.aborted;
+  }
+
+  /** Resolves after `stop`, once all is saved and the lease given back. */
+  async run(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      await this.#waitForLease();
+      if (this.#lease !== undefined) await this.#hold();
+    }
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  async serve(key: RoomKey): Promise<Served> {
+    if (!this.isHeld) return { kind: "loading" };
+    const served = await this.#room(key).serve();
+    if (served.kind !== "no-document") return served;
+    return (await this.#ports.log.head(key)) > 0 ? { kind: "loading" } : served; // It has edits that are still to be read.
+  }
+
+  async #waitForLease(): Promise<void> {
+    const { clock, log } = this.#deps;
+    const watch = new LeaseWatch({ service: this.#options.service, leaseMs: this.#options.documentsLeaseMs });
+    while (!this.#stopping.signal.aborted) {
+      try {
+        const { lease, revision } = await this.#ports.leases.read(this.#partition);
+        if (watch.mayTake(lease, revision, clock.now())) {
+          this.#received = lease?.floor ?? 0;
+          await this.#writeLease(this.#options.service, revision);
+          if (this.#lease !== undefined) return log.info({ partition: this.#partition, after: this.#received }, "reading this part of the log from here on");
+        }
+      } catch (cause) {
+        unlessMistake(cause);
+        watch.receiveSilence();
+        log.warn({ partition: this.#partition, cause }, "a lease could not be read");
+      }
+      await pause(clock, this.#options.documentsLeaseMs / 4, this.#stopping.signal);
+    }
+  }
+
+  async #writeLease(holder: string, revision: number): Promise<void> {
+    const write = await this.#ports.leases.write(this.#partition, { holder, floor: this.#floor() }, revision);
+    this.#lease = write.kind === "written" ? write.revision : undefined;
+  }
+
+  async #hold(): Promise<void> {
+    const reading = new AbortController();
+    const working = new AbortController();
+    const parts = [this.#follow(reading.signal), this.#work(working.signal)];
+    await this.#renewUntilLost(this.#stopping.signal);
+    reading.abort();
+    if (this.#lease !== undefined) await this.#drain(this.#lease);
+    working.abort();
+    for (const room of this.#rooms.values()) room.close();
+    await Promise.all(parts);
+    this.#rooms.clear();
+    this.#opening.clear();
+    this.#lease = undefined;
+    this.#heldBytes = 0;
+    this.#observe();
+  }
+
+  /** While NATS is away nobody can take the lease either: it is lost only to another holder. */
+  async #renewUntilLost(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    while (this.#lease !== undefined) {
+      await pause(clock, this.#options.documentsLeaseMs / 4, signal);
+      if (signal.aborted) return;
+      try {
+        await this.#writeLease(this.#options.service, this.#lease);
+      } catch (cause) {
+        unlessMistake(cause);
+        log.warn({ partition: this.#partition, cause }, "a lease could not be renewed");
+      }
+    }
+    log.warn({ partition: this.#partition }, "another document service reads this part of the log now");
+  }
+
+  /** Every record up to it is in a snapshot. */
+  #floor(): number {
+    let floor = this.#received;
+    for (const { uncoveredFrom } of this.#rooms.values()) if (uncoveredFrom !== undefined) floor = Math.min(floor, uncoveredFrom - 1);
+    return floor;
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        for await (const stored of this.#ports.log.follow(this.#partition, this.#received, signal)) {
+          this.#receiveRecord(stored);
+          while (this.#isFull() && !signal.aborted) await pause(this.#deps.clock, TICK_MS / 4, signal);
+        }
+      } catch (cause) {
+        unlessMistake(cause);
+        this.#deps.log.warn({ partition: this.#partition, after: this.#received, cause }, "the log could not be read; trying again");
+      }
+      await pause(this.#deps.clock, RETRY_MS, signal);
+    }
+  }
+
+  #receiveRecord(stored: StoredRecord): void {
+    this.#room(stored.room).receiveRecord(stored);
+    this.#received = stored.streamSeq;
+    this.#heldBytes += stored.bytes.byteLength;
+    this.#deps.metrics.records.inc();
+  }
+
+  #room(key: RoomKey): RoomHost {
+    const known = this.#rooms.get(key);
+    if (known !== undefined) return known;
+    const deps: RoomDeps = { ...this.#deps, newName: () => `${this.#options.service}-${this.#partition}-${++this.#snapshotsNamed}` };
+    const room = new RoomHost(key, this.#ports, this.#options, deps);
+    this.#rooms.set(key, room);
+    this.#opening.add(room);
+    room.opened.then(() => this.#opening.delete(room));
+    return room;
+  }
+
+  #isFull(): boolean {
+    return this.#heldBytes > this.#options.documentsBytesMax || this.#rooms.size > this.#options.documentsMax || this.#opening.size > this.#options.documentOpeningsMax;
+  }
+
+  async #work(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.#tick(this.#deps.clock.now());
+      await pause(this.#deps.clock, TICK_MS, signal);
+    }
+  }
+
+  #tick(now: Millis): void {
+    const pressed = this.#heldBytes > this.#options.documentsBytesMax / 2 || this.#rooms.size > this.#options.documentsMax / 2;
+    this.#heldBytes = 0;
+    const due: RoomHost[] = [];
+    for (const room of this.#rooms.values()) {
+      room.mergeIfDue();
+      room.releaseIfIdle(now, { pressed });
+      this.#heldBytes += room.heldBytes;
+      if (room.isSaveDue(now, { pressed })) due.push(room);
+      else if (room.isTrimDue(now)) this.#start(() => room.trim());
+      else if (room.canRetire(now, { pressed })) this.#rooms.delete(room.room);
+    }
+    due.sort((a, b) => (a.uncoveredSince ?? 0) - (b.uncoveredSince ?? 0));
+    for (const room of due) this.#start(() => room.save());
+    this.#observe();
+  }
+
+  #observe(): void {
+    const { metrics } = this.#deps;
+    const partition = String(this.#partition);
+    metrics.rooms.set({ partition }, this.#rooms.size);
+    metrics.heldBytes.set({ partition }, this.#heldBytes);
+    metrics.isReading.set({ partition }, this.isHeld ? 1 : 0);
+    metrics.uncoveredRecords.set({ partition }, this.#received - this.#floor());
+  }
+
+  /** Not now, if as many run already: it stays due. */
+  #start(work: () => Promise<void>): void {
+    if (this.#saves >= this.#options.documentSavesMax) return;
+    this.#saves += 1;
+    work().finally(() => (this.#saves -= 1));
+  }
+
+  /** Saves what is left to save, so that whoever comes next begins at the end of the log. */
+  async #drain(lease: number): Promise<void> {
+    const { clock, log } = this.#deps;
+    const deadline = clock.now() + this.#options.documentsDrainMsMax;
+    while ((this.#floor() < this.#received || this.#saves > 0) && clock.now() < deadline) {
+      for (const room of this.#rooms.values()) if (room.isSaveDue(clock.now(), { pressed: true })) this.#start(() => room.save());
+      await pause(clock, TICK_MS / 4);
+    }
+    try {
+      await this.#writeLease(NOBODY, lease);
+    } catch (cause) {
+      unlessMistake(cause);
+      log.warn({ partition: this.#partition, cause }, "a lease was not given back; it runs out by itself");
+    }
+  }
+}

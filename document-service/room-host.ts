@@ -1,0 +1,332 @@
+/**
+ * Keeps one room: looks up its checkpoint, hands it its records, merges, saves and trims. Any step may fail
+ * or the process may die after it, and the next try, here or elsewhere, begins with a whole document:
+ *
+ *   write snapshot, read it back, compare -> write checkpoint -> remove old snapshot -> trim the log
+ *
+ * The checkpoint's entry is the commit: a snapshot before it is nobody's, a record after it is in the log.
+ */
+
+import type { Checkpoint } from "../shared/bus/checkpoint.ts";
+import type { Clock } from "../shared/clock.ts";
+import type { Millis, Position, RoomKey } from "../shared/ids.ts";
+import type { Log } from "../shared/log.ts";
+import { isSnapshotDue, type SnapshotPolicy, TrimPlan } from "./compaction.ts";
+import { Document, type MergedState, type Received } from "./document.ts";
+import { EMPTY_STATE } from "./merge.ts";
+import type { DocumentServiceMetrics } from "./metrics.ts";
+import { pause, unlessMistake } from "./pause.ts";
+import type { Checkpoints, Digest, EditLog, Merging, Snapshots, StoredCheckpoint, StoredRecord } from "./ports.ts";
+
+export type RoomPorts = { readonly log: EditLog; readonly checkpoints: Checkpoints; readonly snapshots: Snapshots; readonly merging: Merging; readonly digest: Digest };
+export type RoomOptions = SnapshotPolicy & {
+  readonly replayWindowMs: number;
+  readonly checkpointClientsMax: number;
+  readonly checkpointClientMsMax: number;
+  readonly mergeEditsMax: number;
+  readonly mergeBytesMax: number;
+  readonly documentIdleMsMax: number;
+};
+/** `newName`: unique among all snapshots ever written. */
+export type RoomDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly newName: () => string };
+
+export type Served =
+  | { kind: "snapshot"; state: Uint8Array; position: Position }
+  /** The room never had an edit, as far as is known here. */
+  | { kind: "no-document" }
+  /** None of its edits is a Yjs update. */
+  | { kind: "not-a-document" }
+  /** Not now: ask again. */
+  | { kind: "loading" };
+
+const RETRY_MS = 500;
+
+export class RoomHost {
+  readonly room: RoomKey;
+  readonly #ports: RoomPorts;
+  readonly #options: RoomOptions;
+  readonly #deps: RoomDeps;
+  readonly #closed = new AbortController();
+  readonly #trimPlan: TrimPlan;
+  /** Resolves once its checkpoint is known. */
+  readonly opened: Promise<Document>;
+  /** Undefined until its checkpoint is known. */
+  #document: Document | undefined;
+  /** The revision of the checkpoint that we know, which is the one that we may replace. */
+  #revision = 0;
+  /** Records that wait while a checkpoint is looked up; undefined: none is. */
+  #waiting: StoredRecord[] | undefined = [];
+  #merging: Promise<MergedState | undefined> | undefined;
+  #busy = false;
+  #lastUsed: Millis;
+  #lastSaved: Millis | undefined;
+  #notBefore = 0 as Millis;
+
+  constructor(room: RoomKey, ports: RoomPorts, options: RoomOptions, deps: RoomDeps) {
+    this.room = room;
+    this.#ports = ports;
+    this.#options = options;
+    this.#deps = deps;
+    this.#lastUsed = deps.clock.now();
+    this.#trimPlan = new TrimPlan(options);
+    this.opened = this.#open();
+  }
+
+  get isOpening(): boolean {
+    return this.#waiting !== undefined;
+  }
+
+  get heldBytes(): number {
+    const waiting = this.#waiting?.reduce((bytes, stored) => bytes + stored.bytes.byteLength, 0) ?? 0;
+    return waiting + (this.#document?.heldBytes ?? 0);
+  }
+
+  /** The first stream sequence of the room that may not be in a snapshot yet. */
+  get uncoveredFrom(): number | undefined {
+    return this.#document?.uncovered?.fromStreamSeq ?? this.#waiting?.[0]?.streamSeq;
+  }
+
+  /** When the log took the first edit that is not in a snapshot. */
+  get uncoveredSince(): Millis | undefined {
+    return this.#document?.uncovered?.since;
+  }
+
+  receiveRecord(stored: StoredRecord): void {
+    if (this.#waiting !== undefined || this.#document === undefined) this.#waiting?.push(stored);
+    else if (this.#take(this.#document, stored, this.#document.receiveRecord(stored)) === "gap") void this.#lookBehindGap(this.#document, stored);
+  }
+
+  /** The document as it is now, with all records received; asked for many times at once, it is merged once. */
+  async serve(): Promise<Served> {
+    const document = await this.opened;
+    this.#lastUsed = this.#deps.clock.now();
+    if (document.applied.seq === 0) return { kind: "no-document" };
+    const merged = await this.#mergedState(document);
+    if (merged === undefined) return { kind: "loading" };
+    const { state, applied, leftOut } = merged;
+    if (leftOut > 0 && state.byteLength <= EMPTY_STATE.byteLength) return { kind: "not-a-document" };
+    return { kind: "snapshot", state, position: { epoch: applied.epoch, seq: applied.seq } };
+  }
+
+  isSaveDue(now: Millis, { pressed }: { pressed: boolean }): boolean {
+    const uncovered = this.#document?.uncovered;
+    if (uncovered === undefined || this.isOpening || this.#busy || now < this.#notBefore) return false;
+    return pressed || isSnapshotDue(uncovered, this.#lastSaved, this.#options, now);
+  }
+
+  isTrimDue(now: Millis): boolean {
+    return !this.isOpening && !this.#busy && now >= this.#notBefore && this.#trimBefore(now) !== undefined;
+  }
+
+  /** Keeps what waits small between two saves. */
+  mergeIfDue(): void {
+    const document = this.#document;
+    if (document === undefined || this.#merging !== undefined || this.#deps.clock.now() < this.#notBefore) return;
+    const { edits, bytes } = document.pending;
+    if (edits >= this.#options.mergeEditsMax || bytes >= this.#options.mergeBytesMax) {
+      this.#mergedState(document).catch((cause: unknown) => this.#receiveFailure("its edits were not merged", cause));
+    }
+  }
+
+  /** Lets go of the memory that a snapshot can give back. */
+  releaseIfIdle(now: Millis, { pressed }: { pressed: boolean }): void {
+    if (this.#merging === undefined && (pressed || now - this.#lastUsed > this.#options.documentIdleMsMax)) this.#document?.releaseState();
+  }
+
+  /** Whether nothing would be forgotten with it but what the checkpoint says, and nothing is left to do for it. */
+  canRetire(now: Millis, { pressed }: { pressed: boolean }): boolean {
+    const document = this.#document;
+    if (document === undefined || this.isOpening || this.#busy || this.#merging !== undefined || document.uncovered !== undefined) return false;
+    if (pressed) return true;
+    const isTrimmed = document.checkpoint === undefined || document.leftOut > 0 || this.#trimPlan.trimmedBefore >= document.checkpoint.streamSeq;
+    return isTrimmed && now - this.#lastUsed > this.#options.documentIdleMsMax;
+  }
+
+  /** What happens from now on is forgotten. */
+  close(): void {
+    this.#closed.abort();
+  }
+
+  async save(): Promise<void> {
+    const started = this.#deps.clock.now();
+    const took = (outcome: string) => this.#deps.metrics.saves.observe({ outcome }, (this.#deps.clock.now() - started) / 1000);
+    this.#busy = true;
+    try {
+      const outcome = await this.#save(await this.opened);
+      took(outcome);
+      this.#lastSaved = started;
+      if (outcome === "failed") this.#notBefore = (started + RETRY_MS) as Millis;
+    } catch (cause) {
+      took("failed");
+      this.#receiveFailure("its snapshot was not saved", cause);
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  async trim(): Promise<void> {
+    const before = this.#trimBefore(this.#deps.clock.now());
+    if (before === undefined) return;
+    this.#busy = true;
+    try {
+      await this.#ports.log.trim(this.room, before);
+      this.#trimPlan.receiveTrimmed(before);
+      this.#deps.metrics.trims.inc({ outcome: "trimmed" });
+    } catch (cause) {
+      this.#deps.metrics.trims.inc({ outcome: "failed" });
+      this.#receiveFailure("its log was not trimmed", cause);
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  async #open(): Promise<Document> {
+    const { checkpoint, revision } = await this.#readCheckpoint();
+    const document = new Document(checkpoint, { silenceMsMax: this.#options.checkpointClientMsMax, clientsMax: this.#options.checkpointClientsMax });
+    this.#document = document;
+    this.#revision = revision;
+    this.#takeWaiting();
+    return document;
+  }
+
+  /** Another service may have trimmed what is missing, behind a checkpoint newer than the one we began from. */
+  async #lookBehindGap(document: Document, stored: StoredRecord): Promise<void> {
+    this.#waiting = [stored];
+    await this.#adopt(document, await this.#readCheckpoint());
+    const [first, ...rest] = this.#waiting;
+    if (first !== undefined && this.#take(document, first, document.receiveRecord(first)) === "gap") this.#takeAcrossGap(document, first);
+    this.#waiting = rest;
+    this.#takeWaiting();
+  }
+
+  #takeAcrossGap(document: Document, stored: StoredRecord): void {
+    this.#deps.metrics.gaps.inc();
+    this.#deps.log.error({ room: this.room, streamSeq: stored.streamSeq, after: document.applied }, "the log of a room has a hole that no checkpoint explains; its log is kept whole from here on");
+    this.#take(document, stored, document.receiveAcrossGap(stored));
+  }
+
+  #takeWaiting(): void {
+    const waiting = this.#waiting ?? [];
+    this.#waiting = undefined;
+    for (const stored of waiting) this.receiveRecord(stored);
+  }
+
+  #take(document: Document, stored: StoredRecord, received: Received): Received["kind"] {
+    if (received.kind === "repeat" || received.kind === "gap") return received.kind;
+    if (received.kind === "unreadable") {
+      this.#deps.metrics.unreadable.inc();
+      this.#deps.log.error({ room: this.room, streamSeq: stored.streamSeq }, "a record of the log does not decode: was it written by a newer version? The room's log is kept whole from here on");
+    }
+    this.#lastUsed = this.#deps.clock.now();
+    this.#trimPlan.receiveRecord(stored);
+    if (document.pending.edits >= this.#options.mergeEditsMax) this.mergeIfDue();
+    return received.kind;
+  }
+
+  async #save(document: Document): Promise<"saved" | "superseded" | "failed"> {
+    const { snapshots, checkpoints, digest } = this.#ports;
+    const merged = await this.#mergedState(document);
+    if (merged === undefined) return "failed";
+    const { state, applied, clients, leftOut } = merged;
+    const sha256 = digest(state);
+    const object = `${this.room}/${applied.epoch}-${applied.seq}-${this.#deps.newName()}`;
+    await snapshots.write(object, state);
+    const written = await snapshots.read(object);
+    if (written === undefined || digest(written) !== sha256) {
+      this.#deps.log.error({ room: this.room, object }, "a snapshot reads back other than it was written; it is not used");
+      return "failed";
+    }
+    const time = this.#deps.clock.now();
+    const checkpoint: Checkpoint = { ...applied, time, clients: [...clients], ...(leftOut > 0 ? { leftOut } : {}), snapshot: { object, bytes: state.byteLength, sha256 } };
+    const write = await checkpoints.write(this.room, checkpoint, this.#revision);
+    if (write.kind === "superseded") {
+      this.#deps.log.warn({ room: this.room, revision: this.#revision }, "another document service saved this room meanwhile; going on from its checkpoint");
+      await this.#removeSnapshot(object);
+      await this.#adopt(document, await checkpoints.read(this.room));
+      return "superseded";
+    }
+    await this.#adopt(document, { checkpoint, revision: write.revision });
+    return "saved";
+  }
+
+  /** The entry that holds now. The snapshot of the one before it is nobody's any more. */
+  async #adopt(document: Document, { checkpoint, revision }: StoredCheckpoint): Promise<void> {
+    const before = document.checkpoint?.snapshot.object;
+    this.#revision = revision;
+    if (checkpoint === undefined) return;
+    document.receiveCheckpoint(checkpoint);
+    if (before !== undefined && before !== checkpoint.snapshot.object) await this.#removeSnapshot(before);
+  }
+
+  /** One that is left behind costs space only, and is swept up later. */
+  async #removeSnapshot(object: string): Promise<void> {
+    try {
+      await this.#ports.snapshots.remove(object);
+    } catch (cause) {
+      unlessMistake(cause);
+      this.#deps.log.warn({ room: this.room, object, cause }, "an old snapshot was not removed");
+    }
+  }
+
+  /** Undefined: its snapshot cannot be had at the moment. */
+  #mergedState(document: Document): Promise<MergedState | undefined> {
+    this.#merging ??= this.#merge(document).finally(() => (this.#merging = undefined));
+    return this.#merging;
+  }
+
+  async #merge(document: Document): Promise<MergedState | undefined> {
+    if (document.merged === undefined && !(await this.#loadState(document))) return undefined;
+    const merge = document.planMerge();
+    if (merge === undefined) return document.merged;
+    const started = this.#deps.clock.now();
+    const merged = await this.#ports.merging.merge(merge.base, merge.edits);
+    this.#deps.metrics.merges.observe((this.#deps.clock.now() - started) / 1000);
+    document.receiveMerged(merge, merged); // Edits that came meanwhile are the next one's.
+    if (merged.refused > 0) {
+      this.#deps.metrics.refusedEdits.inc(merged.refused);
+      this.#deps.log.error({ room: this.room, refused: merged.refused, through: merge.into.applied }, "edits that are no Yjs updates are left out of the document; the room's log is kept whole from here on");
+    }
+    return document.merged;
+  }
+
+  async #loadState(document: Document): Promise<boolean> {
+    const checkpoint = document.checkpoint;
+    if (checkpoint === undefined) return false;
+    const { object, sha256 } = checkpoint.snapshot;
+    const state = await this.#ports.snapshots.read(object);
+    if (document.checkpoint !== checkpoint) return false; // Replaced while we read.
+    if (state !== undefined && this.#ports.digest(state) === sha256) {
+      document.receiveState(state);
+      return true;
+    }
+    const newest = await this.#ports.checkpoints.read(this.room);
+    if (newest.revision !== this.#revision) await this.#adopt(document, newest); // Replaced by another service, with its snapshot.
+    else this.#deps.log.error({ room: this.room, object }, "the snapshot that a checkpoint names is missing or damaged: restore it from a backup of the object store");
+    return false;
+  }
+
+  async #readCheckpoint(): Promise<StoredCheckpoint> {
+    for (;;) {
+      try {
+        return await this.#ports.checkpoints.read(this.room);
+      } catch (cause) {
+        this.#receiveFailure("its checkpoint could not be read", cause);
+        await pause(this.#deps.clock, RETRY_MS, this.#closed.signal);
+        if (this.#closed.signal.aborted) return new Promise(() => {}); // Nobody waits any more.
+      }
+    }
+  }
+
+  #trimBefore(now: Millis): number | undefined {
+    const checkpoint = this.#document?.checkpoint;
+    if (checkpoint === undefined || (this.#document?.leftOut ?? 0) > 0) return undefined;
+    return this.#trimPlan.before(checkpoint, now);
+  }
+
+  /** The world failed; what was to be done is due again after a moment. */
+  #receiveFailure(what: string, cause: unknown): void {
+    unlessMistake(cause);
+    this.#notBefore = (this.#deps.clock.now() + RETRY_MS) as Millis;
+    if (!this.#closed.signal.aborted) this.#deps.log.warn({ room: this.room, cause }, `a room waits for its storage: ${what}`);
+  }
+}
