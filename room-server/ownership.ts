@@ -70,8 +70,11 @@ type State =
   | { kind: "releasing"; room: Room; unsubscribed: boolean }
   | { kind: "ended" };
 
-/** Whether the log is being asked who owns the room, and which requests wait for that. */
-type Doubt = { asked: boolean; requests: CatchUpRequest[] };
+/**
+ * Requests from gateways that have heard of a later owner. `asking`: those that the present look at the log is for;
+ * what came after it began, the look may not have seen.
+ */
+type Doubt = { asking: readonly CatchUpRequest[] | undefined; waiting: CatchUpRequest[] };
 
 export class Ownership {
   readonly #key: RoomKey;
@@ -193,7 +196,7 @@ export class Ownership {
     }
     const { epoch, streamSeq } = state;
     const room = new Room({ key: this.#key, epoch, streamSeq, sequencer, backlog }, this.#options, this.#deps, now);
-    this.#state = { kind: "owning", room, doubt: { asked: false, requests: [] } };
+    this.#state = { kind: "owning", room, doubt: { asking: undefined, waiting: [] } };
     const effects: OwnershipEffect[] = hole === undefined ? [] : [{ kind: "log-hole", hole }];
     for (const message of this.#held.takeAll()) effects.push(...this.#carry(room.receive(message, now)));
     return effects;
@@ -202,6 +205,7 @@ export class Ownership {
   #reload(checkpoint: Checkpoint | undefined, now: Millis): readonly OwnershipEffect[] {
     const state = this.#state;
     if (state.kind !== "loading") return [];
+    if (checkpoint !== undefined && checkpoint.seq > state.head) return this.#end("fenced", "a checkpoint covers edits of a later owner");
     this.#state = { ...state, loading: this.#startLoading(checkpoint, now), reloads: state.reloads + 1 };
     return [{ kind: "load", after: checkpoint?.streamSeq ?? 0, through: state.streamSeq }];
   }
@@ -221,26 +225,33 @@ export class Ownership {
     if (this.#state.kind === "loading") return [{ kind: "confirmed", epoch: this.#state.epoch }];
     if (this.#state.kind !== "owning") return [];
     const { doubt } = this.#state;
-    if (request !== undefined && doubt.requests.length < this.#options.deferredCatchUpsMax) doubt.requests.push(request);
-    if (doubt.asked) return [];
-    doubt.asked = true;
+    if (request !== undefined) {
+      if (doubt.waiting.length >= this.#options.deferredCatchUpsMax) return [{ kind: "limit-reached", limit: "deferred-catch-ups" }];
+      doubt.waiting.push(request);
+    }
+    return doubt.asking === undefined ? this.#lookAtLog(doubt) : [];
+  }
+
+  #lookAtLog(doubt: Doubt): readonly OwnershipEffect[] {
+    doubt.asking = doubt.waiting;
+    doubt.waiting = [];
     return [{ kind: "read-log-end" }];
   }
 
   #receiveLogEndInDoubt({ room, doubt }: State & { kind: "owning" }, last: StoredRecord | undefined): readonly OwnershipEffect[] {
-    if (last === undefined || epochOf(last.record) !== room.epoch) return this.#end("fenced", "the log has a later owner's records");
-    const answers = doubt.requests.map((request) => room.answerDoubt(request));
-    doubt.asked = false;
-    doubt.requests = [];
-    return [{ kind: "confirmed", epoch: room.epoch }, ...this.#carry(answers)];
+    if (last === undefined || epochOf(last.record) !== room.epoch) return this.#end("fenced", "the room's last record in the log is not of this owner");
+    const answers = (doubt.asking ?? []).map((request) => room.answerDoubt(request));
+    doubt.asking = undefined;
+    const again = doubt.waiting.length > 0 ? this.#lookAtLog(doubt) : [];
+    return [{ kind: "confirmed", epoch: room.epoch }, ...this.#carry(answers), ...again];
   }
 
   #receiveFailure(reason: string): readonly OwnershipEffect[] {
     const state = this.#state;
     if (state.kind !== "owning") return state.kind === "releasing" ? [] : this.#end("failed", reason);
     // Nothing speaks against this owner yet. Requests that waited are sent again, and the next one asks again.
-    state.doubt.asked = false;
-    state.doubt.requests = [];
+    state.doubt.asking = undefined;
+    state.doubt.waiting = [];
     return [{ kind: "unconfirmed", reason }];
   }
 

@@ -66,6 +66,14 @@ test("[SEQ6] a writer that knows of commits the log has lost is not refused for 
   expect(seq.placeOf(ann, 6, 5, at(0))).toEqual({ kind: "next" });
 });
 
+test("[SEQ6] what only the writer knows committed is not vouched for: an owner deposed unawares has not seen it", () => {
+  const seq = sequencer();
+  commit(seq, [[ann, 1], [ann, 2]]);
+  expect(seq.placeOf(ann, 6, 5, at(0))).toEqual({ kind: "next" });
+  expect(seq.placeOf(ann, 4, 0, at(0))).toEqual({ kind: "waiting" });
+  expect(seq.placeOf(ann, 2, 0, at(0))).toEqual({ kind: "committed", seq: 2, exact: true });
+});
+
 test("[SEQ7] only so many stretches are known exactly; before them an edit is committed at or before the head", () => {
   const seq = sequencer();
   for (let counter = 1; counter <= 6; counter++) commit(seq, [[ann, counter], [bob, counter]]);

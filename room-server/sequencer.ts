@@ -12,7 +12,7 @@ import type { CommittedEdits, Counter } from "../shared/wire/frames.ts";
 
 export type Place =
   | { kind: "next" }
-  /** Taken before and not in the log yet: its commit will acknowledge it. */
+  /** Nothing to say: its first copy waits for the log, whose commit will acknowledge it, or its writer knows it committed. */
   | { kind: "waiting" }
   /** `exact`: `seq` is the edit's own; else it was committed at or before `seq`. */
   | { kind: "committed"; seq: Seq; exact: boolean }
@@ -20,7 +20,11 @@ export type Place =
 
 /** `count` edits in a row, in the writer's numbering and in the room's order alike. */
 type Run = { counter: Counter; seq: Seq; count: number };
-type Writer = { accepted: Counter; committed: Counter; lastSeen: Millis; readonly runs: Run[] };
+/**
+ * `accepted`: the last edit that was taken, `committed`: the last that this log is known to hold, `told`: the last
+ * that the writer says is committed. An owner that does not know yet that it is deposed may be told more than it knows.
+ */
+type Writer = { accepted: Counter; committed: Counter; told: Counter; lastSeen: Millis; readonly runs: Run[] };
 
 export type SequencerOptions = { readonly dedupeMsMin: number; readonly writersMax: number; readonly runsPerWriterMax: number };
 
@@ -53,7 +57,7 @@ export class Sequencer {
   /** Takes over what a checkpoint knows. All count as seen now: those whom the owner's end cut off have time to come back. */
   restore(clients: Checkpoint["clients"], now: Millis): void {
     for (const { client, counter, seq } of clients) {
-      this.#writers.set(client, { accepted: counter, committed: counter, lastSeen: now, runs: [{ counter, seq, count: 1 }] });
+      this.#writers.set(client, { accepted: counter, committed: counter, told: 0, lastSeen: now, runs: [{ counter, seq, count: 1 }] });
     }
   }
 
@@ -63,10 +67,11 @@ export class Sequencer {
   }
 
   placeOf(client: ClientId, counter: Counter, ackedThrough: Counter, now: Millis): Place {
-    const writer = this.#writers.get(client) ?? this.#meet(client, ackedThrough, now);
+    const writer = this.#writers.get(client) ?? this.#meet(client, now);
     writer.lastSeen = now;
-    // It knows of commits that this log does not hold: the log lost them. Going on is all that is left.
-    if (ackedThrough > writer.accepted) writer.accepted = writer.committed = ackedThrough;
+    writer.told = Math.max(writer.told, ackedThrough);
+    // Of a writer just met, or of one that knows of commits that this log has lost: it goes on from there.
+    writer.accepted = Math.max(writer.accepted, ackedThrough);
 
     if (counter === writer.accepted + 1) return NEXT;
     if (counter > writer.accepted) return { kind: "gap", expected: writer.accepted + 1 };
@@ -85,7 +90,7 @@ export class Sequencer {
     for (let index = 0; index < edits.length; index++) {
       const { client, counter } = edits[index]!;
       const seq = (firstSeq + index) as Seq;
-      const writer = this.#writers.get(client) ?? this.#meet(client, counter - 1, time);
+      const writer = this.#writers.get(client) ?? this.#meet(client, time);
       writer.committed = Math.max(writer.committed, counter);
       writer.accepted = Math.max(writer.accepted, counter);
       writer.lastSeen = Math.max(writer.lastSeen, time) as Millis;
@@ -97,18 +102,18 @@ export class Sequencer {
   /** Lets go of writers silent for longer than the dedupe window, and of the most silent while there are too many. Says how many of the latter. */
   forgetSilent(now: Millis): number {
     for (const [client, writer] of this.#writers) {
-      if (now - writer.lastSeen > this.#options.dedupeMsMin && writer.accepted === writer.committed) this.#writers.delete(client);
+      if (now - writer.lastSeen > this.#options.dedupeMsMin && !hasWaiting(writer)) this.#writers.delete(client);
     }
     if (this.#writers.size <= this.#options.writersMax) return 0;
-    const bySilence = [...this.#writers].filter(([, writer]) => writer.accepted === writer.committed).sort(([, a], [, b]) => a.lastSeen - b.lastSeen);
+    const bySilence = [...this.#writers].filter(([, writer]) => !hasWaiting(writer)).sort(([, a], [, b]) => a.lastSeen - b.lastSeen);
     const over = this.#writers.size - this.#options.writersMax + Math.ceil(this.#options.writersMax * FORGOTTEN_AT_ONCE);
     const forgotten = bySilence.slice(0, over);
     for (const [client] of forgotten) this.#writers.delete(client);
     return forgotten.length;
   }
 
-  #meet(client: ClientId, committed: Counter, now: Millis): Writer {
-    const writer: Writer = { accepted: committed, committed, lastSeen: now, runs: [] };
+  #meet(client: ClientId, now: Millis): Writer {
+    const writer: Writer = { accepted: 0, committed: 0, told: 0, lastSeen: now, runs: [] };
     this.#writers.set(client, writer);
     return writer;
   }
@@ -128,4 +133,8 @@ export class Sequencer {
     if (run === undefined) return { kind: "committed", seq: this.#head, exact: false };
     return { kind: "committed", seq: (run.seq + counter - run.counter) as Seq, exact: true };
   }
+}
+
+function hasWaiting({ accepted, committed, told }: Writer): boolean {
+  return accepted > Math.max(committed, told);
 }

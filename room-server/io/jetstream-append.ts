@@ -13,8 +13,9 @@ import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
 import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
+import { outcomeAfterMismatch, outcomeOfAck } from "../append-outcome.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
-import type { AppendOutcome, OutgoingRecord, RoomLog, StoredRecord } from "../ports.ts";
+import type { AppendOutcome, OutgoingRecord, RoomLog } from "../ports.ts";
 
 export type AppendOptions = { readonly server: ServerId; readonly partitions: number; readonly appendAnswerMsMax: number };
 export type AppendDeps = { readonly readLast: RoomLog["readLast"]; readonly log: Log; readonly metrics: RoomServerMetrics };
@@ -66,7 +67,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     if (append.looking) return;
     append.looking = true;
     const outcome = await deps.readLast(append.room).then(
-      (last) => outcomeOf(append.record, last),
+      (last) => outcomeAfterMismatch(append.record, last),
       (cause: unknown) => void log.warn({ room: append.room, cause }, "the log did not tell its last record; trying on"),
     );
     append.looking = false;
@@ -81,9 +82,9 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     if (append === undefined) return;
     const ack = readPubAck(msg);
     if (ack.seq !== undefined && ack.error === undefined) {
-      if (ack.seq > append.record.expectedStreamSeq) return settle(token, append, { kind: "appended", streamSeq: ack.seq });
-      log.error({ room: append.room, ...append.record, bytes: undefined, seq: ack.seq }, "the log stored a record before its predecessor: it was lost or rolled back; claiming the room anew");
-      return settle(token, append, { kind: "fenced" });
+      const outcome = outcomeOfAck(append.record, ack.seq);
+      if (outcome.kind === "fenced") log.error({ room: append.room, expected: append.record.expectedStreamSeq, seq: ack.seq }, "the log stored a record before its predecessor: it was lost or rolled back; the room has to be claimed anew");
+      return settle(token, append, outcome);
     }
     if (ack.error?.err_code !== undefined && WRONG_LAST_SEQUENCE.has(ack.error.err_code)) return void lookAtLast(token, append);
     log.warn({ room: append.room, error: ack.error ?? msg.headers?.description }, "the log does not take a record; trying on");
@@ -116,15 +117,6 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     send(append);
     return () => appends.delete(token);
   };
-}
-
-/**
- * After the log said that its last record is another than expected: it is this one, sent before, or another
- * owner's. Or it is the expected one still, and a copy of this one is on its way through the cluster: undefined.
- */
-function outcomeOf(record: OutgoingRecord, last: StoredRecord | undefined): AppendOutcome | undefined {
-  if (last !== undefined && last.record.id === record.id) return { kind: "appended", streamSeq: last.streamSeq };
-  return (last?.streamSeq ?? 0) === record.expectedStreamSeq ? undefined : { kind: "fenced" };
 }
 
 /** Empty for what JetStream does not say, like NATS's own "no responders". */

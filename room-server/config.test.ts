@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+
+import { readSettings } from "../shared/config.ts";
+import { roomHostOptions, roomServerSettings } from "./config.ts";
+
+const read = (flags: Record<string, string>) => readSettings(roomServerSettings, { flags, env: {} });
+const NATS_DEFAULT_MAX_PAYLOAD = 1024 * 1024;
+
+test("[CFG1] the defaults fit a NATS server with its default limits", () => {
+  expect(() => roomHostOptions(read({}), NATS_DEFAULT_MAX_PAYLOAD)).not.toThrow();
+});
+
+test("[CFG2] records larger than NATS takes are refused at the start, with the settings that help", () => {
+  expect(() => roomHostOptions(read({ recordBytesMax: "1000000" }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_RECORD_BYTES_MAX/);
+});
+
+test("[CFG3] a short secret is refused", () => {
+  expect(() => read({ roomSecret: "short" })).toThrow(/COROOM_ROOM_SECRET.*32/);
+});

@@ -1,0 +1,213 @@
+import { expect, test } from "vitest";
+
+import type { Checkpoint } from "../shared/bus/checkpoint.ts";
+import type { ToOwner } from "../shared/bus/envelope.ts";
+import { decodeRecord, type LogRecord } from "../shared/bus/record.ts";
+import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
+import { BacklogBudget } from "./backlog.ts";
+import { Ownership, type OwnershipEffect, type OwnershipInput, type OwnershipOptions } from "./ownership.ts";
+import type { StoredRecord } from "./ports.ts";
+
+const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
+const gateway = "gw" as GatewayId;
+const at = (ms: number) => ms as Millis;
+
+const OPTIONS: OwnershipOptions = {
+  unackedEditsMax: 100,
+  unackedBytesMax: 1_000,
+  recordBytesMax: 100,
+  answerBytesMax: 1_000,
+  savingAfterMs: 100,
+  refusingAfterMs: 10_000,
+  refusedRetryMs: 1_000,
+  gapQuietMs: 200,
+  beaconMs: 1_000,
+  beaconsWhenQuiet: 2,
+  deferredCatchUpsMax: 2,
+  heldMessagesMax: 2,
+  heldBytesMax: 100,
+  claimMsMax: 5_000,
+  idleMsMax: 60_000,
+  dedupeMsMin: 300_000,
+  writersMax: 100,
+  runsPerWriterMax: 8,
+  backlogMsMax: 300_000,
+  backlogBytesMax: 100_000,
+};
+
+function claimOf(more: Partial<OwnershipOptions> = {}) {
+  const seal = { sealOf: () => new Uint8Array(16), isGenuine: () => true };
+  let records = 0;
+  const budget = new BacklogBudget({ bytesMax: 1_000_000 });
+  const ownership = new Ownership("acme.notes" as RoomKey, { ...OPTIONS, ...more }, budget, { seal, nextRecordId: () => `s.${++records}` }, at(0));
+  const receive = (input: OwnershipInput, now = 0): readonly OwnershipEffect[] => ownership.receive(input, at(now));
+  return { ownership, receive, budget };
+}
+
+const last = (epoch: number, head: number, streamSeq: number): StoredRecord => ({ streamSeq, record: { kind: "epoch", id: "other.1", time: at(0), epoch: epoch as Epoch, head: head as Seq } });
+const edits = (...counters: number[]): ToOwner => ({ kind: "edits", gateway, edits: counters.map((counter) => ({ author: ann, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) })) });
+const ask = (epoch: number): ToOwner => ({ kind: "catch-up-request", gateway, request: 1, after: { epoch: epoch as Epoch, seq: 0 as Seq }, through: 0 as Seq });
+const message = (of: ToOwner): OwnershipInput => ({ kind: "message", message: of, bytes: 10 });
+const appended = (streamSeq: number): OwnershipInput => ({ kind: "append-settled", outcome: { kind: "appended", streamSeq } });
+const FENCED: OwnershipInput = { kind: "append-settled", outcome: { kind: "fenced" } };
+const checkpoint = (epoch: number, seq: number, streamSeq: number): Checkpoint => ({ epoch: epoch as Epoch, seq: seq as Seq, streamSeq, time: at(0), clients: [], snapshot: { object: "o", bytes: 1, sha256: "s" } });
+const kinds = (effects: readonly OwnershipEffect[]) => effects.map(({ kind }) => kind);
+const records = (effects: readonly OwnershipEffect[]): LogRecord[] => effects.flatMap((effect) => (effect.kind === "append" ? [decodeRecord(effect.record.bytes)!] : []));
+
+/** A new room, claimed with epoch 1 at stream sequence 5. */
+function owning(more: Partial<OwnershipOptions> = {}) {
+  const claim = claimOf(more);
+  claim.receive({ kind: "subscribed" });
+  claim.receive({ kind: "log-end-read", last: undefined, checkpoint: undefined });
+  claim.receive(appended(5));
+  return claim;
+}
+
+test("[OWN1] a claim subscribes, reads the room's last record, and fences behind it with the next epoch", () => {
+  const { receive } = claimOf();
+  expect(kinds(receive({ kind: "subscribed" }))).toEqual(["read-log-end"]);
+  const [effect] = receive({ kind: "log-end-read", last: last(6, 90, 400), checkpoint: undefined });
+  expect(effect).toMatchObject({ kind: "append", record: { id: "s.1", expectedStreamSeq: 400 }, edits: 0 });
+  expect(records([effect!])).toMatchObject([{ kind: "epoch", epoch: 7, head: 90 }]);
+});
+
+test("[OWN2] once it has fenced, it says so and loads what lies behind the checkpoint; edits wait until then", () => {
+  const { receive } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: last(6, 0, 400), checkpoint: undefined });
+  expect(receive(message(edits(1)))).toEqual([]);
+  expect(receive(appended(401))).toEqual([{ kind: "fenced-others", epoch: 7 }, { kind: "load", after: 0, through: 401 }]);
+  expect(receive(message(edits(2)))).toEqual([]);
+  const served = receive({ kind: "log-read-whole" });
+  expect(records(served)).toMatchObject([{ kind: "edits", edits: { epoch: 7, firstSeq: 1, edits: [{ counter: 1 }] } }]);
+  expect(records(receive(appended(402)))).toMatchObject([{ edits: { firstSeq: 2, edits: [{ counter: 2 }] } }]);
+});
+
+test("[OWN3] a room without a record has nothing to load", () => {
+  const { receive, ownership } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: undefined, checkpoint: undefined });
+  expect(receive(appended(5))).toEqual([{ kind: "fenced-others", epoch: 1 }]);
+  expect(ownership.kind).toBe("owning");
+});
+
+test("[OWN4] a claim that another was faster than ends, and was never an owner", () => {
+  const { receive } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: undefined, checkpoint: undefined });
+  expect(receive(FENCED)).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: false }]);
+});
+
+test("[OWN5] an owner that is fenced ends at once: its unacked edits are simply not acknowledged", () => {
+  const { receive, ownership, budget } = owning();
+  receive(message(edits(1)));
+  receive(appended(6));
+  receive(message(edits(2)));
+  expect(receive(FENCED)).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: true }]);
+  expect(receive(message(edits(3)))).toEqual([]);
+  expect(ownership.kind).toBe("ended");
+  expect(budget.bytes).toBe(0);
+});
+
+test("[OWN6] what is held during a claim is bounded", () => {
+  const { receive } = claimOf();
+  receive(message(edits(1)));
+  receive(message(edits(2)));
+  expect(receive(message(edits(3)))).toEqual([{ kind: "limit-reached", limit: "held-messages" }]);
+});
+
+test("[OWN7] asked again, an owner looks at the log before it says that it is one", () => {
+  const { receive } = owning();
+  expect(kinds(receive({ kind: "doubted" }))).toEqual(["read-log-end"]);
+  expect(receive({ kind: "log-end-read", last: last(1, 0, 5), checkpoint: undefined })).toEqual([{ kind: "confirmed", epoch: 1 }]);
+  receive({ kind: "doubted" });
+  expect(receive({ kind: "log-end-read", last: last(2, 0, 9), checkpoint: undefined })).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: true }]);
+});
+
+test("[OWN8] a gateway that has heard of a later owner makes it look; what it asked is answered only by a look that began after", () => {
+  const { receive } = owning();
+  expect(kinds(receive(message(ask(3))))).toEqual(["read-log-end"]);
+  expect(receive(message(ask(3)))).toEqual([]);
+  const first = receive({ kind: "log-end-read", last: last(1, 0, 5), checkpoint: undefined });
+  expect(kinds(first)).toEqual(["confirmed", "answer", "read-log-end"]);
+  expect(kinds(receive({ kind: "log-end-read", last: last(3, 0, 8), checkpoint: undefined }))).toEqual(["ended"]);
+});
+
+test("[OWN9] when the log cannot be asked, the owner goes on and says that it is not confirmed", () => {
+  const { receive, ownership } = owning();
+  receive({ kind: "doubted" });
+  expect(kinds(receive({ kind: "failed", reason: "NATS is away" }))).toEqual(["unconfirmed"]);
+  expect(ownership.kind).toBe("owning");
+  expect(kinds(receive({ kind: "doubted" }))).toEqual(["read-log-end"]);
+});
+
+test("[OWN10] released, it takes what has arrived, commits it, and only then ends", () => {
+  const { receive } = owning();
+  receive(message(edits(1)));
+  expect(receive({ kind: "release" })).toEqual([{ kind: "unsubscribe" }]);
+  receive(message(edits(2)));
+  expect(receive({ kind: "unsubscribed" })).toEqual([]);
+  expect(records(receive(appended(6)))).toMatchObject([{ edits: { edits: [{ counter: 2 }] } }]);
+  expect(receive(appended(7))).toMatchObject([{ kind: "ended", why: "released" }]);
+});
+
+test("[OWN11] a room that nobody uses is released; one that is caught up with is not", () => {
+  const { receive } = owning();
+  receive({ kind: "tick" }, 30_000);
+  receive(message(ask(1)), 50_000);
+  expect(kinds(receive({ kind: "tick" }, 60_000))).not.toContain("unsubscribe");
+  expect(kinds(receive({ kind: "tick" }, 110_000))).toEqual(["unsubscribe"]);
+});
+
+test("[OWN12] a claim that takes too long is given up, but loading takes as long as there is to read", () => {
+  const slow = claimOf();
+  slow.receive({ kind: "subscribed" });
+  expect(slow.receive({ kind: "tick" }, 5_001)).toMatchObject([{ kind: "ended", why: "failed" }]);
+
+  const loading = claimOf();
+  loading.receive({ kind: "subscribed" });
+  loading.receive({ kind: "log-end-read", last: last(1, 0, 5), checkpoint: undefined });
+  loading.receive(appended(6));
+  expect(loading.receive({ kind: "tick" }, 60_000)).toEqual([]);
+});
+
+test("[OWN13] a checkpoint replaced while it loaded is read again; a hole that stays is told", () => {
+  const { receive, ownership } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: last(1, 50, 400), checkpoint: checkpoint(1, 10, 100) });
+  receive(appended(401));
+  expect(kinds(receive({ kind: "log-read-whole" }))).toEqual(["read-checkpoint"]);
+  expect(receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 40, 300) })).toEqual([{ kind: "load", after: 300, through: 401 }]);
+  for (let reload = 0; reload < 2; reload++) {
+    expect(kinds(receive({ kind: "log-read-whole" }))).toEqual(["read-checkpoint"]);
+    receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 40, 300) });
+  }
+  expect(receive({ kind: "log-read-whole" })).toEqual([{ kind: "log-hole", hole: { after: 40, before: 51 } }]);
+  expect(ownership.kind).toBe("owning");
+});
+
+test("[OWN14] a checkpoint of edits beyond its own claim shows that it has a successor", () => {
+  const { receive } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: last(1, 50, 400), checkpoint: checkpoint(1, 10, 100) });
+  receive(appended(401));
+  receive({ kind: "log-read-whole" });
+  expect(receive({ kind: "checkpoint-read", checkpoint: checkpoint(2, 60, 500) })).toMatchObject([{ kind: "ended", why: "fenced" }]);
+});
+
+test("[OWN15] over a log that was lost, neither epochs nor seqs of the snapshot are given out again", () => {
+  const { receive } = claimOf();
+  receive({ kind: "subscribed" });
+  expect(records(receive({ kind: "log-end-read", last: undefined, checkpoint: checkpoint(6, 90, 400) }))).toMatchObject([{ kind: "epoch", epoch: 7, head: 90 }]);
+  receive(appended(1));
+  expect(records(receive(message(edits(1))))).toMatchObject([{ edits: { epoch: 7, firstSeq: 91 } }]);
+});
+
+test("[OWN16] an owner whose subscription was lost ends, so that the room can be claimed anew", () => {
+  expect(owning().receive({ kind: "unsubscribed" })).toMatchObject([{ kind: "ended", why: "failed", wasOwner: true }]);
+});
+
+test("[OWN17] a failure before the claim stands ends it", () => {
+  const { receive } = claimOf();
+  expect(receive({ kind: "failed", reason: "NATS is away" })).toEqual([{ kind: "ended", why: "failed", reason: "NATS is away", wasOwner: false }]);
+});
