@@ -1,0 +1,305 @@
+/** A gateway on a real nats-server, seen by clients on real sockets. The room's owner is a fake that speaks NATS. */
+
+import { SignJWT } from "jose";
+import { connect, type NatsConnection } from "nats";
+import { Registry } from "prom-client";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { readSettings } from "../shared/config.ts";
+import { roomKey, type RoomId, type TenantId } from "../shared/ids.ts";
+import type { Running } from "../shared/lifecycle.ts";
+import type { Log } from "../shared/log.ts";
+import { sharedSettings } from "../shared/settings.ts";
+import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
+import { gatewaySettings } from "./config.ts";
+import { startGateway } from "./main.ts";
+import { FakeLog, FakeOwner } from "./testing/fake-owner.ts";
+import { WireClient } from "./testing/wire-client.ts";
+
+const SECRET = "a secret of at least 32 bytes, for tests only";
+const ROOM = "notes";
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+let nats: RealNats;
+let line: NatsConnection;
+let environment: string;
+let runs = 0;
+let gateways: Running[];
+let clients: WireClient[];
+let owners: FakeOwner[];
+let log: FakeLog;
+
+beforeAll(async () => {
+  nats = await startRealNats();
+});
+afterAll(() => nats.stop());
+beforeEach(async () => {
+  line = await connect({ servers: nats.url, maxReconnectAttempts: -1, reconnectTimeWait: 20 });
+  environment = `gateway${++runs}`;
+  [gateways, clients, owners, log] = [[], [], [], new FakeLog()];
+});
+afterEach(async () => {
+  for (const client of clients) client.close();
+  for (const owner of owners) owner.stop();
+  await Promise.all(gateways.map((gateway) => gateway.stop()));
+  await line.close();
+});
+
+async function start(settings: Record<string, string> = {}): Promise<string> {
+  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, ...settings };
+  const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
+  const gateway = await startGateway(config, { log: silent, registry: new Registry() });
+  gateways.push(gateway);
+  return `127.0.0.1:${gateway.port}`;
+}
+
+function startOwner(name: string): FakeOwner {
+  const owner = new FakeOwner(line, subjectsOf(environment), log, roomKey("default" as TenantId, ROOM as RoomId), name);
+  owners.push(owner);
+  return owner;
+}
+
+async function token(user: string, claims: object = {}, expiry = "1h"): Promise<string> {
+  return new SignJWT({ rooms: ["notes", "drafts-*"], rights: ["read", "write"], ...claims })
+    .setProtectedHeader({ alg: "HS256" })
+    .setSubject(user)
+    .setExpirationTime(expiry)
+    .sign(new TextEncoder().encode(SECRET));
+}
+
+async function enter(address: string, user: string, claims: object = {}): Promise<WireClient> {
+  const client = await WireClient.greet(`ws://${address}/v1/connect`, await token(user, claims));
+  clients.push(client);
+  return client;
+}
+
+test("[GW1] an edit travels from one client over the owner to the other, and its author gets an ack", async () => {
+  startOwner("rs-1");
+  const address = await start();
+  const [ann, bob] = [await enter(address, "ann"), await enter(address, "bob")];
+  const { channel } = await ann.join(ROOM, "annannann");
+  await bob.join(ROOM, "bobbobbob");
+  ann.edit(channel, 1, "hello");
+  expect(await ann.next("ack")).toMatchObject({ channel, counter: 1, seq: 1, count: 1 });
+  expect((await bob.next("committed")).edits).toMatchObject({ epoch: 1, firstSeq: 1 });
+  expect([...bob.committed()]).toEqual([[1, "hello"]]);
+  expect(ann.committed().size).toBe(0);
+});
+
+/** Somebody else in the room, who must not notice. */
+async function bystander(address: string): Promise<{ client: WireClient; unharmed: () => Promise<void> }> {
+  const client = await enter(address, "bystander");
+  const { channel } = await client.join(ROOM, "bystander");
+  let counter = 0;
+  return {
+    client,
+    unharmed: async () => {
+      counter += 1;
+      client.edit(channel, counter, "still here", counter - 1);
+      expect(await client.next("ack")).toMatchObject({ counter });
+    },
+  };
+}
+
+const hello = (jwt: string): Parameters<WireClient["send"]>[0] => ({ type: "hello", version: 1, token: jwt, agent: "test" });
+
+test("[GW2] each thing a stranger may do wrong has its close code, and nobody else notices", async () => {
+  startOwner("rs-1");
+  const address = await start({ frameBytesMax: "4000", editBytesMax: "2000", resendBurst: "3" });
+  const url = `ws://${address}/v1/connect`;
+  const { unharmed } = await bystander(address);
+
+  const signed = (claims: object, key: string) => new SignJWT({ rooms: ["*"], rights: ["read"], ...claims }).setProtectedHeader({ alg: "HS256" }).setSubject("eve").setExpirationTime("1h").sign(new TextEncoder().encode(key));
+  const unsecured = `${btoa(JSON.stringify({ alg: "none" }))}.${btoa(JSON.stringify({ sub: "eve", exp: 4e9, rooms: ["*"], rights: ["read"] }))}.`.replaceAll("=", "");
+
+  const faults: [string, number, (client: WireClient) => void | Promise<void>][] = [
+    ["bytes that are no frame", 4103, (client) => client.sendBytes(Uint8Array.of(0x03, 0xff))],
+    ["an empty frame", 4103, (client) => client.sendBytes(new Uint8Array(0))],
+    ["a text", 4103, (client) => client.sendText("hello")],
+    ["a frame that only gateways send", 4103, async (client) => (client.send(hello(await token("eve"))), client.sendBytes(Uint8Array.of(0x87, 1)))],
+    ["a join before hello", 4103, (client) => void client.join(ROOM, "eveeveeve").catch(() => {})],
+    ["an edit to a channel not joined", 4103, async (client) => (client.send(hello(await token("eve"))), await client.next("welcome"), client.edit(7, 1, "x"))],
+    ["a second hello", 4103, async (client) => (client.send(hello(await token("eve"))), await client.next("welcome"), client.send(hello("again")))],
+    ["a frame over the limit", 4104, (client) => client.sendBytes(new Uint8Array(4001))],
+    ["another protocol version", 4105, (client) => client.send({ type: "hello", version: 99, token: "", agent: "" })],
+    ["no token", 4101, (client) => client.send(hello(""))],
+    ["a token signed with another key", 4101, async (client) => client.send(hello(await signed({}, "another secret, just as long as ours is")))],
+    ["a token of algorithm none", 4101, (client) => client.send(hello(unsecured))],
+    ["a token that names no rooms", 4101, async (client) => client.send(hello(await signed({ rooms: undefined }, SECRET)))],
+    ["a token of a tenant with a dot", 4101, async (client) => client.send(hello(await signed({ tenant: "a.b" }, SECRET)))],
+    ["an expired token", 4102, async (client) => client.send(hello(await token("eve", {}, "-1m")))],
+    ["edits beyond the rate", 4006, async (client) => {
+      client.send(hello(await token("eve")));
+      const { channel } = await client.join(ROOM, "eveeveeve");
+      for (let counter = 1; counter <= 60; counter++) client.edit(channel, counter, "x");
+    }],
+  ];
+  for (const [what, code, misbehave] of faults) {
+    const client = await WireClient.open(url);
+    clients.push(client);
+    await misbehave(client);
+    expect([what, (await client.end()).code]).toEqual([what, code]);
+    await unharmed();
+  }
+  const flooder = await WireClient.open(url);
+  flooder.sendBytes(new Uint8Array(100_000));
+  expect((await flooder.end()).code).toBe(1006); // Too large even to be read: the library breaks the line.
+  await unharmed();
+});
+
+test("[GW3] a hello that does not come ends the connection", async () => {
+  const client = await WireClient.open(`ws://${await start({ helloMsMax: "100" })}/v1/connect`);
+  expect((await client.end()).code).toBe(4007);
+});
+
+test("[GW4] a token that runs out ends the open connection", async () => {
+  const address = await start({ jwtClockToleranceSeconds: "1" });
+  const client = await WireClient.greet(`ws://${address}/v1/connect`, await token("ann", {}, "1s"));
+  expect((await client.end()).code).toBe(4102);
+});
+
+test("[GW5] a token opens the rooms it names and gives the rights it lists", async () => {
+  startOwner("rs-1");
+  const address = await start();
+  const reader = await enter(address, "ann", { rights: ["read"] });
+  const { channel, rights } = await reader.join(ROOM, "annannann");
+  expect(rights).toEqual({ read: true, write: false });
+  reader.edit(channel, 1, "no");
+  expect(await reader.next("nack")).toMatchObject({ counter: 1, reason: "read-only" });
+  void reader.join("secrets", "annannann").catch(() => {});
+  expect(await reader.next("join-refused")).toMatchObject({ reason: "not-allowed" });
+
+  const blind = await enter(address, "bob", { rights: ["write"] });
+  void blind.join(ROOM, "bobbobbob").catch(() => {});
+  expect(await blind.next("join-refused")).toMatchObject({ reason: "not-allowed" });
+});
+
+test("[GW6] a killed owner's room is claimed elsewhere, and what it had not committed is sent again in order", async () => {
+  const first = startOwner("rs-1");
+  const address = await start();
+  const [ann, bob] = [await enter(address, "ann"), await enter(address, "bob")];
+  const { channel } = await ann.join(ROOM, "annannann");
+  await bob.join(ROOM, "bobbobbob");
+  ann.edit(channel, 1, "one");
+  await ann.next("ack");
+
+  first.mode = "ignore-edits";
+  for (const counter of [2, 3, 4]) ann.edit(channel, counter, `edit ${counter}`, 1);
+  await until(() => first.received.some((message) => message.kind === "edits" && message.edits.some(({ counter }) => counter === 4)), "the edits at the first owner");
+  first.stop();
+  startOwner("rs-2");
+  ann.edit(channel, 5, "edit 5", 1);
+  await bob.until(() => bob.committed().size === 5, "all five edits");
+  expect([...bob.committed().values()]).toEqual(["one", "edit 2", "edit 3", "edit 4", "edit 5"]);
+});
+
+test("[GW7] an owner that falls silent is taken over from after the deadline, and named as the suspect", async () => {
+  const first = startOwner("rs-1");
+  const address = await start({ ownerSilenceMsMax: "200" });
+  const ann = await enter(address, "ann");
+  const { channel } = await ann.join(ROOM, "annannann");
+  ann.edit(channel, 1, "one");
+  await ann.next("ack");
+
+  first.mode = "silent";
+  const second = startOwner("rs-2");
+  ann.edit(channel, 2, "two", 1);
+  expect(await ann.next("ack")).toMatchObject({ counter: 2, seq: 2, epoch: 2 });
+  expect(second.claims).toMatchObject([{ suspect: "rs-1" }]);
+});
+
+test("[GW8] records lost on the way are asked for when a beacon or a later record shows it", async () => {
+  const owner = startOwner("rs-1");
+  const address = await start();
+  const [ann, bob] = [await enter(address, "ann"), await enter(address, "bob")];
+  const { channel } = await ann.join(ROOM, "annannann");
+  await bob.join(ROOM, "bobbobbob");
+  owner.mode = "lose-records";
+  ann.edit(channel, 1, "one");
+  ann.edit(channel, 2, "two");
+  await until(() => log.edits.length === 2, "the edits in the log");
+  owner.beacon();
+  await bob.until(() => bob.committed().size === 2, "the edits after the beacon");
+
+  ann.edit(channel, 3, "three");
+  await until(() => log.edits.length === 3, "the third edit in the log");
+  owner.mode = "serve";
+  ann.edit(channel, 4, "four");
+  await bob.until(() => bob.committed().size === 4, "the edits after the gap");
+  expect([...bob.committed()]).toEqual([[1, "one"], [2, "two"], [3, "three"], [4, "four"]]);
+});
+
+test("[GW9] after a crash of NATS rooms catch up and edits sent meanwhile arrive once", async () => {
+  startOwner("rs-1");
+  const address = await start();
+  const [ann, bob] = [await enter(address, "ann"), await enter(address, "bob")];
+  const { channel } = await ann.join(ROOM, "annannann");
+  await bob.join(ROOM, "bobbobbob");
+  ann.edit(channel, 1, "before");
+  await ann.next("ack");
+  const crashed = nats.crash();
+  ann.edit(channel, 2, "during", 1);
+  await crashed;
+  ann.edit(channel, 3, "after", 1);
+  await bob.until(() => bob.committed().size === 3, "all three edits");
+  expect([...bob.committed().values()]).toEqual(["before", "during", "after"]);
+  expect(log.edits.length).toBe(3);
+});
+
+test("[GW10] while no room server is there a join waits, and is then refused with a time to come back", async () => {
+  const address = await start({ joinMsMax: "500" });
+  const ann = await enter(address, "ann");
+  void ann.join(ROOM, "annannann").catch(() => {});
+  expect(await ann.next("join-refused")).toMatchObject({ reason: "unavailable", retryAfterMs: 1000 });
+});
+
+test("[GW11] a late joiner gets what was before it, once and in order, while edits go on", async () => {
+  startOwner("rs-1");
+  const address = await start({ editBurst: "1000" });
+  const ann = await enter(address, "ann");
+  const { channel } = await ann.join(ROOM, "annannann");
+  for (let counter = 1; counter <= 50; counter++) ann.edit(channel, counter, `${counter}`);
+  const late = await enter(address, "late");
+  await late.join(ROOM, "latelatelate");
+  for (let counter = 51; counter <= 100; counter++) ann.edit(channel, counter, `${counter}`);
+  await late.until(() => late.committed().size === 100, "all hundred edits");
+  const firsts = late.received.filter((frame) => frame.type === "committed").map(({ edits }) => [edits.firstSeq, edits.firstSeq + edits.edits.length - 1] as const);
+  let head = 0;
+  for (const [first, last] of firsts) {
+    expect(first).toBeLessThanOrEqual(head + 1); // Never a hole.
+    head = Math.max(head, last);
+  }
+});
+
+test("[GW12] pages of other origins are turned away, and no more connections are taken than allowed", async () => {
+  const address = await start({ allowedOrigins: "https://app.example", connectionsMax: "1" });
+  const url = `ws://${address}/v1/connect`;
+  await expect(WireClient.open(url, { origin: "https://evil.example" })).rejects.toThrow("HTTP 403");
+  clients.push(await WireClient.open(url, { origin: "https://app.example" }));
+  await expect(WireClient.open(url)).rejects.toThrow("HTTP 503");
+});
+
+test("[GW13] in production nothing is open by default", async () => {
+  await expect(start({ production: "true" })).rejects.toThrow("COROOM_ALLOWED_ORIGINS");
+  await expect(start({ jwtSecret: "" })).rejects.toThrow("COROOM_JWT_SECRET");
+  await expect(start({ jwtSecret: "short" })).rejects.toThrow("too short");
+});
+
+test("[GW14] a client that takes nothing is closed, and the others go on", async () => {
+  startOwner("rs-1");
+  const address = await start({ editBurst: "100000", slowBytesMax: "200000", editBytesMax: "200000", outboundBytesMax: "4000000" });
+  const { client: ann, unharmed } = await bystander(address);
+  const stuck = await enter(address, "stuck");
+  const { channel } = await stuck.join(ROOM, "stuckstuck");
+  stuck.pause();
+  await unharmed();
+  const payload = "x".repeat(100_000);
+  let counter = 1;
+  const flood = setInterval(() => ann.edit(channel, (counter += 1), payload, counter - 2), 5);
+  await ann.until(() => ann.received.length > 150, "acks of the flood");
+  clearInterval(flood);
+  stuck.resume();
+  const { code } = await stuck.end();
+  expect(code).toBe(4002);
+}, 60_000);

@@ -1,0 +1,143 @@
+/**
+ * A room's owner for the gateway's system tests: orders edits in memory and says over real NATS what a room
+ * server would. It can be told to keep silent, to lose what it sends, or to be gone.
+ */
+
+import type { Msg, NatsConnection, Subscription } from "nats";
+
+import { decodeToOwner, encodeAnswer, encodeFromOwner, type Answer, type FromOwner, type SubmittedEdit, type ToOwner } from "../../shared/bus/envelope.ts";
+import { ClaimRequest, decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
+import { editsBytesOf, encodeEditsRecord, encodeEpochRecord, type LogRecord } from "../../shared/bus/record.ts";
+import type { Subjects } from "../../shared/bus/subjects.ts";
+import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, ServerId } from "../../shared/ids.ts";
+
+/** What outlives an owner. */
+export class FakeLog {
+  epoch = 0;
+  readonly parts: { readonly firstSeq: number; readonly lastSeq: number; readonly bytes: Uint8Array }[] = [];
+  readonly edits: SubmittedEdit[] = [];
+  readonly watermarks = new Map<ClientId, number>();
+}
+
+export class FakeOwner {
+  readonly #line: NatsConnection;
+  readonly #subjects: Subjects;
+  readonly #log: FakeLog;
+  readonly #room: RoomKey;
+  readonly server: ServerId;
+  readonly #subscriptions: Subscription[] = [];
+  readonly #heart: NodeJS.Timeout;
+  readonly claims: ClaimRequest[] = [];
+  readonly received: ToOwner[] = [];
+  #records = 0;
+  #epoch = 0;
+  /** What it does with edits: `lose-records` takes them into the log and loses the fan-out. */
+  mode: "serve" | "ignore-edits" | "lose-records" | "silent" = "serve";
+
+  constructor(line: NatsConnection, subjects: Subjects, log: FakeLog, room: RoomKey, server: string) {
+    this.#line = line;
+    this.#subjects = subjects;
+    this.#log = log;
+    this.#room = room;
+    this.server = server as ServerId;
+    this.#heart = setInterval(() => this.#beat(), 50);
+    this.#beat();
+    this.#subscribe(subjects.claim(this.server), (bytes, reply) => {
+      if (this.mode === "silent") return;
+      this.claims.push(decodeJson(ClaimRequest, bytes)!);
+      this.own();
+      reply(encodeJson({ kind: "owned", server: this.server, epoch: this.#epoch }));
+    });
+  }
+
+  /** Takes the room over, as after a claim. */
+  own(): void {
+    if (this.#epoch > 0) return;
+    this.#subscribe(this.#subjects.editsIn(this.#room), (bytes) => this.#receive(decodeToOwner(bytes.slice())!));
+    this.#epoch = this.#log.epoch += 1;
+    this.#publish(encodeEpochRecord({ id: this.#nextId(), time: Date.now() as Millis, epoch: this.#epoch as Epoch, head: this.#head }));
+  }
+
+  /** As if killed. */
+  stop(): void {
+    clearInterval(this.#heart);
+    for (const subscription of this.#subscriptions) subscription.unsubscribe();
+  }
+
+  beacon(): void {
+    this.say({ kind: "beacon", epoch: this.#epoch as Epoch, head: this.#head });
+  }
+
+  say(message: Exclude<FromOwner, LogRecord>): void {
+    this.#publish(encodeFromOwner(message));
+  }
+
+  get #head(): Seq {
+    return this.#log.edits.length as Seq;
+  }
+
+  #beat(): void {
+    if (this.mode === "silent") return;
+    this.#line.publish(this.#subjects.servers, encodeJson({ server: this.server, rooms: 1, draining: false, time: Date.now() }));
+  }
+
+  #receive(message: ToOwner): void {
+    if (this.mode === "silent") return;
+    this.received.push(message);
+    if (message.kind === "edits" && this.mode !== "ignore-edits") this.#order(message.gateway, message.edits);
+    if (message.kind === "catch-up-request") {
+      const parts = this.#log.parts.filter(({ lastSeq }) => lastSeq > message.after.seq).map(({ bytes }) => bytes);
+      const answer: Answer = message.after.seq > this.#head
+        ? { kind: "catch-up", request: message.request, epoch: this.#epoch as Epoch, head: this.#head, answer: { kind: "resync", reason: "ahead" } }
+        : { kind: "catch-up", request: message.request, epoch: this.#epoch as Epoch, head: this.#head, answer: { kind: "edits", parts, last: true } };
+      this.#answer(message.gateway, answer);
+    }
+  }
+
+  #order(gateway: GatewayId, edits: readonly SubmittedEdit[]): void {
+    const accepted: SubmittedEdit[] = [];
+    for (const edit of edits) {
+      const { client } = edit.author;
+      const watermark = this.#log.watermarks.get(client) ?? edit.ackedThrough;
+      if (edit.counter === watermark + 1) {
+        this.#log.watermarks.set(client, edit.counter);
+        accepted.push(edit);
+      } else if (edit.counter <= watermark) {
+        this.#answer(gateway, { kind: "acked", epoch: this.#epoch as Epoch, client, counter: edit.counter, seq: this.#head, exact: false });
+      } else {
+        this.#answer(gateway, { kind: "refused", epoch: this.#epoch as Epoch, client, counter: edit.counter, reason: "gap", expected: watermark + 1, retryAfterMs: 0 });
+      }
+    }
+    if (accepted.length === 0) return;
+    const firstSeq = (this.#head + 1) as Seq;
+    this.#log.edits.push(...accepted);
+    const bytes = encodeEditsRecord({
+      id: this.#nextId(),
+      time: Date.now() as Millis,
+      users: new Map(accepted.map(({ author }) => [author.client, author.user])),
+      edits: { epoch: this.#epoch as Epoch, firstSeq, edits: accepted.map(({ author, counter, payload }) => ({ client: author.client, counter, parentSeq: 0 as Seq, payload })) },
+    });
+    this.#log.parts.push({ firstSeq, lastSeq: this.#head, bytes: editsBytesOf(bytes) });
+    if (this.mode === "serve") this.#publish(bytes);
+  }
+
+  #nextId(): string {
+    this.#records += 1;
+    return `${this.server}.${this.#records}`;
+  }
+
+  #publish(bytes: Uint8Array): void {
+    this.#line.publish(this.#subjects.editsOut(this.#room), bytes);
+  }
+
+  #answer(gateway: GatewayId, answer: Answer): void {
+    this.#line.publish(this.#subjects.toGateway(gateway, this.#room), encodeAnswer(answer));
+  }
+
+  #subscribe(subject: string, receive: (bytes: Uint8Array, reply: (bytes: Uint8Array) => void) => void): void {
+    const callback = (error: Error | null, msg: Msg): void => {
+      if (error === null) receive(msg.data, (bytes) => void msg.respond(bytes));
+    };
+    this.#subscriptions.push(this.#line.subscribe(subject, { callback }));
+  }
+}
