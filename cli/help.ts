@@ -1,0 +1,35 @@
+/** The help text, from the same declarations that parse the settings. */
+
+import { envName, flagName, type Settings } from "../shared/config.ts";
+import { startSettings } from "./settings.ts";
+import { tokenSettings } from "./token.ts";
+
+export function helpText(): string {
+  return [
+    "coroom: the real-time layer of a collaborative editor",
+    "",
+    "  coroom start    runs Coroom: all of it on this machine, or the roles you name",
+    "  coroom token    prints a token that the local system accepts",
+    "",
+    "A setting is given as a flag or as a variable; the flag wins.",
+    "",
+    "coroom start",
+    ...table(startSettings),
+    "",
+    "coroom token",
+    ...table(tokenSettings),
+    "",
+  ].join("\n");
+}
+
+function table(settings: Settings): string[] {
+  return Object.entries(settings).map(([name, { fallback, meaning }]) => {
+    const preset = fallback === undefined ? "must be given" : `default ${show(fallback)}`;
+    return `  ${flagName(name).padEnd(32)} ${envName(name).padEnd(40)} ${meaning} (${preset})`;
+  });
+}
+
+function show(value: unknown): string {
+  if (Array.isArray(value)) return value.length === 0 ? "none" : value.join(",");
+  return value === "" ? "empty" : String(value);
+}

@@ -1,0 +1,36 @@
+/** What `coroom start` reads: its own settings and those of every role. One list, so that --help shows all. */
+
+import { documentServiceSettings } from "../document-service/config.ts";
+import { gatewaySettings } from "../gateway/config.ts";
+import { placementSettings } from "../placement/config.ts";
+import { roomServerSettings } from "../room-server/config.ts";
+import { flag, list, port, type Settings, SettingError, text, type Values } from "../shared/config.ts";
+import { sharedSettings } from "../shared/settings.ts";
+
+export const ROLES = ["engines", "placement", "room-server", "document-service", "gateway"] as const;
+export type Role = (typeof ROLES)[number];
+
+export const startSettings = {
+  roles: { parse: roles, fallback: ROLES, meaning: `what this process runs, comma-separated: ${ROLES.join(", ")}; engines are a local nats-server and redis-server, each only where its URL is not set` },
+  dataDir: { parse: text, fallback: ".coroom/data", meaning: "folder for the engines' data and the local secrets" },
+  cacheDir: { parse: text, fallback: ".coroom/cache", meaning: "folder for engines that had to be fetched" },
+  natsPort: { parse: port, fallback: 0, meaning: "port of the local nats-server; 0: any free one" },
+  redisPort: { parse: port, fallback: 0, meaning: "port of the local redis-server; 0: any free one" },
+  redisUrl: { parse: text, fallback: "", meaning: "a running Redis; empty: a local one is started" },
+  demo: { parse: flag, fallback: true, meaning: "serve the demo page and hand out tokens for it; never in production" },
+  ...sharedSettings,
+  natsUrl: { ...sharedSettings.natsUrl, fallback: "", meaning: "the NATS servers, comma-separated; empty: a local one is started" },
+  ...placementSettings,
+  ...roomServerSettings,
+  ...documentServiceSettings,
+  ...gatewaySettings,
+} as const satisfies Settings;
+
+export type StartConfig = Values<typeof startSettings>;
+
+function roles(raw: string): readonly Role[] {
+  const named = list(raw);
+  const unknown = named.filter((role) => !ROLES.some((known) => known === role));
+  if (named.length === 0 || unknown.length > 0) throw new SettingError(`must name roles out of ${ROLES.join(", ")}`);
+  return ROLES.filter((role) => named.includes(role));
+}

@@ -1,0 +1,69 @@
+/** Starts the roles of this process in order, and stops them in reverse. */
+
+import { fileURLToPath } from "node:url";
+
+import { Registry } from "prom-client";
+
+import { startDocumentService } from "../document-service/main.ts";
+import { startGateway } from "../gateway/main.ts";
+import { startPlacement } from "../placement/main.ts";
+import { startRoomServer } from "../room-server/main.ts";
+import { pinoLog } from "../shared/io/pino-log.ts";
+import type { Running } from "../shared/lifecycle.ts";
+import { demoRoutes } from "./demo.ts";
+import { startLocalEngines } from "./local-engines.ts";
+import { localSecrets } from "./secrets.ts";
+import type { Role, StartConfig } from "./settings.ts";
+
+const DEFAULT_NATS_URL = "nats://127.0.0.1:4222";
+
+export async function start(given: StartConfig): Promise<Running> {
+  const started: Running[] = [];
+  const stop = async (): Promise<void> => {
+    for (let part = started.pop(); part !== undefined; part = started.pop()) await part.stop();
+  };
+  try {
+    await startRoles(given, (part) => started.push(part));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { stop };
+}
+
+async function startRoles(given: StartConfig, add: (part: Running) => void): Promise<void> {
+  const runs = (role: Role): boolean => given.roles.includes(role);
+  const registry = new Registry();
+  const deps = (role: Role) => ({ log: pinoLog({ role }, given.logLevel), registry });
+
+  let config = { ...given, ...missingSecrets(given) };
+  if (runs("engines")) {
+    const engines = await startLocalEngines(config, { log: deps("engines").log, say });
+    add(engines);
+    config = { ...config, natsUrl: engines.natsUrl, redisUrl: engines.redisUrl };
+  }
+  if (config.natsUrl === "") config = { ...config, natsUrl: DEFAULT_NATS_URL };
+
+  if (runs("placement")) add(await startPlacement(config, deps("placement")));
+  if (runs("room-server")) add(await startRoomServer(config, deps("room-server")));
+  if (runs("document-service")) add(await startDocumentService(config, deps("document-service")));
+  if (!runs("gateway")) return say("coroom ready");
+
+  const demo = config.demo && !config.production;
+  const gateway = await startGateway(
+    { ...config, staticDir: demo ? fileURLToPath(new URL("../../console/dist", import.meta.url)) : config.staticDir },
+    { ...deps("gateway"), ...(demo ? { routes: demoRoutes(config) } : {}) },
+  );
+  add(gateway);
+  say(`coroom ready http://127.0.0.1:${gateway.port}`);
+}
+
+/** What a deployment sets and a local system makes for itself. */
+function missingSecrets(config: StartConfig): Partial<StartConfig> {
+  const own = config.production ? undefined : localSecrets(config.dataDir);
+  return Object.fromEntries(Object.entries(own ?? {}).filter(([name]) => config[name as keyof typeof own] === ""));
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+
+import { SettingError } from "../shared/config.ts";
+import { helpText } from "./help.ts";
+import { startSettings } from "./settings.ts";
+import { refuseUnknownFlags } from "./unknown-flags.ts";
+
+test("[CLI3] a misspelt flag is refused by name", () => {
+  expect(() => refuseUnknownFlags({ prot: "1", port: "2" }, startSettings)).toThrow(new SettingError("no such flag: --prot; see coroom --help"));
+});
+
+test("[CLI4] the help names every setting, as a flag and as a variable", () => {
+  const help = helpText();
+  expect(help).toContain("--edits-per-second");
+  expect(help).toContain("COROOM_EDITS_PER_SECOND");
+  expect(help.split("\n").filter((line) => line.startsWith("  --")).length).toBeGreaterThanOrEqual(Object.keys(startSettings).length);
+});
