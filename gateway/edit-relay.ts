@@ -61,6 +61,7 @@ export class EditRelay {
     // Not from here, or settled since. A forged resubmission names somebody who never sent it.
     if (reason === "forged" || !this.#unacked.has(client, counter)) return;
     if (reason === "gap") {
+      if (this.#unacked.isSettled(client, expected)) return; // Said before that one arrived.
       const missed = this.#unacked.sendAgainFrom(client, expected, now);
       if (missed.length > 0) return this.sendAgain(missed, effects);
     }

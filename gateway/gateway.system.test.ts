@@ -286,20 +286,44 @@ test("[GW13] in production nothing is open by default", async () => {
   await expect(start({ jwtSecret: "short" })).rejects.toThrow("too short");
 });
 
-test("[GW14] a client that takes nothing is closed, and the others go on", async () => {
-  startOwner("rs-1");
-  const address = await start({ editBurst: "100000", slowBytesMax: "200000", editBytesMax: "200000", outboundBytesMax: "4000000" });
-  const { client: ann, unharmed } = await bystander(address);
-  const stuck = await enter(address, "stuck");
-  const { channel } = await stuck.join(ROOM, "stuckstuck");
-  stuck.pause();
-  await unharmed();
+/** Fills the room with edits of 100 KB until the author has so many acks. */
+async function flood(author: WireClient, edits: number): Promise<void> {
+  const { channel } = await author.join(ROOM, "floodflood");
   const payload = "x".repeat(100_000);
-  let counter = 1;
-  const flood = setInterval(() => ann.edit(channel, (counter += 1), payload, counter - 2), 5);
-  await ann.until(() => ann.received.length > 150, "acks of the flood");
-  clearInterval(flood);
+  for (let counter = 1; counter <= edits; counter++) {
+    author.edit(channel, counter, payload, counter - 1);
+    await author.next("ack");
+  }
+}
+
+function seqsOf(client: WireClient): number[] {
+  return [...client.committed().keys()];
+}
+
+test("[GW14] a client that takes nothing is closed with a code that lets it resume; the others go on", async () => {
+  startOwner("rs-1");
+  const address = await start({ editBurst: "100000", slowBytesMax: "200000" });
+  const [ann, stuck] = [await enter(address, "ann"), await enter(address, "stuck")];
+  await stuck.join(ROOM, "stuckstuck");
+  stuck.pause();
+  await flood(ann, 120);
+  const gauge = async () => (await (await fetch(`http://${address}/metrics`)).text()).includes('coroom_gateway_closes_total{close="tooSlow"} 1');
+  await until(gauge, "the slow client's close");
   stuck.resume();
-  const { code } = await stuck.end();
-  expect(code).toBe(4002);
+  expect((await stuck.end()).code).toBe(4002);
+  expect(seqsOf(stuck)).toEqual(seqsOf(stuck).map((_, index) => index + 1)); // No edit was skipped before the close.
+}, 60_000);
+
+test("[GW15] a client that falls behind the hard limit is cut, and no edit is skipped before", async () => {
+  startOwner("rs-1");
+  const address = await start({ editBurst: "100000", outboundBytesMax: "1000000" });
+  const [ann, stuck] = [await enter(address, "ann"), await enter(address, "stuck")];
+  await stuck.join(ROOM, "stuckstuck");
+  stuck.pause();
+  const flooding = flood(ann, 150);
+  await until(() => log.edits.length > 100, "the flood");
+  stuck.resume();
+  expect((await stuck.end()).code).toBe(1006);
+  await flooding;
+  expect(seqsOf(stuck)).toEqual(seqsOf(stuck).map((_, index) => index + 1));
 }, 60_000);

@@ -37,6 +37,8 @@ type Writer = {
   since: Millis;
   /** How often they were sent again without progress. */
   resends: number;
+  /** Up to here the log is known to have them: what an older answer says of them no longer matters. */
+  settledThrough: Counter;
   goneSince: Millis | undefined;
 };
 
@@ -70,7 +72,7 @@ export class Unacked {
     const cost = costOf(edit);
     if (this.#edits >= this.#options.editsMax || this.#bytes + cost > this.#options.bytesMax || !this.#budget.hasRoomFor(cost)) return "full";
     this.#count(1, cost);
-    if (writer === undefined) this.#writers.set(client, { edits: [edit], since: now, resends: 0, goneSince: undefined });
+    if (writer === undefined) this.#writers.set(client, { edits: [edit], since: now, resends: 0, settledThrough: 0, goneSince: undefined });
     else if (at === writer.edits.length) writer.edits.push(edit);
     else writer.edits.splice(at, 0, edit);
     return "added";
@@ -81,10 +83,16 @@ export class Unacked {
     return edits[placeOf(counter, edits)]?.counter === counter;
   }
 
+  /** Whether the edit is known to be in the log, while later ones of its client are not. */
+  isSettled(client: ClientId, counter: Counter): boolean {
+    return counter <= (this.#writers.get(client)?.settledThrough ?? 0);
+  }
+
   /** The client's edits up to `through` are in the log. */
   settle(client: ClientId, through: Counter, now: Millis): void {
     const writer = this.#writers.get(client);
     if (writer === undefined) return;
+    writer.settledThrough = Math.max(writer.settledThrough, through);
     const settled = placeOf(through + 1, writer.edits);
     if (settled === 0) return;
     this.#remove(client, writer, 0, settled);

@@ -1,6 +1,6 @@
 /** Snapshots for clients: checks the token as a join would, then passes the document service's answer on as it comes. */
 
-import { parseRoomId, type RoomKey } from "../../shared/ids.ts";
+import { parseRoomId, type RoomKey, roomOf, tenantOf } from "../../shared/ids.ts";
 import { admit, type Identity } from "../identity.ts";
 import type { Tokens } from "../ports.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute } from "./http-routes.ts";
@@ -43,10 +43,11 @@ async function identify({ header, query }: HttpQuestion, tokens: Tokens): Promis
 /** Of several document services the first that answers; one that died a moment ago is still among them. */
 async function fetchSnapshot(room: RoomKey, { header, signal }: HttpQuestion, documents: DocumentServices, { internalSecret }: { internalSecret: string }): Promise<HttpAnswer> {
   const ifNoneMatch = header("if-none-match");
-  const headers = { authorization: `Bearer ${internalSecret}`, ...(ifNoneMatch === "" ? {} : { "if-none-match": ifNoneMatch }) };
+  const headers = { "x-coroom-internal": internalSecret, "x-coroom-tenant": tenantOf(room), ...(ifNoneMatch === "" ? {} : { "if-none-match": ifNoneMatch }) };
+  const path = `/v1/rooms/${encodeURIComponent(roomOf(room))}/snapshot`;
   for (const url of documents()) {
     try {
-      const response = await fetch(new URL(`/v1/rooms/${room}/snapshot`, url), { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)]) });
+      const response = await fetch(new URL(path, url), { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)]) });
       return passOn(response);
     } catch (error) {
       if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error; // What fetch throws when nobody answers, or not in time.
