@@ -29,6 +29,8 @@ import { RoomHost } from "./room-host.ts";
 
 /** Heartbeats that may be missed before a server is taken for dead. */
 const BEATS_MISSED_MAX = 3;
+/** How long it listens before it takes rooms: until it has heard every live peer, else it would take theirs. */
+const LISTEN_BEATS = 1.5;
 
 export type RoomServer = Running & { readonly server: ServerId };
 
@@ -56,6 +58,7 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
 
   const peers = natsHeartbeat(nats, subjects);
   peers.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
+  await new Promise<void>((heardAll) => clock.after(LISTEN_BEATS * config.heartbeatMs, heardAll));
   natsClaims(nats, subjects, server, log).onClaim((request) => host.claim(request));
   await nats.flush();
   const stopHeart = beatHeart(server, host, peers, clock, config.heartbeatMs);

@@ -1,17 +1,22 @@
 /** Room servers on a real nats-server, seen from a gateway's side: everything here goes over NATS. */
 
+import { jetstreamManager } from "@nats-io/jetstream";
+import { Kvm } from "@nats-io/kv";
 import { connect, type NatsConnection } from "nats";
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
-import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
+import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import { type Answer, decodeAnswer, decodeFromOwner, encodeToOwner, type FromOwner, type SubmittedEdit, type ToOwner } from "../shared/bus/envelope.ts";
-import { ClaimReply, type ClaimRequest, decodeJson, encodeJson } from "../shared/bus/placement-messages.ts";
+import { ClaimReply, type ClaimRequest, decodeJson, encodeJson, RoomEntry } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
 import type { ClientId, Epoch, GatewayId, Position, RoomKey, Seq, ServerId, UserId } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { sharedSettings } from "../shared/settings.ts";
+import { Line } from "../test/contract/line.ts";
+import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
+import { SlowLogProxy } from "../test/system/slow-log-proxy.ts";
 import { roomServerSettings } from "./config.ts";
 import { type RoomServer, startRoomServer } from "./main.ts";
 
@@ -20,13 +25,14 @@ const room = "acme.notes" as RoomKey;
 const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
 const bob = { user: "bob" as UserId, client: "bobbobbobbobbob1" as ClientId };
 const START: Position = { epoch: 0 as Epoch, seq: 0 as Seq };
-const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 let nats: RealNats;
 let line: NatsConnection;
 let environment: string;
 let runs = 0;
 let servers: RoomServer[];
+/** What the servers warned of: nothing, unless a test expects it. */
+let warnings: string[];
 
 beforeAll(async () => {
   nats = await startRealNats();
@@ -36,18 +42,27 @@ beforeEach(async () => {
   line = await connect({ servers: nats.url, maxReconnectAttempts: -1, reconnectTimeWait: 20 });
   environment = `test${++runs}`;
   servers = [];
+  warnings = [];
 });
 afterEach(async () => {
   await Promise.all(servers.map((server) => server.stop()));
   await line.close();
 });
 
-async function startServer(settings: Record<string, string> = {}): Promise<RoomServer> {
+type TestServer = RoomServer & {
+  /** Whether a line of its metrics reads so. */
+  readonly shows: (line: string) => Promise<boolean>;
+};
+
+async function startServer(settings: Record<string, string> = {}): Promise<TestServer> {
   const flags = { environment, natsUrl: nats.url, roomSecret: "a secret of at least 32 characters", heartbeatMs: "50", ...settings };
   const config = readSettings({ ...sharedSettings, ...roomServerSettings }, { flags, env: {} });
-  const server = await startRoomServer(config, { log: silent, registry: new Registry() });
+  const note = (_: object, sentence: string): void => void warnings.push(sentence);
+  const log: Log = { debug: () => {}, info: () => {}, warn: note, error: note };
+  const registry = new Registry();
+  const server = await startRoomServer(config, { log, registry });
   servers.push(server);
-  return server;
+  return { ...server, shows: async (line) => (await registry.metrics()).split("\n").includes(line) };
 }
 
 /** What a gateway hears of a room, in order. */
@@ -100,6 +115,7 @@ test("[RS1] an edit goes from a gateway through the log to every gateway, in one
     { seq: 3, epoch: 1, edit: "bob 1" },
   ]);
   expect(heard.fromOwner[0]).toMatchObject({ kind: "epoch", epoch: 1, head: 0 });
+  expect(warnings).toEqual([]);
 });
 
 test("[RS2] a repeat is answered with its seq and ordered once, by the owner and by the next one alike", async () => {
@@ -147,4 +163,200 @@ test("[RS4] a catch-up brings what was missed, from the backlog and, for a new o
   const fromLog = await until(() => heard.answers.find((answer) => answer.epoch === 2), "the answer from the log");
   expect(fromLog).toMatchObject({ kind: "catch-up", request: 8, epoch: 2, head: 5, answer: { kind: "edits", last: true } });
   expect(fromLog.kind === "catch-up" && fromLog.answer.kind === "edits" && fromLog.answer.parts.length).toBe(5);
+});
+
+/** Writes what the document service would once a snapshot covers the log up to its present end, and trims behind it. */
+async function checkpointAndTrim(clients: Checkpoint["clients"], { head, keep = 0 }: { head: number; keep?: number }): Promise<void> {
+  const subjects = subjectsOf(environment);
+  const manager = await jetstreamManager(line);
+  const last = await manager.streams.getMessage(subjects.logStream(0), { last_by_subj: subjects.log(0, room) });
+  const checkpoint: Checkpoint = { epoch: 1 as Epoch, seq: head as Seq, streamSeq: last!.seq - keep, time: Date.now() as Checkpoint["time"], clients, snapshot: { object: "o", bytes: 1, sha256: "s" } };
+  await (await new Kvm(line).open(subjects.checkpointsBucket)).put(room, encodeJson(checkpoint));
+  await manager.streams.purge(subjects.logStream(0), { filter: subjects.log(0, room), seq: keep === 0 ? last!.seq : last!.seq - keep + 1 });
+}
+
+/** One record each. */
+async function commitOneByOne(heard: ReturnType<typeof listen>, counters: readonly number[]): Promise<void> {
+  for (const counter of counters) {
+    const before = committed(heard.fromOwner).length;
+    sendEdits(edit(ann, counter));
+    await until(() => committed(heard.fromOwner).length > before, `edit ${counter}`);
+  }
+}
+
+const entry = async () => {
+  const found = await (await new Kvm(line).open(subjectsOf(environment).roomsBucket)).get(room);
+  return found === null || found.operation !== "PUT" ? undefined : decodeJson(RoomEntry, found.value);
+};
+
+test("[RS5] an owner cut off until another has claimed cannot append when it is back, and steps down; its edits are committed once", async () => {
+  const cut = await Line.to(nats.url);
+  const first = await startServer({ natsUrl: cut.url });
+  const second = await startServer();
+  const heard = listen();
+  await claim(first.server);
+  await commitOneByOne(heard, [1]);
+  cut.hold();
+  sendEdits(edit(ann, 2));
+  expect(await claim(second.server, first.server)).toEqual({ kind: "owned", server: second.server, epoch: 2 });
+  sendEdits(edit(ann, 2));
+  await until(() => committed(heard.fromOwner).length === 2, "the edit from the new owner");
+  cut.release();
+  await until(() => first.shows('coroom_room_server_ownerships_ended_total{why="fenced"} 1'), "the first owner to step down");
+  sendEdits(edit(ann, 3));
+  await until(() => committed(heard.fromOwner).length === 3, "the next edit");
+  expect(committed(heard.fromOwner)).toEqual([
+    { seq: 1, epoch: 1, edit: "ann 1" },
+    { seq: 2, epoch: 2, edit: "ann 2" },
+    { seq: 3, epoch: 2, edit: "ann 3" },
+  ]);
+  await first.stop();
+  await cut.close();
+});
+
+test("[RS6] a server whose line broke hears its rooms again by itself and goes on in the same epoch", async () => {
+  const broken = await Line.to(nats.url);
+  const server = await startServer({ natsUrl: broken.url });
+  const heard = listen();
+  await claim(server.server);
+  await commitOneByOne(heard, [1]);
+  broken.cut();
+  await until(() => (sendEdits(edit(ann, 2), edit(ann, 3)), committed(heard.fromOwner).length === 3), "the edits");
+  expect(committed(heard.fromOwner).map(({ edit, epoch }) => `${edit} in ${epoch}`)).toEqual(["ann 1 in 1", "ann 2 in 1", "ann 3 in 1"]);
+  await server.stop();
+  await broken.close();
+});
+
+test("[RS7] nats-server is killed under traffic: what was committed stays, seqs go on, every edit is committed once", async () => {
+  const server = await startServer({ appendAnswerMsMax: "100" });
+  const heard = listen();
+  await claim(server.server);
+  const acked = () => new Set(committed(heard.fromOwner).map(({ edit }) => edit)).size;
+  const resend = (): void => {
+    const unacked = Array.from({ length: 50 }, (_, index) => index + 1).filter((counter) => !committed(heard.fromOwner).some((one) => one.edit === `ann ${counter}`));
+    if (unacked.length > 0) sendEdits(...unacked.slice(0, 5).map((counter) => edit(ann, counter)));
+  };
+  await until(() => (resend(), acked() >= 10), "the first edits");
+  const crashed = nats.crash();
+  await until(() => (resend(), acked() >= 10), "edits around the crash");
+  await crashed;
+  const subjects = subjectsOf(environment);
+  // Records published while this listener was away are learnt from the owner, as a gateway does.
+  const known = async (): Promise<boolean> => {
+    resend();
+    await line.flush().catch(() => undefined);
+    return heard.answers.some((answer) => answer.kind === "acked" && answer.counter === 50) || committed(heard.fromOwner).some((one) => one.edit === "ann 50");
+  };
+  await until(known, "the last edit", 20_000);
+  const manager = await jetstreamManager(line);
+  const last = await manager.streams.getMessage(subjects.logStream(0), { last_by_subj: subjects.log(0, room) });
+  const record = decodeFromOwner(last!.data);
+  expect(record?.kind === "edits" && record.edits.firstSeq + record.edits.edits.length - 1).toBe(50);
+});
+
+test("[RS8] while the log does not answer, edits go out as tentative; when it is back they are committed, and the room is saved", async () => {
+  const { proxy, url } = await SlowLogProxy.start(nats.url);
+  const server = await startServer({ natsUrl: url, refusingAfterMs: "400", refusedRetryMs: "70" });
+  const heard = listen();
+  await claim(server.server);
+  await commitOneByOne(heard, [1]);
+  proxy.hold();
+  sendEdits(edit(ann, 2));
+  const tentative = await until(() => heard.fromOwner.find((message) => message.kind === "tentative"), "the tentative edit");
+  expect(tentative).toMatchObject({ edit: { user: "ann", counter: 2, epoch: 1 } });
+  await until(() => heard.fromOwner.some((message) => message.kind === "saving" && message.state === "refusing"), "the refusing state");
+  sendEdits(edit(ann, 3));
+  expect(await until(() => heard.answers.find((answer) => answer.kind === "refused"), "the refusal")).toMatchObject({ counter: 3, reason: "log-stalled", retryAfterMs: 70 });
+  expect(committed(heard.fromOwner)).toHaveLength(1);
+  proxy.release();
+  await until(() => committed(heard.fromOwner).length === 2, "the edit in the log");
+  await until(() => heard.fromOwner.at(-1)?.kind === "saving" && heard.fromOwner.some((message) => message.kind === "saving" && message.state === "saved"), "the saved state");
+  sendEdits(edit(ann, 3));
+  await until(() => committed(heard.fromOwner).length === 3, "the refused edit, sent again");
+  await server.stop();
+  await proxy.stop();
+});
+
+test("[RS9] a server that stops commits what has arrived, gives its rooms back and refuses new ones", async () => {
+  const server = await startServer();
+  const heard = listen();
+  await claim(server.server);
+  expect(await until(entry, "the owner's entry")).toEqual({ owner: server.server, epoch: 1 });
+  sendEdits(...Array.from({ length: 100 }, (_, index) => edit(ann, index + 1)));
+  await line.flush();
+  await server.stop();
+  await until(() => committed(heard.fromOwner).length === 100, "all edits");
+  expect(await entry()).toBeUndefined();
+  sendEdits(edit(ann, 101));
+  await until(() => heard.noResponders === 1, "no responders");
+});
+
+test("[RS10] of servers that claim a room at the same time one owns it, and no two records share a place", async () => {
+  const all = await Promise.all([startServer(), startServer(), startServer()]);
+  const heard = listen();
+  const replies = await Promise.all(all.map((server) => claim(server.server)));
+  expect(replies.filter(({ kind }) => kind === "owned").length).toBeGreaterThanOrEqual(1);
+  sendEdits(edit(ann, 1));
+  await until(() => committed(heard.fromOwner).length === 1, "the edit");
+  const epochs = heard.fromOwner.flatMap((message) => (message.kind === "epoch" ? [message.epoch] : []));
+  expect(epochs).toEqual(epochs.map((_, index) => index + 1));
+});
+
+test("[RS11] a room that a live server owns is elsewhere, unless that server is the one suspected", async () => {
+  const [first, second] = [await startServer(), await startServer()];
+  await claim(first.server);
+  await until(entry, "the owner's entry");
+  await until(async () => (await claim(second.server)).kind === "elsewhere", "the second server to hear of the first");
+  expect(await claim(second.server)).toEqual({ kind: "elsewhere", server: first.server, epoch: 1 });
+  expect(await claim(second.server, first.server)).toEqual({ kind: "owned", server: second.server, epoch: 2 });
+  expect(await until(async () => ((await entry())?.epoch === 2 ? entry() : undefined), "the new entry")).toEqual({ owner: second.server, epoch: 2 });
+});
+
+test("[RS12] asked for a room that it has lost unawares, a server finds out and claims it anew only if nobody live has it", async () => {
+  const [first, second] = [await startServer(), await startServer()];
+  await claim(first.server);
+  await claim(second.server, first.server);
+  await until(async () => (await entry())?.owner === second.server, "the new entry");
+  expect(await claim(first.server)).toEqual({ kind: "elsewhere", server: second.server, epoch: 2 });
+  expect(await claim(first.server, second.server)).toEqual({ kind: "owned", server: first.server, epoch: 3 });
+});
+
+test("[RS13] whoever is at the newest snapshot is served, from the log where the backlog does not reach; before it, a resync", async () => {
+  const server = await startServer({ backlogBytesMax: "1", answerBytesMax: "60" });
+  const heard = listen();
+  await claim(server.server);
+  await commitOneByOne(heard, [1, 2, 3]);
+  await checkpointAndTrim([], { head: 3 });
+  await commitOneByOne(heard, [4, 5, 6, 7]);
+  send({ kind: "catch-up-request", gateway: gatewayId, request: 1, after: { epoch: 1 as Epoch, seq: 3 as Seq }, through: 0 as Seq });
+  const parts = await until(() => (heard.answers.some((answer) => answer.kind === "catch-up" && answer.answer.kind === "edits" && answer.answer.last) ? heard.answers : undefined), "the last answer");
+  expect(parts.length).toBeGreaterThan(1);
+  expect(parts.flatMap((answer) => (answer.kind === "catch-up" && answer.answer.kind === "edits" ? answer.answer.parts : []))).toHaveLength(4);
+  send({ kind: "catch-up-request", gateway: gatewayId, request: 2, after: START, through: 0 as Seq });
+  await until(() => heard.answers.some((answer) => answer.kind === "catch-up" && answer.request === 2 && answer.answer.kind === "resync" && answer.answer.reason === "too-old"), "the resync");
+});
+
+test("[RS14] a new owner knows from the checkpoint what the trimmed log no longer tells", async () => {
+  const [first, second] = [await startServer(), await startServer()];
+  const heard = listen();
+  await claim(first.server);
+  await commitOneByOne(heard, [1, 2, 3]);
+  await checkpointAndTrim([{ client: ann.client, user: ann.user, counter: 3, seq: 3 as Seq, lastSeen: Date.now() as Checkpoint["time"] }], { head: 3 });
+  await commitOneByOne(heard, [4]);
+  await claim(second.server, first.server);
+  sendEdits(...[1, 2, 3, 4, 5].map((counter) => edit(ann, counter)));
+  await until(() => committed(heard.fromOwner).length === 5, "the fifth edit");
+  expect(committed(heard.fromOwner).at(-1)).toEqual({ seq: 5, epoch: 2, edit: "ann 5" });
+});
+
+test("[RS15] a room that nobody uses is released", async () => {
+  const server = await startServer({ roomIdleMsMax: "200" });
+  await claim(server.server);
+  await until(() => server.shows('coroom_room_server_ownerships_ended_total{why="released"} 1'), "the release");
+  expect(await until(async () => ((await entry()) === undefined ? true : undefined), "the entry to go")).toBe(true);
+});
+
+test("[RS16] a server starts only with a secret and with limits that NATS allows", async () => {
+  await expect(startServer({ roomSecret: "short" })).rejects.toThrow(/COROOM_ROOM_SECRET/);
+  await expect(startServer({ recordBytesMax: String(64 * 1024 ** 2) })).rejects.toThrow(/max_payload/);
 });

@@ -1,0 +1,169 @@
+/** The log's adapter on a real nats-server, over a line that fails. */
+
+import { jetstreamManager } from "@nats-io/jetstream";
+import { connect, type NatsConnection } from "nats";
+import { Registry } from "prom-client";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { encodeEditsRecord, encodeEpochRecord, headOf } from "../../shared/bus/record.ts";
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import type { ClientId, Epoch, Millis, RoomKey, Seq, ServerId, UserId } from "../../shared/ids.ts";
+import { ensureLogStreams } from "../../shared/io/log-stream.ts";
+import { connectNats } from "../../shared/io/nats.ts";
+import type { Log } from "../../shared/log.ts";
+import { Line } from "../../test/contract/line.ts";
+import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
+import { roomServerMetrics } from "../metrics.ts";
+import type { AppendOutcome, OutgoingRecord, RoomLog, StoredRecord } from "../ports.ts";
+import { jetstreamLog } from "./jetstream-log.ts";
+
+const room = "acme.notes" as RoomKey;
+const ann = "annannannannann1" as ClientId;
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+let nats: RealNats;
+let line: Line;
+let through: NatsConnection;
+let direct: NatsConnection;
+let log: RoomLog;
+let other: RoomLog;
+let environment: string;
+let runs = 0;
+
+beforeAll(async () => {
+  nats = await startRealNats();
+});
+afterAll(() => nats.stop());
+beforeEach(async () => {
+  environment = `log${++runs}`;
+  line = await Line.to(nats.url);
+  through = await connectNats({ servers: line.url, name: "one" });
+  direct = await connect({ servers: nats.url, maxReconnectAttempts: -1, reconnectTimeWait: 20 });
+  await ensureLogStreams(direct, subjectsOf(environment), { partitions: 1, replicas: 1 });
+  log = await logOf(through, "one");
+  other = await logOf(direct, "two");
+});
+afterEach(async () => {
+  await through.close();
+  await direct.close();
+  await line.close();
+});
+
+function logOf(connection: NatsConnection, server: string): Promise<RoomLog> {
+  return jetstreamLog(connection, subjectsOf(environment), { server: server as ServerId, partitions: 1, appendAnswerMsMax: 100 }, { log: silent, metrics: roomServerMetrics(new Registry()) });
+}
+
+const claim = (id: string, epoch: number, expectedStreamSeq: number): OutgoingRecord => ({ id, expectedStreamSeq, bytes: encodeEpochRecord({ id, time: 0 as Millis, epoch: epoch as Epoch, head: 0 as Seq }) });
+
+function edits(seq: number, expectedStreamSeq: number): OutgoingRecord {
+  const id = `edits.${seq}`;
+  const list = [{ client: ann, counter: seq, parentSeq: 0 as Seq, payload: new Uint8Array(20) }];
+  return { id, expectedStreamSeq, bytes: encodeEditsRecord({ id, time: 0 as Millis, users: new Map([[ann, "ann" as UserId]]), edits: { epoch: 1 as Epoch, firstSeq: seq as Seq, edits: list } }) };
+}
+
+function append(to: RoomLog, record: OutgoingRecord): Promise<AppendOutcome> {
+  return new Promise((resolve) => to.append(room, record, resolve));
+}
+
+async function all(records: AsyncIterable<StoredRecord>): Promise<StoredRecord[]> {
+  const list: StoredRecord[] = [];
+  for await (const record of records) list.push(record);
+  return list;
+}
+
+test("[LOG1] an append tells the record's place; the next expects it; the last is read back", async () => {
+  expect(await log.readLast(room)).toBeUndefined();
+  expect(await append(log, claim("one.1", 1, 0))).toEqual({ kind: "appended", streamSeq: 1 });
+  expect(await append(log, claim("one.2", 2, 1))).toEqual({ kind: "appended", streamSeq: 2 });
+  expect(await log.readLast(room)).toMatchObject({ streamSeq: 2, record: { id: "one.2", epoch: 2 } });
+});
+
+test("[LOG2] an append behind another's record is fenced, and leaves nothing", async () => {
+  await append(log, claim("one.1", 1, 0));
+  expect(await append(other, claim("two.1", 2, 1))).toEqual({ kind: "appended", streamSeq: 2 });
+  expect(await append(log, edits(1, 1))).toEqual({ kind: "fenced" });
+  expect(await log.readLast(room)).toMatchObject({ streamSeq: 2, record: { id: "two.1" } });
+});
+
+test("[LOG3] an append whose answer was lost is found in the log, stored once", async () => {
+  await append(log, claim("one.1", 1, 0));
+  line.loseAnswers();
+  const outcome = append(log, edits(1, 1));
+  await until(async () => (await other.readLast(room))?.record.id === "edits.1", "the record in the log");
+  line.cut();
+  expect(await outcome).toEqual({ kind: "appended", streamSeq: 2 });
+  expect(await all(other.read(room, 0, 2))).toHaveLength(2);
+});
+
+test("[LOG4] an append whose answer was lost, and that another's claim followed, is fenced although it is in the log", async () => {
+  await append(log, claim("one.1", 1, 0));
+  line.loseAnswers();
+  const outcome = append(log, edits(1, 1));
+  await until(async () => (await other.readLast(room))?.streamSeq === 2, "the record in the log");
+  await append(other, claim("two.1", 2, 2));
+  line.cut();
+  expect(await outcome).toEqual({ kind: "fenced" });
+});
+
+test("[LOG5] an append while the line is down arrives once it is back", async () => {
+  await append(log, claim("one.1", 1, 0));
+  line.cut();
+  expect(await append(log, edits(1, 1))).toEqual({ kind: "appended", streamSeq: 2 });
+});
+
+test("[LOG6] an append held up on the line does not come through once another has claimed", async () => {
+  await append(log, claim("one.1", 1, 0));
+  line.hold();
+  const outcome = append(log, edits(1, 1));
+  await append(other, claim("two.1", 2, 1));
+  line.release();
+  expect(await outcome).toEqual({ kind: "fenced" });
+  expect((await all(other.read(room, 0, 100))).map(({ record }) => record.id)).toEqual(["one.1", "two.1"]);
+});
+
+test("[LOG7] an append given up is never settled", async () => {
+  await append(log, claim("one.1", 1, 0));
+  line.hold();
+  let settled = false;
+  const giveUp = log.append(room, edits(1, 1), () => (settled = true));
+  giveUp();
+  line.release();
+  await until(async () => (await other.readLast(room))?.streamSeq === 2, "the record, which was on its way");
+  expect(await append(log, edits(2, 2))).toEqual({ kind: "appended", streamSeq: 3 });
+  expect(settled).toBe(false);
+});
+
+test("[LOG8] appends go on when nats-server is killed and comes back, none lost and none twice", async () => {
+  let streamSeq = ((await append(log, claim("one.1", 1, 0))) as { streamSeq: number }).streamSeq;
+  const crashed = nats.crash();
+  for (let seq = 1; seq <= 300; seq++) {
+    const outcome = await append(log, edits(seq, streamSeq));
+    expect(outcome.kind).toBe("appended");
+    if (outcome.kind === "appended") streamSeq = outcome.streamSeq;
+  }
+  await crashed;
+  const records = await until(() => all(other.read(room, 0, streamSeq)).catch(() => undefined), "the log");
+  expect(records.map(({ record }) => headOf(record))).toEqual(Array.from({ length: 301 }, (_, index) => index));
+});
+
+test("[LOG9] a range is read in order over many fetches, without other rooms' records, and what was trimmed is left out", async () => {
+  const subjects = subjectsOf(environment);
+  let streamSeq = 0;
+  for (let seq = 1; seq <= 600; seq++) {
+    if (seq % 3 === 0) await direct.request(subjects.log(0, "acme.other" as RoomKey), "not to be read");
+    const outcome = await append(log, edits(seq, streamSeq));
+    if (outcome.kind === "appended") streamSeq = outcome.streamSeq;
+  }
+  const heads = async (after: number, to: number) => (await all(log.read(room, after, to))).map(({ record }) => headOf(record));
+  const whole = await all(log.read(room, 0, streamSeq));
+  expect(whole.map(({ record }) => headOf(record))).toEqual(Array.from({ length: 600 }, (_, index) => index + 1));
+  expect(await heads(whole[99]!.streamSeq, whole[102]!.streamSeq)).toEqual([101, 102, 103]);
+  await (await jetstreamManager(direct)).streams.purge(subjects.logStream(0), { filter: subjects.log(0, room), seq: whole[590]!.streamSeq });
+  expect(await heads(0, streamSeq)).toEqual([591, 592, 593, 594, 595, 596, 597, 598, 599, 600]);
+  expect(await heads(streamSeq, streamSeq + 10)).toEqual([]);
+});
+
+test("[LOG10] a log that holds something else than records is said so, and not guessed at", async () => {
+  await direct.request(subjectsOf(environment).log(0, room), "hello");
+  await expect(log.readLast(room)).rejects.toThrow(/no record/);
+});

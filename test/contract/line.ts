@@ -1,0 +1,82 @@
+/**
+ * A TCP line between one process and nats-server that a test can hold, make one-way, or cut: what a paused
+ * process, a lost answer and a broken network look like from the other side.
+ */
+
+import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
+
+type Pair = { readonly client: Socket; readonly server: Socket };
+
+export class Line {
+  readonly #listener: Server;
+  readonly #pairs = new Set<Pair>();
+  #answersLost = false;
+  #held = false;
+
+  private constructor(natsUrl: string) {
+    const target = new URL(natsUrl);
+    this.#listener = createServer((client) => this.#join({ client, server: connect(Number(target.port), target.hostname) }));
+  }
+
+  static async to(natsUrl: string): Promise<Line> {
+    const line = new Line(natsUrl);
+    await new Promise<void>((resolve) => line.#listener.listen(0, "127.0.0.1", resolve));
+    return line;
+  }
+
+  get url(): string {
+    return `nats://127.0.0.1:${(this.#listener.address() as AddressInfo).port}`;
+  }
+
+  /** Nothing passes, and nothing is lost: it all comes later. */
+  hold(): void {
+    this.#held = true;
+    for (const { client, server } of this.#pairs) {
+      client.pause();
+      server.pause();
+    }
+  }
+
+  release(): void {
+    this.#held = false;
+    for (const { client, server } of this.#pairs) {
+      client.resume();
+      server.resume();
+    }
+  }
+
+  /** What the process sends arrives; what NATS answers does not, until `cut`. */
+  loseAnswers(): void {
+    this.#answersLost = true;
+  }
+
+  /** Breaks the line; the process connects anew. */
+  cut(): void {
+    this.#answersLost = false;
+    for (const { client, server } of this.#pairs) {
+      client.destroy();
+      server.destroy();
+    }
+    this.#pairs.clear();
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    await new Promise((resolve) => this.#listener.close(resolve));
+  }
+
+  #join(pair: Pair): void {
+    const { client, server } = pair;
+    this.#pairs.add(pair);
+    client.on("data", (bytes) => void server.write(bytes));
+    server.on("data", (bytes) => void (this.#answersLost || client.write(bytes)));
+    for (const [from, to] of [[client, server], [server, client]] as const) {
+      from.on("error", () => to.destroy());
+      from.on("close", () => {
+        to.destroy();
+        this.#pairs.delete(pair);
+      });
+    }
+    if (this.#held) this.hold();
+  }
+}
