@@ -1,4 +1,4 @@
-/** CPU seconds that server processes have used, as the kernel counts them (/proc, so Linux only), in ticks of 10 ms. */
+/** CPU seconds that server processes have used, as the kernel counts them, in ticks of 10 ms. Read from /proc: on Linux only. */
 
 import { readFileSync } from "node:fs";
 
@@ -21,6 +21,7 @@ export function cpuBetween(before: CpuByRole, after: CpuByRole): CpuByRole {
 }
 
 function cpuSecondsOf(pid: number): number {
+  if (process.platform !== "linux") return Number.NaN;
   const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[USER_TIME]) + Number(fields[SYSTEM_TIME])) / TICKS_PER_SECOND;

@@ -36,7 +36,7 @@ export const P99_MS_MAX = 100;
 export const SCENARIOS: readonly Scenario[] = [
   { name: "typing", meaning: "50 rooms of 4 writers, 1.5 edits/s each", rooms: 50, writers: 4, readers: 0, load: { kind: "typing", editsPerSecond: 1.5 } },
   { name: "one-room", meaning: "one room, 2 writers and 5 readers, as fast as p99 < 100 ms lets", rooms: 1, writers: 2, readers: 5, load: { kind: "search", inFlight: [8, 16, 32, 64, 128, 192, 256, 320, 384, 448] } },
-  { name: "hundred-rooms", meaning: "100 rooms of 2 writers and 5 readers, as fast as p99 < 100 ms lets", rooms: 100, writers: 2, readers: 5, load: { kind: "search", inFlight: [1, 2, 4, 8, 16, 32, 64, 128] } },
+  { name: "hundred-rooms", meaning: "100 rooms of 2 writers and 5 readers, as fast as p99 < 100 ms lets", rooms: 100, writers: 2, readers: 5, load: { kind: "search", inFlight: [1, 2, 3, 4, 6, 8, 12, 16, 32, 64] } },
 ];
 
 /** The same, so small that only the counts mean something. */
@@ -76,6 +76,8 @@ export function slowestP99({ acked, seen }: PhaseResult): number {
 async function runPhases(system: MeasuredSystem, loads: LoadProcesses, { load }: Scenario, options: LegOptions): Promise<MeasuredPhase[]> {
   if (load.kind === "typing") return [await runPhase(system, loads, { kind: "typing", editsPerSecond: load.editsPerSecond, seed: options.seed + options.round }, options)];
   const phases: MeasuredPhase[] = [];
+  // Young processes run slow code: what they do at first is not kept.
+  if (load.editsEach === undefined) await runPhase(system, loads, { kind: "window", inFlight: load.inFlight[1]! }, options);
   for (const inFlight of load.inFlight) {
     const phase = await runPhase(system, loads, { kind: "window", inFlight, ...(load.editsEach === undefined ? {} : { editsEach: load.editsEach }) }, options);
     phases.push(phase);
@@ -93,13 +95,15 @@ async function runPhase(system: MeasuredSystem, loads: LoadProcesses, pace: Pace
 }
 
 const GROWTH_MIN = 1.02;
-const PHASES_WITHOUT_GROWTH_MAX = 2;
+/** One phase may have met with the machine's other work; two in a row are the system's own. */
+const PHASES_TO_BE_SURE = 2;
 
 function isPastItsBest(phases: readonly MeasuredPhase[]): boolean {
-  if (slowestP99(phases.at(-1)!) > P99_MS_MAX) return true;
-  const earlier = phases.slice(0, -PHASES_WITHOUT_GROWTH_MAX).map(rateOf);
-  const latest = phases.slice(-PHASES_WITHOUT_GROWTH_MAX).map(rateOf);
-  return earlier.length > 0 && Math.max(...latest) < Math.max(...earlier) * GROWTH_MIN;
+  const latest = phases.slice(-PHASES_TO_BE_SURE);
+  if (latest.length < PHASES_TO_BE_SURE) return false;
+  if (latest.every((phase) => slowestP99(phase) > P99_MS_MAX)) return true;
+  const earlier = phases.slice(0, -PHASES_TO_BE_SURE).map(rateOf);
+  return earlier.length > 0 && Math.max(...latest.map(rateOf)) < Math.max(...earlier) * GROWTH_MIN;
 }
 
 /** Members of a room alternate between the gateways, writers first. */

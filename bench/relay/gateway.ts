@@ -6,12 +6,12 @@
 import * as encoding from "lib0/encoding";
 import type { TemplatedApp, WebSocket } from "uws-node20";
 
+import { loadUws } from "../../gateway/io/load-uws.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import { type ClientId, type Epoch, type GatewayId, type RoomKey, roomKey, type Seq, type TenantId } from "../../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { decodeFrame, encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import { type Frame, PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
-import { loadUws } from "./uws.ts";
 
 type Connection = { client: ClientId; room: RoomKey | undefined };
 
@@ -21,8 +21,9 @@ const LIMITS = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1e
 export async function startRelayGateway(options: { natsUrl: string; environment: string; gateway: GatewayId; port: number }): Promise<void> {
   const nats = await connectNats({ servers: options.natsUrl, name: options.gateway });
   const subjects = subjectsOf(options.environment);
-  const app = (await loadUws()).App();
+  const app = loadUws().App();
   const channels = new Map<RoomKey, number>();
+  const turn = new Map<RoomKey, encoding.Encoder>();
   let connections = 0;
 
   app.ws<Connection>("/*", {
@@ -50,16 +51,22 @@ export async function startRelayGateway(options: { natsUrl: string; environment:
     }
   }
 
+  /** Edits of one room that came in one turn of the event loop travel together. */
   function receiveEdit(ws: WebSocket<Connection>, { counter, parentSeq, payload }: Frame & { type: "edit" }): void {
     const { client, room } = ws.getUserData();
     if (room === undefined) return void ws.end();
-    const edit = encoding.encode((out) => {
-      encoding.writeVarString(out, client);
-      encoding.writeVarUint(out, counter);
-      encoding.writeVarUint(out, parentSeq);
-      encoding.writeVarUint8Array(out, payload);
-    });
-    nats.publish(subjects.editsIn(room), edit);
+    if (turn.size === 0) setImmediate(endTurn);
+    const message = turn.get(room) ?? encoding.createEncoder();
+    turn.set(room, message);
+    encoding.writeVarString(message, client);
+    encoding.writeVarUint(message, counter);
+    encoding.writeVarUint(message, parentSeq);
+    encoding.writeVarUint8Array(message, payload);
+  }
+
+  function endTurn(): void {
+    for (const [room, message] of turn) nats.publish(subjects.editsIn(room), encoding.toUint8Array(message));
+    turn.clear();
   }
 
   function join(ws: WebSocket<Connection>, frame: Frame & { type: "join" }): void {

@@ -29,7 +29,7 @@ export async function startRelaySequencer(options: { natsUrl: string; environmen
   nats.subscribe(subjects.editsIn("*.*" as RoomKey), {
     callback: (_, message) => {
       const room = roomsBySubject.get(message.subject) ?? addRoom(message.subject);
-      room.waiting.push(readEdit(message.data));
+      readEdits(message.data, room.waiting);
       if (!room.inFlight) append(room);
     },
   });
@@ -62,12 +62,14 @@ export async function startRelaySequencer(options: { natsUrl: string; environmen
   }
 }
 
-function readEdit(bytes: Uint8Array): CommittedEdit {
+function readEdits(bytes: Uint8Array, into: CommittedEdit[]): void {
   const input = decoding.createDecoder(bytes);
-  return {
-    client: decoding.readVarString(input) as ClientId,
-    counter: decoding.readVarUint(input),
-    parentSeq: decoding.readVarUint(input) as Seq,
-    payload: decoding.readVarUint8Array(input),
-  };
+  while (decoding.hasContent(input)) {
+    into.push({
+      client: decoding.readVarString(input) as ClientId,
+      counter: decoding.readVarUint(input),
+      parentSeq: decoding.readVarUint(input) as Seq,
+      payload: decoding.readVarUint8Array(input),
+    });
+  }
 }
