@@ -6,6 +6,8 @@
 
 import type { Millis } from "../shared/ids.ts";
 
+export type BeaconsOptions = { readonly beaconMs: number; readonly beaconsWhenQuiet: number };
+
 export class Beacons {
   readonly #intervalMs: number;
   readonly #count: number;
@@ -13,7 +15,7 @@ export class Beacons {
   #next: Millis;
 
   /** A room that was just claimed has its new epoch to tell. */
-  constructor(options: { beaconMs: number; beaconsWhenQuiet: number }, now: Millis) {
+  constructor(options: BeaconsOptions, now: Millis) {
     this.#intervalMs = options.beaconMs;
     this.#count = options.beaconsWhenQuiet;
     this.#left = this.#count;

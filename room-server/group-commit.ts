@@ -6,6 +6,7 @@
 import { assert } from "../shared/assert.ts";
 import type { SubmittedEdit } from "../shared/bus/envelope.ts";
 import type { Millis } from "../shared/ids.ts";
+import type { Waits } from "./saving.ts";
 
 export type UnackedEdit = SubmittedEdit & {
   readonly acceptedAt: Millis;
@@ -25,6 +26,7 @@ const NONE: readonly UnackedEdit[] = [];
 export class GroupCommit {
   readonly #options: GroupCommitOptions;
   #inFlight: readonly UnackedEdit[] = NONE;
+  #inFlightSince = 0 as Millis;
   #waiting: UnackedEdit[] = [];
   #bytes = 0;
 
@@ -41,8 +43,10 @@ export class GroupCommit {
     return this.#inFlight.length;
   }
 
-  get oldest(): UnackedEdit | undefined {
-    return this.#inFlight[0] ?? this.#waiting[0];
+  /** How long the append in flight takes by now, and how long the oldest edit has waited. */
+  waits(now: Millis): Waits {
+    const oldest = this.#inFlight[0] ?? this.#waiting[0];
+    return { appendMs: this.#inFlight.length === 0 ? 0 : now - this.#inFlightSince, oldestMs: oldest === undefined ? 0 : now - oldest.acceptedAt };
   }
 
   hasRoomFor(payload: Uint8Array): boolean {
@@ -60,7 +64,7 @@ export class GroupCommit {
   }
 
   /** The edits of the next record, which is in flight from now on. None while another is, or when nothing waits. */
-  takeNext(): readonly UnackedEdit[] {
+  takeNext(now: Millis): readonly UnackedEdit[] {
     if (this.#inFlight.length > 0 || this.#waiting.length === 0) return NONE;
     let count = 0;
     let bytes = 0;
@@ -70,6 +74,7 @@ export class GroupCommit {
     }
     this.#inFlight = count === this.#waiting.length ? this.#waiting : this.#waiting.slice(0, count);
     this.#waiting = this.#waiting.slice(count);
+    this.#inFlightSince = now;
     return this.#inFlight;
   }
 

@@ -14,10 +14,12 @@ import type { ToOwner } from "../shared/bus/envelope.ts";
 import { encodeEpochRecord, epochOf, headOf, type LogRecord } from "../shared/bus/record.ts";
 import type { Epoch, Millis, RoomKey, Seq } from "../shared/ids.ts";
 import type { BacklogBudget } from "./backlog.ts";
+import type { CatchUpRequest } from "./catch-ups.ts";
+import { Doubts } from "./doubts.ts";
 import { HeldMessages, type HeldOptions } from "./held-messages.ts";
 import { type Hole, Loading, type LoadingOptions } from "./loading.ts";
 import type { AppendOutcome, StoredRecord } from "./ports.ts";
-import { type CatchUpRequest, Room, type RoomDeps, type RoomEffect, type RoomOptions } from "./room.ts";
+import { Room, type RoomDeps, type RoomEffect, type RoomOptions } from "./room.ts";
 
 export type OwnershipInput =
   | { kind: "subscribed" }
@@ -66,15 +68,9 @@ type State =
   | { kind: "reading" }
   | { kind: "fencing"; epoch: Epoch; head: Seq; checkpoint: Checkpoint | undefined; fresh: boolean }
   | { kind: "loading"; epoch: Epoch; head: Seq; streamSeq: number; loading: Loading; reloads: number }
-  | { kind: "owning"; room: Room; doubt: Doubt }
+  | { kind: "owning"; room: Room; doubts: Doubts }
   | { kind: "releasing"; room: Room; unsubscribed: boolean }
   | { kind: "ended" };
-
-/**
- * Requests from gateways that have heard of a later owner. `asking`: those that the present look at the log is for;
- * what came after it began, the look may not have seen.
- */
-type Doubt = { asking: readonly CatchUpRequest[] | undefined; waiting: CatchUpRequest[] };
 
 export class Ownership {
   readonly #key: RoomKey;
@@ -196,7 +192,7 @@ export class Ownership {
     }
     const { epoch, streamSeq } = state;
     const room = new Room({ key: this.#key, epoch, streamSeq, sequencer, backlog }, this.#options, this.#deps, now);
-    this.#state = { kind: "owning", room, doubt: { asking: undefined, waiting: [] } };
+    this.#state = { kind: "owning", room, doubts: new Doubts(this.#options) };
     const effects: OwnershipEffect[] = hole === undefined ? [] : [{ kind: "log-hole", hole }];
     for (const message of this.#held.takeAll()) effects.push(...this.#carry(room.receive(message, now)));
     return effects;
@@ -224,34 +220,22 @@ export class Ownership {
   #receiveDoubt(request: CatchUpRequest | undefined): readonly OwnershipEffect[] {
     if (this.#state.kind === "loading") return [{ kind: "confirmed", epoch: this.#state.epoch }];
     if (this.#state.kind !== "owning") return [];
-    const { doubt } = this.#state;
-    if (request !== undefined) {
-      if (doubt.waiting.length >= this.#options.deferredCatchUpsMax) return [{ kind: "limit-reached", limit: "deferred-catch-ups" }];
-      doubt.waiting.push(request);
-    }
-    return doubt.asking === undefined ? this.#lookAtLog(doubt) : [];
+    const { doubts } = this.#state;
+    if (request !== undefined && !doubts.add(request)) return [{ kind: "limit-reached", limit: "deferred-catch-ups" }];
+    return doubts.begin() ? [{ kind: "read-log-end" }] : [];
   }
 
-  #lookAtLog(doubt: Doubt): readonly OwnershipEffect[] {
-    doubt.asking = doubt.waiting;
-    doubt.waiting = [];
-    return [{ kind: "read-log-end" }];
-  }
-
-  #receiveLogEndInDoubt({ room, doubt }: State & { kind: "owning" }, last: StoredRecord | undefined): readonly OwnershipEffect[] {
+  #receiveLogEndInDoubt({ room, doubts }: State & { kind: "owning" }, last: StoredRecord | undefined): readonly OwnershipEffect[] {
     if (last === undefined || epochOf(last.record) !== room.epoch) return this.#end("fenced", "the room's last record in the log is not of this owner");
-    const answers = (doubt.asking ?? []).map((request) => room.answerDoubt(request));
-    doubt.asking = undefined;
-    const again = doubt.waiting.length > 0 ? this.#lookAtLog(doubt) : [];
+    const answers = doubts.settle().map((request) => room.answerDoubt(request));
+    const again: OwnershipEffect[] = doubts.waiting && doubts.begin() ? [{ kind: "read-log-end" }] : [];
     return [{ kind: "confirmed", epoch: room.epoch }, ...this.#carry(answers), ...again];
   }
 
   #receiveFailure(reason: string): readonly OwnershipEffect[] {
     const state = this.#state;
     if (state.kind !== "owning") return state.kind === "releasing" ? [] : this.#end("failed", reason);
-    // Nothing speaks against this owner yet. Requests that waited are sent again, and the next one asks again.
-    state.doubt.asking = undefined;
-    state.doubt.waiting = [];
+    state.doubts.drop(); // Nothing speaks against this owner yet.
     return [{ kind: "unconfirmed", reason }];
   }
 

@@ -6,17 +6,17 @@
  */
 
 import { assert, assertNever } from "../shared/assert.ts";
-import type { Answer, CatchUpAnswer, FromOwner, SubmittedEdit, ToOwner } from "../shared/bus/envelope.ts";
+import type { Answer, CatchUp, FromOwner, SubmittedEdit, ToOwner } from "../shared/bus/envelope.ts";
 import { editsBytesOf, encodeEditsRecord, type LogRecord } from "../shared/bus/record.ts";
 import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
 import type { CommittedEdits, NackReason, SavingState, TentativeEdit } from "../shared/wire/frames.ts";
 import type { Backlog, BacklogRecord } from "./backlog.ts";
-import { Beacons } from "./beacons.ts";
-import { AnswerPacker } from "./edits-range.ts";
-import { GroupCommit, type UnackedEdit } from "./group-commit.ts";
+import { Beacons, type BeaconsOptions } from "./beacons.ts";
+import { type CatchUpRequest, CatchUps, type CatchUpsOptions } from "./catch-ups.ts";
+import { GroupCommit, type GroupCommitOptions, type UnackedEdit } from "./group-commit.ts";
 import type { OutgoingRecord, Seal } from "./ports.ts";
 import { Refusals } from "./refusals.ts";
-import { decideSaving, showsTentative } from "./saving.ts";
+import { decideSaving, type SavingOptions, showsTentative } from "./saving.ts";
 import type { Sequencer } from "./sequencer.ts";
 
 export type RoomInput = ToOwner | { kind: "appended"; streamSeq: number } | { kind: "tick" };
@@ -32,21 +32,13 @@ export type RoomEffect =
   /** Something was full, and what that costs is counted. */
   | { kind: "limit-reached"; limit: Limit };
 
-export type CatchUpRequest = ToOwner & { kind: "catch-up-request" };
 export type Limit = "unacked-edits" | "held-messages" | "deferred-catch-ups" | "dedupe-writers" | "log-reads";
 
-export type RoomOptions = {
-  readonly unackedEditsMax: number;
-  readonly unackedBytesMax: number;
-  readonly recordBytesMax: number;
-  readonly answerBytesMax: number;
-  readonly savingAfterMs: number;
-  readonly refusingAfterMs: number;
+export type RoomOptions = GroupCommitOptions & SavingOptions & BeaconsOptions & CatchUpsOptions & {
+  /** When an edit that was refused for want of room may be sent again. */
   readonly refusedRetryMs: number;
+  /** A writer that left a gap is told once in so long. */
   readonly gapQuietMs: number;
-  readonly beaconMs: number;
-  readonly beaconsWhenQuiet: number;
-  readonly deferredCatchUpsMax: number;
 };
 
 /** What the claim established. */
@@ -71,7 +63,7 @@ export class Room {
   readonly #unacked: GroupCommit;
   readonly #refusals = new Refusals();
   readonly #beacons: Beacons;
-  #deferred: CatchUpRequest[] = [];
+  readonly #catchUps: CatchUps;
   #streamSeq: number;
   #saving: SavingState = "saved";
   #lastUsed: Millis;
@@ -85,6 +77,7 @@ export class Room {
     this.#deps = deps;
     this.#unacked = new GroupCommit(options);
     this.#beacons = new Beacons(options, now);
+    this.#catchUps = new CatchUps(start.backlog, options);
     this.#streamSeq = start.streamSeq;
     this.#lastUsed = now;
     this.#lastSweep = now;
@@ -210,7 +203,7 @@ export class Room {
 
   /** Everything that waits shares the next record, once none is in flight. */
   #appendNext(now: Millis, effects: RoomEffect[]): void {
-    const taken = this.#unacked.takeNext();
+    const taken = this.#unacked.takeNext(now);
     if (taken.length === 0) return;
     const firstSeq = (this.head + 1) as Seq;
     const users = new Map<ClientId, UserId>();
@@ -239,48 +232,34 @@ export class Room {
     this.#beacons.committed(now);
     this.#decideSaving(now, effects);
 
-    const deferred = this.#deferred;
-    this.#deferred = [];
-    for (const request of deferred) this.#receiveCatchUp(request, effects);
+    for (const request of this.#catchUps.takeDeferred()) this.#receiveCatchUp(request, effects);
     this.#appendNext(now, effects);
   }
 
   #receiveCatchUp(request: CatchUpRequest, effects: RoomEffect[]): void {
-    const { after } = request;
-    if (after.epoch > this.epoch) {
-      effects.push({ kind: "doubt", request });
-      return;
-    }
-    // Gateways may see a record before its append has settled here: such a position is not ahead of the log.
-    if (after.seq > this.head && after.seq <= this.head + this.#unacked.inFlight) {
-      if (this.#deferred.length < this.#options.deferredCatchUpsMax) this.#deferred.push(request);
-      else effects.push({ kind: "limit-reached", limit: "deferred-catch-ups" });
-      return;
-    }
-    const through = request.through === 0 ? this.head : (Math.min(request.through, this.head) as Seq);
-    const answer = this.#start.backlog.range(after, through);
-    switch (answer.kind) {
-      case "older":
-        effects.push({ kind: "read-log", request: { ...request, through }, epoch: this.epoch, head: this.head, streamSeq: this.#streamSeq });
+    const { epoch, head } = this;
+    const decision = this.#catchUps.decide(request, { epoch, head, inFlight: this.#unacked.inFlight });
+    switch (decision.kind) {
+      case "answers":
+        for (const answer of decision.answers) effects.push(this.#catchUpAnswer(request, answer));
         return;
-      case "resync":
-        effects.push(this.#catchUpAnswer(request, answer));
+      case "read-log":
+        effects.push({ kind: "read-log", request: decision.request, epoch, head, streamSeq: this.#streamSeq });
         return;
-      case "edits": {
-        const packer = new AnswerPacker(this.#options);
-        for (const part of answer.parts) {
-          const full = packer.add(part);
-          if (full !== undefined) effects.push(this.#catchUpAnswer(request, full));
-        }
-        effects.push(this.#catchUpAnswer(request, packer.finish()));
+      case "deferred":
         return;
-      }
+      case "full":
+        effects.push({ kind: "limit-reached", limit: "deferred-catch-ups" });
+        return;
+      case "doubt":
+        effects.push({ kind: "doubt", request });
+        return;
       default:
-        assertNever(answer);
+        assertNever(decision);
     }
   }
 
-  #catchUpAnswer({ gateway, request }: CatchUpRequest, answer: CatchUpAnswer["answer"]): RoomEffect {
+  #catchUpAnswer({ gateway, request }: CatchUpRequest, answer: CatchUp): RoomEffect {
     return { kind: "answer", gateway, answer: { kind: "catch-up", request, epoch: this.epoch, head: this.head, answer } };
   }
 
@@ -295,8 +274,7 @@ export class Room {
   }
 
   #decideSaving(now: Millis, effects: RoomEffect[]): void {
-    const { oldest } = this.#unacked;
-    const state = decideSaving(oldest === undefined ? undefined : now - oldest.acceptedAt, this.#options);
+    const state = decideSaving(this.#saving, this.#unacked.waits(now), this.#options);
     if (state !== this.#saving) {
       this.#saving = state;
       effects.push({ kind: "broadcast", message: { kind: "saving", epoch: this.epoch, state } });

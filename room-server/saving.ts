@@ -1,7 +1,7 @@
 /**
- * Whether a room's edits are being saved in time, from the age of the oldest that the log does not hold yet.
- * While it is "saving", unacked edits go out as tentative and acks wait; "refusing", new ones are turned away.
- * Nothing that was accepted is ever given up. Rules SAV1 to SAV3.
+ * Whether a room's edits are being saved in time, from how long the log has taken with the append in flight. While
+ * the room is "saving", unacked edits go out as tentative and acks wait; "refusing", new ones are turned away.
+ * Nothing that was accepted is ever given up. Rules SAV1 to SAV4.
  */
 
 import { assertNever } from "../shared/assert.ts";
@@ -9,10 +9,14 @@ import type { SavingState } from "../shared/wire/frames.ts";
 
 export type SavingOptions = { readonly savingAfterMs: number; readonly refusingAfterMs: number };
 
-/** `oldestUnackedMs`: undefined when every edit is in the log. */
-export function decideSaving(oldestUnackedMs: number | undefined, options: SavingOptions): SavingState {
-  if (oldestUnackedMs === undefined || oldestUnackedMs <= options.savingAfterMs) return "saved";
-  return oldestUnackedMs <= options.refusingAfterMs ? "saving" : "refusing";
+/** How long the append in flight, and the oldest edit that the log does not hold, have waited: 0 for none. */
+export type Waits = { readonly appendMs: number; readonly oldestMs: number };
+
+/** It is over only once no edit has waited for long: appends that are slow one after the other are one spell. */
+export function decideSaving(state: SavingState, { appendMs, oldestMs }: Waits, options: SavingOptions): SavingState {
+  if (appendMs > options.refusingAfterMs) return "refusing";
+  if (appendMs > options.savingAfterMs) return "saving";
+  return state !== "saved" && oldestMs > options.savingAfterMs ? "saving" : "saved";
 }
 
 export function showsTentative(state: SavingState): boolean {
