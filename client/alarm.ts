@@ -1,0 +1,28 @@
+/** One timer that rings at the earliest time asked for. Setting it later costs nothing: it rings in vain once. */
+
+import type { Millis } from "../shared/ids.ts";
+import type { Clock } from "./ports.ts";
+
+export class Alarm {
+  readonly #clock: Clock;
+  readonly #ring: () => void;
+  #set: { readonly at: Millis; readonly cancel: () => void } | undefined;
+
+  constructor(clock: Clock, ring: () => void) {
+    this.#clock = clock;
+    this.#ring = ring;
+  }
+
+  /** Undefined: not at all, so that nothing keeps a process alive. */
+  setFor(at: Millis | undefined): void {
+    if (at !== undefined && this.#set !== undefined && this.#set.at <= at) return;
+    this.#set?.cancel();
+    this.#set = undefined;
+    if (at === undefined) return;
+    const cancel = this.#clock.after(Math.max(0, at - this.#clock.now()), () => {
+      this.#set = undefined;
+      this.#ring();
+    });
+    this.#set = { at, cancel };
+  }
+}

@@ -1,0 +1,246 @@
+/**
+ * One socket to the server and the rooms on it. Feeds `connection.ts` and carries out what it decides; hands each
+ * room its frames. Several providers may share one, if one token opens all their rooms.
+ */
+
+import { assert, assertNever } from "../shared/assert.ts";
+import type { ClientKey, Position, RoomId } from "../shared/ids.ts";
+import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
+import { type Channel, type ClientFrame, type Frame, FrameType, type ServerFrame, type UnknownFrame } from "../shared/wire/frames.ts";
+import { type Address, addressOf, snapshotUrl } from "./address.ts";
+import { Alarm } from "./alarm.ts";
+import { Connection, type ConnectionEffect, type ConnectionInput, type LineStatus } from "./connection.ts";
+import * as defaults from "./defaults.ts";
+import { Events } from "./events.ts";
+import { Pace } from "./pace.ts";
+import type { SnapshotAnswer, Socket, World } from "./ports.ts";
+import type { Problem, Refusal } from "./problems.ts";
+import type { RoomFrame, RoomInput } from "./room-session.ts";
+import { Turns } from "./turns.ts";
+
+/** A text, or a function that is asked each time a connection is made. */
+export type Token = string | (() => string | Promise<string>);
+
+export type ConnectionHostOptions = { readonly url: string; readonly token: Token };
+
+export type ConnectionEvents = {
+  status: [{ status: LineStatus }];
+  /** The connection was refused for good. */
+  refused: [Refusal];
+  error: [Problem];
+};
+
+/** A room on the connection. */
+export interface Member {
+  readonly room: RoomId;
+  receive(input: RoomInput): void;
+}
+
+const AGENT = "@coroom/client";
+
+export class ConnectionHost {
+  readonly #address: Address;
+  readonly #token: Token;
+  readonly #world: World;
+  readonly #core: Connection;
+  readonly #turns = new Turns<ConnectionInput>((input) => this.#take(input));
+  readonly #alarm: Alarm;
+  readonly #events: Events<ConnectionEvents>;
+  readonly #members = new Map<RoomId, Member>();
+  readonly #requests = new Map<number, Member>();
+  readonly #channels = new Map<Channel, Member>();
+  #socket: Socket | undefined;
+  #line: (RoomInput & { kind: "line-open" }) | undefined;
+  #lastToken = "";
+  #tokensAsked = 0;
+  #lastRequest = 0;
+  #status: LineStatus = "disconnected";
+
+  constructor({ url, token }: ConnectionHostOptions, world: World) {
+    this.#address = addressOf(url);
+    this.#token = token;
+    this.#world = world;
+    this.#core = new Connection({ ...defaults.CONNECTION, agent: AGENT, tokenIsFixed: typeof token === "string" }, () => world.chance.unit());
+    this.#alarm = new Alarm(world.clock, () => this.#turns.receive({ kind: "tick" }));
+    this.#events = new Events(world.reportError);
+  }
+
+  get status(): LineStatus {
+    return this.#core.status;
+  }
+
+  on<Name extends keyof ConnectionEvents>(name: Name, listener: (...args: ConnectionEvents[Name]) => void): void {
+    this.#events.on(name, listener);
+  }
+
+  once<Name extends keyof ConnectionEvents>(name: Name, listener: (...args: ConnectionEvents[Name]) => void): void {
+    this.#events.once(name, listener);
+  }
+
+  off<Name extends keyof ConnectionEvents>(name: Name, listener: (...args: ConnectionEvents[Name]) => void): void {
+    this.#events.off(name, listener);
+  }
+
+  /** Connects, and stays connected until told otherwise. While it waits to try again: tries at once. */
+  connect(): void {
+    this.#turns.receive({ kind: "connect" });
+  }
+
+  disconnect(): void {
+    this.#turns.receive({ kind: "disconnect" });
+  }
+
+  /** For rooms: takes part in the connection. */
+  enter(member: Member): void {
+    const there = this.#members.get(member.room);
+    assert(there === undefined || there === member, `room ${JSON.stringify(member.room)} is on this connection already: one RoomConnection or provider a room`);
+    this.#members.set(member.room, member);
+    if (this.#line !== undefined) member.receive(this.#line);
+  }
+
+  leave(member: Member): void {
+    this.#members.delete(member.room);
+    this.#forgetChannels(member);
+    this.#forgetRequests(member);
+  }
+
+  /** Only the answer to the newest request of a room counts. */
+  join(member: Member, clientKey: ClientKey, position: Position): void {
+    this.#forgetRequests(member);
+    this.#lastRequest += 1;
+    this.#requests.set(this.#lastRequest, member);
+    this.send({ type: "join", request: this.#lastRequest, room: member.room, clientKey, position });
+  }
+
+  send(frame: ClientFrame): void {
+    this.#socket?.send(encodeFrame(frame));
+  }
+
+  async fetchSnapshot(room: RoomId): Promise<SnapshotAnswer> {
+    try {
+      return await this.#world.fetchSnapshot(snapshotUrl(this.#address, room), this.#lastToken);
+    } catch (cause) {
+      return { kind: "unavailable", retryAfterMs: 0, why: `the server could not be reached: ${String(cause)}` }; // Whatever the network does.
+    }
+  }
+
+  #take(input: ConnectionInput): void {
+    for (const effect of this.#core.receive(input, this.#world.clock.now())) this.#carryOut(effect);
+    if (input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown") this.#route(input.frame);
+    this.#alarm.setFor(this.#core.dueAt);
+    this.#tellStatus();
+  }
+
+  #carryOut(effect: ConnectionEffect): void {
+    switch (effect.kind) {
+      case "ask-token":
+        void this.#askToken();
+        return;
+      case "open-socket":
+        return this.#openSocket();
+      case "close-socket":
+        this.#socket?.close();
+        this.#socket = undefined;
+        return;
+      case "send":
+        return this.send(effect.frame);
+      case "line-open":
+        this.#line = { kind: "line-open", limits: effect.limits, pace: new Pace(effect.limits, this.#world.clock.now()) };
+        return this.#tellMembers(this.#line);
+      case "line-lost":
+        this.#line = undefined;
+        this.#requests.clear();
+        this.#channels.clear();
+        return this.#tellMembers({ kind: "line-lost", heardAt: effect.heardAt });
+      case "refused":
+        return this.#events.emit("refused", effect.refusal);
+      case "problem":
+        return this.#events.emit("error", effect.problem);
+      default:
+        return assertNever(effect);
+    }
+  }
+
+  async #askToken(): Promise<void> {
+    this.#tokensAsked += 1;
+    const asked = this.#tokensAsked;
+    let input: ConnectionInput;
+    try {
+      input = { kind: "token", token: typeof this.#token === "string" ? this.#token : await this.#token() };
+    } catch (cause) {
+      input = { kind: "token-failed", cause }; // The application's function may fail as it likes.
+    }
+    if (asked !== this.#tokensAsked) return;
+    if (input.kind === "token") this.#lastToken = input.token;
+    this.#turns.receive(input);
+  }
+
+  #openSocket(): void {
+    const socket: Socket = this.#world.openSocket(this.#address.socket, {
+      opened: () => this.#turns.receive({ kind: "socket-opened" }),
+      received: (bytes) => this.#turns.receive({ kind: "frame", frame: serverFrameOf(bytes) }),
+      closed: (code) => this.#turns.receive({ kind: "socket-closed", code }),
+    });
+    this.#socket = socket;
+  }
+
+  #route(frame: ServerFrame): void {
+    switch (frame.type) {
+      case "welcome":
+      case "pong":
+      case "error":
+        return;
+      case "joined":
+      case "join-refused": {
+        const member = this.#requests.get(frame.request);
+        if (member === undefined) return;
+        this.#requests.delete(frame.request);
+        if (frame.type === "joined") {
+          this.#forgetChannels(member);
+          this.#channels.set(frame.channel, member);
+        }
+        return member.receive({ kind: "frame", frame });
+      }
+      case "left":
+        this.#receiveOnChannel(frame);
+        this.#channels.delete(frame.channel);
+        return;
+      default:
+        return this.#receiveOnChannel(frame);
+    }
+  }
+
+  /** Frames of a room just left may still come. */
+  #receiveOnChannel(frame: RoomFrame & { channel: Channel }): void {
+    this.#channels.get(frame.channel)?.receive({ kind: "frame", frame });
+  }
+
+  #forgetRequests(member: Member): void {
+    for (const [request, other] of this.#requests) if (other === member) this.#requests.delete(request);
+  }
+
+  #forgetChannels(member: Member): void {
+    for (const [channel, other] of this.#channels) if (other === member) this.#channels.delete(channel);
+  }
+
+  #tellMembers(input: RoomInput): void {
+    for (const member of this.#members.values()) member.receive(input);
+  }
+
+  #tellStatus(): void {
+    const { status } = this;
+    if (status === this.#status) return;
+    this.#status = status;
+    this.#events.emit("status", { status });
+  }
+}
+
+/** Undefined: no frame, or none that a server may send. */
+function serverFrameOf(bytes: Uint8Array): ServerFrame | UnknownFrame | undefined {
+  const frame = decodeFrame(bytes);
+  return frame === undefined || frame.type === "unknown" || isServerFrame(frame) ? frame : undefined;
+}
+
+function isServerFrame(frame: Frame): frame is ServerFrame {
+  return FrameType[frame.type] >= 0x80;
+}

@@ -1,0 +1,247 @@
+/**
+ * One line to the server, for as long as it is wanted: token, socket, HELLO, pings, and back again after whatever
+ * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON10.
+ */
+
+import { assertNever } from "../shared/assert.ts";
+import type { Millis } from "../shared/ids.ts";
+import { CLOSE, reconnectAfterClose } from "../shared/wire/close-codes.ts";
+import { type ClientFrame, type Limits, PROTOCOL_VERSION, type ServerFrame, type UnknownFrame } from "../shared/wire/frames.ts";
+import { type Backoff, backoffMs } from "./backoff.ts";
+import { connectionRefused, type Problem, type Refusal, tokenExpired } from "./problems.ts";
+
+export type ConnectionInput =
+  | { kind: "connect" }
+  | { kind: "disconnect" }
+  | { kind: "token"; token: string }
+  | { kind: "token-failed"; cause: unknown }
+  | { kind: "socket-opened" }
+  | { kind: "socket-closed"; code: number }
+  /** Undefined: bytes that are no frame. Unknown frames count as a sign of life. */
+  | { kind: "frame"; frame: ServerFrame | UnknownFrame | undefined }
+  | { kind: "tick" };
+
+export type ConnectionEffect =
+  /** Answers to earlier requests for a token no longer count. */
+  | { kind: "ask-token" }
+  | { kind: "open-socket" }
+  | { kind: "close-socket" }
+  | { kind: "send"; frame: ClientFrame }
+  | { kind: "line-open"; limits: Limits }
+  | { kind: "line-lost"; heardAt: Millis }
+  | { kind: "refused"; refusal: Refusal }
+  | { kind: "problem"; problem: Problem };
+
+export type ConnectionOptions = {
+  readonly agent: string;
+  /** Whether asking for a token again may bring another. */
+  readonly tokenIsFixed: boolean;
+  readonly tokenMsMax: number;
+  readonly openMsMax: number;
+  /** A line that held for so long was healthy: the first attempt after it comes quickly. */
+  readonly healthyAfterMs: number;
+  readonly quickRetryMs: number;
+  readonly backoff: Backoff;
+};
+
+/** idle: not wanted. waiting: between two attempts. refused: given up until asked to connect again. */
+type State =
+  | { readonly kind: "idle" }
+  | { readonly kind: "refused" }
+  | { readonly kind: "waiting"; readonly until: Millis }
+  | { readonly kind: "asking-token"; readonly until: Millis }
+  | { readonly kind: "opening"; readonly token: string; readonly until: Millis }
+  | { readonly kind: "greeting"; readonly until: Millis }
+  | { readonly kind: "open"; readonly limits: Limits; readonly since: Millis; heardAt: Millis; pingAt: Millis };
+
+export type LineStatus = "disconnected" | "stopped" | "waiting" | "connecting" | "connected";
+
+export class Connection {
+  readonly #options: ConnectionOptions;
+  readonly #unit: () => number;
+  #state: State = { kind: "idle" };
+  /** Attempts in a row that led to no healthy line. */
+  #failures = 0;
+  #pings = 0;
+  /** What the last ERROR frame said: the reason behind the close that follows. */
+  #said: string | undefined;
+
+  /** `unit`: a number in [0, 1). */
+  constructor(options: ConnectionOptions, unit: () => number) {
+    this.#options = options;
+    this.#unit = unit;
+  }
+
+  get status(): LineStatus {
+    switch (this.#state.kind) {
+      case "idle":
+        return "disconnected";
+      case "refused":
+        return "stopped";
+      case "waiting":
+        return "waiting";
+      case "asking-token":
+      case "opening":
+      case "greeting":
+        return "connecting";
+      case "open":
+        return "connected";
+      default:
+        return assertNever(this.#state);
+    }
+  }
+
+  /** When a tick is next needed. */
+  get dueAt(): Millis | undefined {
+    const state = this.#state;
+    switch (state.kind) {
+      case "waiting":
+      case "asking-token":
+      case "opening":
+      case "greeting":
+        return state.until;
+      case "open":
+        return Math.min(state.pingAt, state.heardAt + state.limits.silenceMsMax) as Millis;
+      case "idle":
+      case "refused":
+        return undefined;
+      default:
+        return assertNever(state);
+    }
+  }
+
+  receive(input: ConnectionInput, now: Millis): ConnectionEffect[] {
+    switch (input.kind) {
+      case "connect":
+        return ["idle", "refused", "waiting"].includes(this.#state.kind) ? this.#attempt(now) : [];
+      case "disconnect":
+        this.#failures = 0;
+        return this.#end({ kind: "idle" });
+      case "token":
+        if (this.#state.kind !== "asking-token") return [];
+        this.#state = { kind: "opening", token: input.token, until: this.#openUntil(now) };
+        return [{ kind: "open-socket" }];
+      case "token-failed":
+        return this.#state.kind === "asking-token" ? this.#receiveTokenFailed(input.cause, now) : [];
+      case "socket-opened":
+        return this.#state.kind === "opening" ? this.#greet(this.#state.token, now) : [];
+      case "socket-closed":
+        return this.#receiveClosed(input.code, now);
+      case "frame":
+        return this.#receiveFrame(input.frame, now);
+      case "tick":
+        return this.#receiveTick(now);
+      default:
+        return assertNever(input);
+    }
+  }
+
+  #attempt(now: Millis): ConnectionEffect[] {
+    this.#state = { kind: "asking-token", until: (now + this.#options.tokenMsMax) as Millis };
+    this.#said = undefined;
+    return [{ kind: "ask-token" }];
+  }
+
+  #greet(token: string, now: Millis): ConnectionEffect[] {
+    this.#state = { kind: "greeting", until: this.#openUntil(now) };
+    return [{ kind: "send", frame: { type: "hello", version: PROTOCOL_VERSION, token, agent: this.#options.agent } }];
+  }
+
+  #receiveTokenFailed(cause: unknown, now: Millis): ConnectionEffect[] {
+    this.#wait(now);
+    return [{ kind: "problem", problem: { kind: "token-failed", message: "the application's token function failed or took too long; it is asked again later", cause } }];
+  }
+
+  #receiveFrame(frame: ServerFrame | UnknownFrame | undefined, now: Millis): ConnectionEffect[] {
+    const state = this.#state;
+    if (state.kind === "open") state.heardAt = now;
+    if (frame === undefined) return this.#giveUp(connectionRefused(CLOSE.badFrame.code, "the server sent bytes that are no frame: it may speak another protocol"));
+    if (frame.type === "error") this.#said = frame.message;
+    if (frame.type !== "welcome" || state.kind !== "greeting") return [];
+    const { limits } = frame;
+    this.#state = { kind: "open", limits, since: now, heardAt: now, pingAt: (now + limits.pingIntervalMs) as Millis };
+    return [{ kind: "line-open", limits }];
+  }
+
+  #receiveClosed(code: number, now: Millis): ConnectionEffect[] {
+    if (this.#state.kind !== "opening" && this.#state.kind !== "greeting" && this.#state.kind !== "open") return [];
+    const reconnect = reconnectAfterClose(code);
+    switch (reconnect) {
+      case "never":
+        return this.#giveUp(connectionRefused(code, this.#said));
+      case "with-new-token":
+        return this.#options.tokenIsFixed ? this.#giveUp(tokenExpired()) : this.#breakOff(now);
+      case "now":
+      case "after-backoff":
+        return this.#breakOff(now);
+      default:
+        return assertNever(reconnect);
+    }
+  }
+
+  #receiveTick(now: Millis): ConnectionEffect[] {
+    const state = this.#state;
+    switch (state.kind) {
+      case "waiting":
+        return now < state.until ? [] : this.#attempt(now);
+      case "asking-token":
+        return now < state.until ? [] : this.#receiveTokenFailed(undefined, now);
+      case "opening":
+      case "greeting":
+        return now < state.until ? [] : this.#breakOff(now);
+      case "open": {
+        if (now - state.heardAt >= state.limits.silenceMsMax) return this.#breakOff(now);
+        if (now < state.pingAt) return [];
+        state.pingAt = (now + state.limits.pingIntervalMs) as Millis;
+        this.#pings += 1;
+        return [{ kind: "send", frame: { type: "ping", nonce: this.#pings } }];
+      }
+      case "idle":
+      case "refused":
+        return [];
+      default:
+        return assertNever(state);
+    }
+  }
+
+  /** The line is no more, and is wanted still. */
+  #breakOff(now: Millis): ConnectionEffect[] {
+    if (this.#state.kind === "open" && now - this.#state.since >= this.#options.healthyAfterMs) this.#failures = 0;
+    const lost = this.#end({ kind: "idle" });
+    this.#wait(now);
+    return lost;
+  }
+
+  #giveUp(refusal: Refusal): ConnectionEffect[] {
+    return [...this.#end({ kind: "refused" }), { kind: "refused", refusal }];
+  }
+
+  #end(next: State): ConnectionEffect[] {
+    const state = this.#state;
+    this.#state = next;
+    switch (state.kind) {
+      case "opening":
+      case "greeting":
+        return [{ kind: "close-socket" }];
+      case "open":
+        return [{ kind: "close-socket" }, { kind: "line-lost", heardAt: state.heardAt }];
+      case "idle":
+      case "refused":
+      case "waiting":
+      case "asking-token":
+        return [];
+      default:
+        return assertNever(state);
+    }
+  }
+
+  #wait(now: Millis): void {
+    const delayMs = this.#failures === 0 ? this.#unit() * this.#options.quickRetryMs : backoffMs(this.#options.backoff, this.#failures, this.#unit());
+    this.#failures += 1;
+    this.#state = { kind: "waiting", until: (now + delayMs) as Millis };
+  }
+
+  #openUntil(now: Millis): Millis {
+    return (now + this.#options.openMsMax) as Millis;
+  }
+}

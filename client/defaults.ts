@@ -1,0 +1,44 @@
+/** The client's numbers. What the server asks for comes in WELCOME and is not here. */
+
+import type { ConnectionOptions } from "./connection.ts";
+import type { InboxOptions } from "./inbox.ts";
+import type { OutboxOptions } from "./outbox.ts";
+import type { RoomOptions } from "./room-session.ts";
+import type { TentativeOptions } from "./tentative-edits.ts";
+
+export const CONNECTION: Omit<ConnectionOptions, "agent" | "tokenIsFixed"> = {
+  tokenMsMax: 30_000,
+  openMsMax: 10_000,
+  healthyAfterMs: 5_000,
+  quickRetryMs: 500,
+  backoff: { baseMs: 500, maxMs: 15_000, jitterMs: 5_000 },
+};
+
+export const OUTBOX: Omit<OutboxOptions, "format" | "mergeUnsent"> = {
+  unsentBytesMax: 64 * 1024 ** 2,
+  inFlightEditsMax: 400,
+  inFlightBytesMax: 2 * 1024 ** 2,
+  silenceMsMax: 10_000,
+};
+
+const INBOX: InboxOptions = { heldBytesMax: 8 * 1024 ** 2, replayMsMax: 2_000, replaysMax: 4 };
+
+const TENTATIVE: TentativeOptions = {
+  editsMax: 1_000,
+  bytesMax: 8 * 1024 ** 2,
+  authorsMax: 2_000,
+  resubmitAfterMs: 5_000,
+  resubmitJitterMs: 5_000,
+  resubmitsMax: 3,
+  resubmitsAtOnceMax: 50,
+};
+
+export const ROOM: Omit<RoomOptions, "outbox"> = {
+  inbox: INBOX,
+  tentative: TENTATIVE,
+  resyncBackoff: { baseMs: 500, maxMs: 15_000, jitterMs: 1_000 },
+  joinMsMax: 15_000,
+  joinJitterMs: 1_000,
+  dedupeMs: 300_000,
+  gapPatienceMs: 2_000,
+};

@@ -1,0 +1,12 @@
+/** What the package offers. */
+
+export { CoroomConnection, CoroomProvider, RoomConnection } from "./main.ts";
+
+export type { ClientId, Epoch, Position, Seq, UserId } from "../shared/ids.ts";
+export type { Rights, SavingState, TentativeEdit } from "../shared/wire/frames.ts";
+export type { ConnectionEvents, ConnectionHostOptions as ConnectionOptions, Token } from "./connection-host.ts";
+export type { RoomEdit } from "./inbox.ts";
+export type { Problem, Refusal } from "./problems.ts";
+export type { RoomEvents, RoomHostOptions as RoomConnectionOptions, Status } from "./room-host.ts";
+export type { EditFormat } from "./unsent.ts";
+export type { ProviderEvents, ProviderOptions } from "./yjs-provider.ts";

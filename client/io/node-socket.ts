@@ -1,0 +1,27 @@
+/** A socket in Node, whose own WebSocket came with version 22. */
+
+import { WebSocket } from "ws";
+
+import type { OpenSocket } from "../ports.ts";
+
+const PAYLOAD_BYTES_MAX = 64 * 1024 ** 2;
+
+export const openSocket: OpenSocket = (url, listener) => {
+  const socket = new WebSocket(url, { perMessageDeflate: false, maxPayload: PAYLOAD_BYTES_MAX });
+  socket.binaryType = "arraybuffer";
+  let heard = true;
+  socket.on("open", () => heard && listener.opened());
+  // A text message is no frame; read as no bytes, it is refused as one.
+  socket.on("message", (data, isBinary) => heard && listener.received(isBinary ? new Uint8Array(data as ArrayBuffer) : new Uint8Array()));
+  socket.on("close", (code) => heard && listener.closed(code));
+  socket.on("error", () => {}); // "close" follows, and says as much as there is to know.
+  return {
+    send: (bytes) => {
+      if (socket.readyState === WebSocket.OPEN) socket.send(bytes);
+    },
+    close: () => {
+      heard = false;
+      socket.close();
+    },
+  };
+};

@@ -1,0 +1,204 @@
+/**
+ * Keeps this client's edits of one room until they are acknowledged. What was never sent may still merge; what
+ * was sent keeps its counter and its bytes, and is sent again in order for as long as it takes.
+ * Rules OUT1 to OUT12.
+ */
+
+import type { Millis, Seq } from "../shared/ids.ts";
+import type { Counter, NackReason } from "../shared/wire/frames.ts";
+import { Unsent, type UnsentOptions } from "./unsent.ts";
+
+export type OutboxOptions = UnsentOptions & {
+  readonly inFlightEditsMax: number;
+  readonly inFlightBytesMax: number;
+  /** In-flight edits without an answer for so long are sent again; doubled each time. */
+  readonly silenceMsMax: number;
+};
+
+export type SentEdit = { readonly counter: Counter; readonly parentSeq: Seq; readonly payload: Uint8Array; /** Made by so many calls of the application. */ readonly made: number };
+
+export type NextEdit =
+  | { readonly kind: "edit"; readonly edit: SentEdit; readonly ackedThrough: Counter }
+  /** It stays out: no smaller pieces can be made of it. */
+  | { readonly kind: "too-large"; readonly payload: Uint8Array };
+
+/** A gap refused again so soon is the echo of edits that were on their way. */
+const GAP_ECHO_MS = 1_000;
+const SILENCE_DOUBLINGS_MAX = 3;
+
+export class Outbox {
+  readonly #options: OutboxOptions;
+  readonly #unsent: Unsent;
+  /** In flight: sent under this client key at least once, not known to be committed. Counters follow each other. */
+  #sent: SentEdit[] = [];
+  #sentBytes = 0;
+  #sentMade = 0;
+  #ackedThrough: Counter = 0;
+  /** The counter to send next, among those sent before or right behind them. */
+  #cursor: Counter = 1;
+  #waitUntil = 0 as Millis;
+  /** When the edits in flight last got on: one was acknowledged, or they were sent again. */
+  #movedAt = 0 as Millis;
+  #silences = 0;
+  #gap: { readonly expected: Counter; readonly at: Millis } | undefined;
+  #keyIsStale = false;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+    this.#unsent = new Unsent(options);
+  }
+
+  /** How many of the application's edits are not known to be saved. */
+  get unsavedEdits(): number {
+    return this.#sentMade + this.#unsent.made;
+  }
+
+  get isEmpty(): boolean {
+    return this.#sent.length === 0 && this.#unsent.isEmpty;
+  }
+
+  get ackedThrough(): Counter {
+    return this.#ackedThrough;
+  }
+
+  /** Whether the numbering is to begin anew under another client key, and may. */
+  get needsNewKey(): boolean {
+    return this.#keyIsStale && this.#sent.length === 0;
+  }
+
+  /** False: too much is waiting already. */
+  add(payload: Uint8Array): boolean {
+    return this.#unsent.add(payload);
+  }
+
+  /** The room is joined: everything in flight goes out again, in order. */
+  joined(now: Millis): void {
+    this.#cursor = this.#ackedThrough + 1;
+    this.#waitUntil = 0 as Millis;
+    this.#movedAt = now;
+    this.#silences = 0;
+    this.#gap = undefined;
+  }
+
+  /** What was sent stays under the old key until it is acknowledged; what was not takes the next key. */
+  keyIsStale(): void {
+    this.#keyIsStale = true;
+  }
+
+  /** Joining with another key. */
+  newKey(): void {
+    this.#keyIsStale = false;
+    this.#ackedThrough = 0;
+    this.#cursor = 1;
+  }
+
+  /** `windowMax`: edits in flight at most, besides the outbox's own limit. */
+  hasNext(windowMax: number, now: Millis): boolean {
+    if (now < this.#waitUntil) return false;
+    if (this.#cursor <= this.#lastSent) return true;
+    if (this.#keyIsStale || this.#unsent.isEmpty) return false;
+    if (this.#sent.length === 0) return true;
+    return this.#sent.length < Math.min(windowMax, this.#options.inFlightEditsMax) && this.#sentBytes < this.#options.inFlightBytesMax;
+  }
+
+  /** Only after `hasNext`. */
+  takeNext(parentSeq: Seq, bytesMax: number, now: Millis): NextEdit {
+    let edit = this.#sent[this.#cursor - this.#ackedThrough - 1];
+    if (edit === undefined) {
+      const taken = this.#unsent.take(bytesMax);
+      if (taken.kind === "too-large") return taken;
+      edit = { counter: this.#cursor, parentSeq, ...taken.edit };
+      if (this.#sent.length === 0) this.#movedAt = now;
+      this.#sent.push(edit);
+      this.#count(edit, 1);
+    }
+    this.#cursor += 1;
+    return { kind: "edit", edit, ackedThrough: this.#ackedThrough };
+  }
+
+  /** Everything up to `through` is committed. The edits that this settles, in order. */
+  receiveAck(through: Counter, now: Millis): SentEdit[] {
+    if (through <= this.#ackedThrough || through > this.#lastSent) return []; // Known already, or of edits never sent.
+    const settled = this.#sent.splice(0, through - this.#ackedThrough);
+    for (const edit of settled) this.#count(edit, -1);
+    this.#ackedThrough = through;
+    this.#cursor = Math.max(this.#cursor, through + 1);
+    this.#movedAt = now;
+    this.#silences = 0;
+    this.#gap = undefined;
+    return settled;
+  }
+
+  /** Says which edit will never be taken, if that is so: it is out, and those behind it begin anew. */
+  receiveNack(counter: Counter, reason: NackReason, expected: Counter, retryAfterMs: number, now: Millis): SentEdit | undefined {
+    if (counter <= this.#ackedThrough || counter > this.#lastSent) return undefined; // Settled since, or somebody else's.
+    switch (reason) {
+      case "gap":
+        this.#receiveGap(expected, now);
+        return undefined;
+      case "write-backpressure":
+      case "log-stalled":
+        this.#cursor = Math.min(this.#cursor, counter);
+        this.#waitUntil = (now + retryAfterMs) as Millis;
+        this.#movedAt = now;
+        return undefined;
+      case "too-large":
+        return this.#takeBackFrom(counter);
+      case "read-only": // The session stops sending.
+      case "forged": // Of somebody's resubmission.
+        return undefined;
+    }
+  }
+
+  /** Sends everything in flight again if no answer came for long. */
+  receiveTick(now: Millis): void {
+    const dueAt = this.#silentAt;
+    if (dueAt === undefined || now < dueAt) return;
+    this.#cursor = this.#ackedThrough + 1;
+    this.#movedAt = now;
+    this.#silences += 1;
+  }
+
+  /** When it next has something to do that only time brings. */
+  dueAt(now: Millis): Millis | undefined {
+    if (now < this.#waitUntil) return this.#waitUntil;
+    return this.#silentAt;
+  }
+
+  get #lastSent(): Counter {
+    return this.#ackedThrough + this.#sent.length;
+  }
+
+  get #silentAt(): Millis | undefined {
+    if (this.#sent.length === 0 || this.#cursor <= this.#lastSent) return undefined;
+    return (this.#movedAt + this.#options.silenceMsMax * 2 ** Math.min(this.#silences, SILENCE_DOUBLINGS_MAX)) as Millis;
+  }
+
+  /** Once for each gap: the server refuses every edit that was on its way behind it. */
+  #receiveGap(expected: Counter, now: Millis): void {
+    if (expected > this.#lastSent) return;
+    if (this.#gap?.expected === expected && now - this.#gap.at < GAP_ECHO_MS) return;
+    this.#gap = { expected, at: now };
+    // A server that waits for less than was acknowledged learns from `ackedThrough` that it need not.
+    this.#cursor = Math.min(this.#cursor, Math.max(expected, this.#ackedThrough + 1));
+    this.#movedAt = now;
+  }
+
+  /**
+   * Another server may still hold copies of what was sent behind the refused edit, under the same counters. So
+   * these are not given to other bytes: what is left goes out under a new key.
+   */
+  #takeBackFrom(counter: Counter): SentEdit {
+    const [refused, ...behind] = this.#sent.splice(counter - this.#ackedThrough - 1);
+    for (const edit of [refused!, ...behind]) this.#count(edit, -1);
+    this.#unsent.putBack(behind);
+    this.#cursor = Math.min(this.#cursor, counter);
+    this.#keyIsStale = true;
+    return refused!;
+  }
+
+  #count({ payload, made }: SentEdit, sign: 1 | -1): void {
+    this.#sentBytes += sign * payload.byteLength;
+    this.#sentMade += sign * made;
+  }
+}

@@ -1,0 +1,56 @@
+/** What the client needs from the world, in its own words. `io/` implements each; tests fake each. */
+
+import type { ClientKey, Millis, Position } from "../shared/ids.ts";
+
+/** Everything outside, as one value that `main.ts` puts together. */
+export type World = {
+  readonly clock: Clock;
+  readonly chance: Chance;
+  readonly openSocket: OpenSocket;
+  readonly fetchSnapshot: FetchSnapshot;
+  /** What an application's listener threw goes to whoever watches for uncaught errors, and stops nothing here. */
+  readonly reportError: (error: unknown) => void;
+};
+
+export interface Clock {
+  /** Milliseconds since the Unix epoch; may jump, and does when a laptop wakes up. */
+  now(): Millis;
+  /** Runs once after the delay; the returned function calls it off. */
+  after(delayMs: number, run: () => void): () => void;
+  /** Runs once when what runs now has ended, so that what one task does goes out together. */
+  soon(run: () => void): void;
+}
+
+export interface Chance {
+  /** A number in [0, 1). */
+  unit(): number;
+  /** Hard to guess, and no other tab's. */
+  clientKey(): ClientKey;
+}
+
+/** Never throws: a socket that cannot be opened is closed. */
+export type OpenSocket = (url: string, listener: SocketListener) => Socket;
+
+export interface Socket {
+  /** What is sent while the socket is not open is lost. */
+  send(bytes: Uint8Array): void;
+  /** The listener hears nothing after it. */
+  close(): void;
+}
+
+export interface SocketListener {
+  opened(): void;
+  /** The bytes are the listener's own from here on. */
+  received(bytes: Uint8Array): void;
+  /** At most once. 1006: the line broke. */
+  closed(code: number): void;
+}
+
+/** Rejects if the server cannot be reached. */
+export type FetchSnapshot = (url: string, token: string) => Promise<SnapshotAnswer>;
+
+export type SnapshotAnswer =
+  | { readonly kind: "snapshot"; readonly position: Position; readonly payload: Uint8Array }
+  /** The room has none yet. */
+  | { readonly kind: "none" }
+  | { readonly kind: "unavailable"; readonly retryAfterMs: number; readonly why: string };

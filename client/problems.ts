@@ -1,0 +1,49 @@
+/**
+ * What an application has to know. A refusal ends the trying: only the application can do something about it.
+ * A problem is told while the client goes on. `kind` is to decide by, `message` is for people who develop.
+ */
+
+import type { Seq } from "../shared/ids.ts";
+import { CLOSE } from "../shared/wire/close-codes.ts";
+import type { JoinRefusal } from "../shared/wire/frames.ts";
+
+export type Refusal =
+  /** The server closed the connection with a code that means "never again like this"; see the close codes. */
+  | { readonly kind: "connection-refused"; readonly code: number; readonly message: string }
+  /** The token is a text and has expired: give a function that fetches a new one. */
+  | { readonly kind: "token-expired"; readonly message: string }
+  | { readonly kind: "room-refused"; readonly reason: JoinRefusal | "rights-revoked"; readonly message: string };
+
+export type Problem =
+  /** This edit stays out of the room, and is not saved. What comes after it goes on. */
+  | { readonly kind: "edit-too-large"; readonly payload: Uint8Array; readonly bytesMax: number; readonly message: string }
+  /** Edits were made in a room that may only be read: they are kept here, unsaved. */
+  | { readonly kind: "read-only"; readonly message: string }
+  /** So much waits to be sent that no more is taken. */
+  | { readonly kind: "outbox-full"; readonly payload: Uint8Array; readonly message: string }
+  | { readonly kind: "token-failed"; readonly message: string; readonly cause: unknown }
+  | { readonly kind: "snapshot-unavailable"; readonly message: string }
+  /** A committed edit of somebody could not be applied to the document; it was left out. */
+  | { readonly kind: "edit-unreadable"; readonly seq: Seq; readonly message: string; readonly cause: unknown };
+
+/** `said`: what the server's ERROR frame said, if one came. */
+export function connectionRefused(code: number, said: string | undefined): Refusal {
+  const meaning = said ?? Object.values(CLOSE).find((close) => close.code === code)?.meaning ?? "the server closed the connection for good";
+  return { kind: "connection-refused", code, message: `${meaning} (close code ${code})` };
+}
+
+export function tokenExpired(): Refusal {
+  return { kind: "token-expired", message: "the token has expired: give `token` as a function that fetches a new one, or connect again with another" };
+}
+
+export function readOnly(): Problem {
+  return { kind: "read-only", message: "edits were made with a token that only allows reading: they are kept here and not saved" };
+}
+
+export function tooLarge(payload: Uint8Array, bytesMax: number): Problem {
+  return { kind: "edit-too-large", payload, bytesMax, message: `an edit has ${payload.byteLength} bytes and the server takes ${bytesMax}: make it in smaller pieces` };
+}
+
+export function outboxFull(payload: Uint8Array): Problem {
+  return { kind: "outbox-full", payload, message: "too much waits to be sent: the edit was not taken" };
+}

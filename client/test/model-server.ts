@@ -1,0 +1,298 @@
+/**
+ * A server and the network before it, in one process on the test's clock: sockets that delay, cut and go deaf,
+ * and behind them the frames of `shared/wire` with a model of each room. What goes wrong is drawn from a seed.
+ */
+
+import { assert } from "../../shared/assert.ts";
+import type { ClientId, ClientKey, Position, RoomId, Seq } from "../../shared/ids.ts";
+import { Prng } from "../../shared/prng.ts";
+import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
+import type { Channel, ClientFrame, CommittedEdit, JoinRefusal, Limits, Rights, ServerFrame } from "../../shared/wire/frames.ts";
+import type { OpenSocket, SnapshotAnswer, SocketListener, World } from "../ports.ts";
+import type { FakeClock } from "./fake-clock.ts";
+import { ModelRoom, type SubmittedEdit } from "./model-room.ts";
+
+export const LIMITS: Limits = { pingIntervalMs: 1_000, silenceMsMax: 3_000, frameBytesMax: 10_000, editBytesMax: 5_000, editBurst: 30, editsPerSecond: 10 };
+
+/** Chances in [0, 1), each for one frame or edit. */
+export type Faults = {
+  readonly committedFrameLost: number;
+  readonly committedFrameTwice: number;
+  readonly editLost: number;
+  readonly editTwice: number;
+  readonly editRefused: number;
+  readonly delayMsMax: number;
+};
+const NO_FAULTS: Faults = { committedFrameLost: 0, committedFrameTwice: 0, editLost: 0, editTwice: 0, editRefused: 0, delayMsMax: 0 };
+
+type Member = { readonly client: ClientId; readonly room: RoomId; live: boolean };
+
+export class ModelServer {
+  readonly clock: FakeClock;
+  limits = LIMITS;
+  faults: Faults;
+  rights: Rights = { read: true, write: true };
+  /** False: connections are refused. */
+  reachable = true;
+  /** False: edits wait. */
+  commits = true;
+  refuseJoins: { reason: JoinRefusal; retryAfterMs: number } | undefined;
+  snapshotsAvailable = true;
+  snapshotOf: (edits: readonly CommittedEdit[]) => Uint8Array = () => new Uint8Array();
+  /** Every frame that clients sent. */
+  readonly heard: ClientFrame[] = [];
+  readonly lines = new Set<Line>();
+  readonly #rooms = new Map<RoomId, ModelRoom>();
+  readonly #prng: Prng;
+
+  constructor(clock: FakeClock, { seed = 1, faults = {} }: { seed?: number; faults?: Partial<Faults> } = {}) {
+    this.clock = clock;
+    this.#prng = new Prng(seed);
+    this.faults = { ...NO_FAULTS, ...faults };
+  }
+
+  /** One client's world. */
+  world(seed = 7): World {
+    const prng = new Prng(seed);
+    let keys = 0;
+    return {
+      clock: this.clock,
+      chance: { unit: () => prng.unit(), clientKey: () => `key-${seed}-${keys++}-aaaa` as ClientKey },
+      openSocket: this.openSocket,
+      fetchSnapshot: (url) => this.#snapshot(url),
+      reportError: (error) => {
+        throw error;
+      },
+    };
+  }
+
+  readonly openSocket: OpenSocket = (_url, listener) => {
+    const line = new Line(this, listener);
+    this.lines.add(line);
+    this.clock.after(this.delayMs(), () => (this.reachable ? line.open() : line.cut(1006)));
+    return { send: (bytes) => line.fromClient(bytes), close: () => line.cut(undefined) };
+  };
+
+  room(id = "notes"): ModelRoom {
+    const room = this.#rooms.get(id as RoomId) ?? new ModelRoom();
+    this.#rooms.set(id as RoomId, room);
+    return room;
+  }
+
+  /** Cuts every line: with a close code, or so that the clients hear nothing of it. */
+  cut(code: number | "silently" = 1006): void {
+    for (const line of [...this.lines]) {
+      if (code === "silently") line.goDeaf();
+      else line.cut(code);
+    }
+  }
+
+  send(frame: ServerFrame): void {
+    for (const line of this.lines) line.toClient(frame);
+  }
+
+  delayMs(): number {
+    return this.#prng.unit() * this.faults.delayMsMax;
+  }
+
+  happens(chance: number): boolean {
+    return this.#prng.chance(chance);
+  }
+
+  channelOf(room: RoomId): Channel {
+    return [...this.#rooms.keys()].indexOf(room) + 1;
+  }
+
+  receive(line: Line, frame: ClientFrame): void {
+    this.heard.push(frame);
+    switch (frame.type) {
+      case "hello":
+        return line.toClient({ type: "welcome", version: 1, connection: "c", limits: this.limits });
+      case "ping":
+        return line.toClient({ type: "pong", nonce: frame.nonce });
+      case "join":
+        return this.#receiveJoin(line, frame);
+      case "leave":
+        line.members.delete(frame.channel);
+        return line.toClient({ type: "left", channel: frame.channel, reason: "asked" });
+      case "edit": {
+        const member = line.members.get(frame.channel);
+        assert(member !== undefined, "an edit names a channel that is joined");
+        const edit = { client: member.client, counter: frame.counter, ackedThrough: frame.ackedThrough, parentSeq: frame.parentSeq, payload: frame.payload };
+        if (this.happens(this.faults.editLost)) return;
+        this.#receiveEdit(member.room, edit);
+        if (this.happens(this.faults.editTwice)) this.#receiveEdit(member.room, edit);
+        return;
+      }
+      case "resubmit": {
+        const { client, counter, ackedThrough, parentSeq, payload } = frame.edit;
+        return this.#receiveEdit(line.members.get(frame.channel)!.room, { client, counter, ackedThrough, parentSeq, payload });
+      }
+      case "replay-request": {
+        const member = line.members.get(frame.channel)!;
+        return this.#replay(line, member.room, frame.after, frame.through);
+      }
+    }
+  }
+
+  /** What waits is committed, and everyone told. */
+  commit(id: RoomId): void {
+    const room = this.room(id);
+    const { first, edits } = room.commit();
+    if (edits.length > 0) this.#deliver(id, first, edits);
+  }
+
+  setSaving(id: RoomId, saving: ModelRoom["saving"]): void {
+    this.room(id).saving = saving;
+    this.commits = saving === "saved";
+    this.#publish(id, { type: "saving", channel: this.channelOf(id), state: saving });
+    if (saving === "saved") this.commit(id);
+    else for (const edit of this.room(id).waiting) this.#publish(id, { type: "tentative", channel: this.channelOf(id), edit: this.room(id).tentativeOf(edit) });
+  }
+
+  #receiveJoin(line: Line, { request, room: id, clientKey, position }: ClientFrame & { type: "join" }): void {
+    if (this.refuseJoins !== undefined) return line.toClient({ type: "join-refused", request, ...this.refuseJoins, message: "not now" });
+    const room = this.room(id);
+    const channel = this.channelOf(id);
+    const resync = room.reasonToResync(position);
+    const client = clientKey.replace("key-", "").padEnd(16, "_").slice(0, 16) as ClientId;
+    line.members.set(channel, { client, room: id, live: resync === undefined });
+    line.toClient({ type: "joined", request, channel, client, epoch: room.epoch, head: room.head, rights: this.rights });
+    if (room.saving !== "saved") line.toClient({ type: "saving", channel, state: room.saving });
+    if (resync !== undefined) return line.toClient({ type: "resync-required", channel, reason: resync, head: this.#headOf(id) });
+    this.#replay(line, id, position.seq, room.head);
+  }
+
+  #receiveEdit(id: RoomId, edit: SubmittedEdit): void {
+    const room = this.room(id);
+    const channel = this.channelOf(id);
+    const { client, counter } = edit;
+    const verdict = this.happens(this.faults.editRefused) ? undefined : room.receiveEdit(edit);
+    switch (verdict?.kind) {
+      case undefined: // Only what is not accepted yet can be refused.
+        if (counter > (room.log.findLast((logged) => logged.client === client)?.counter ?? edit.ackedThrough) && !room.waiting.some((waiting) => waiting.client === client && waiting.counter >= counter)) {
+          this.#answer(client, { type: "nack", channel, counter, reason: "write-backpressure", expected: counter, retryAfterMs: 200 });
+        }
+        return;
+      case "accepted":
+        if (room.saving !== "saved") this.#publish(id, { type: "tentative", channel, edit: room.tentativeOf(edit) });
+        if (this.commits) this.clock.after(this.delayMs(), () => this.commits && this.commit(id));
+        return;
+      case "waiting":
+        return;
+      case "committed":
+        if (verdict.seq > 0) this.#answer(client, { type: "acked-through", channel, epoch: room.epoch, counter, seq: room.head });
+        return;
+      case "refused":
+        return this.#answer(client, { type: "nack", channel, counter, reason: verdict.reason, expected: verdict.expected, retryAfterMs: verdict.reason === "gap" ? 0 : 200 });
+    }
+  }
+
+  /** Runs of one epoch, in order. */
+  #replay(line: Line, id: RoomId, after: number, through: number): void {
+    const edits = this.room(id).log.slice(after, through);
+    for (let start = 0; start < edits.length; ) {
+      const { epoch } = edits[start]!;
+      let end = start;
+      while (end < edits.length && edits[end]!.epoch === epoch && end - start < 10) end += 1;
+      line.toClient({ type: "committed", channel: this.channelOf(id), edits: { epoch, firstSeq: (after + start + 1) as Seq, edits: edits.slice(start, end) } });
+      start = end;
+    }
+  }
+
+  /** Like a gateway: an author whose edits fill the frame gets an ack instead. */
+  #deliver(id: RoomId, first: Seq, edits: CommittedEdit[]): void {
+    const { epoch } = this.room(id);
+    const channel = this.channelOf(id);
+    const { client, counter } = edits[0]!;
+    const soleAuthor = edits.every((edit, index) => edit.client === client && edit.counter === counter + index);
+    for (const line of this.lines) {
+      const member = line.members.get(channel);
+      if (member?.live !== true) continue;
+      if (soleAuthor && member.client === client) line.toClient({ type: "ack", channel, epoch, counter, seq: first, count: edits.length });
+      else {
+        const frame: ServerFrame = { type: "committed", channel, edits: { epoch, firstSeq: first, edits } };
+        if (!this.happens(this.faults.committedFrameLost)) line.toClient(frame);
+        if (this.happens(this.faults.committedFrameTwice)) line.toClient(frame);
+      }
+    }
+  }
+
+  #answer(client: ClientId, frame: ServerFrame & { channel: Channel }): void {
+    for (const line of this.lines) if (line.members.get(frame.channel)?.client === client) line.toClient(frame);
+  }
+
+  #publish(id: RoomId, frame: ServerFrame): void {
+    for (const line of this.lines) if (line.members.get(this.channelOf(id))?.live === true) line.toClient(frame);
+  }
+
+  async #snapshot(url: string): Promise<SnapshotAnswer> {
+    const id = decodeURIComponent(url.split("/").at(-2)!) as RoomId;
+    const room = this.room(id);
+    if (!this.snapshotsAvailable) return { kind: "unavailable", retryAfterMs: 100, why: "HTTP 503" };
+    if (room.trimmedThrough === 0) return { kind: "none" };
+    return { kind: "snapshot", position: this.#positionAt(id, room.trimmedThrough), payload: this.snapshotOf(room.log.slice(0, room.trimmedThrough)) };
+  }
+
+  #headOf(id: RoomId): Position {
+    return { epoch: this.room(id).epoch, seq: this.room(id).head };
+  }
+
+  #positionAt(id: RoomId, seq: number): Position {
+    return { epoch: this.room(id).log[seq - 1]!.epoch, seq: seq as Seq };
+  }
+}
+
+/** One socket: bytes keep their order in each direction; what is under way when it is cut is lost. */
+class Line {
+  readonly members = new Map<Channel, Member>();
+  readonly #server: ModelServer;
+  readonly #listener: SocketListener;
+  #state: "opening" | "open" | "deaf" | "closed" = "opening";
+  #lastUp = 0;
+  #lastDown = 0;
+
+  constructor(server: ModelServer, listener: SocketListener) {
+    this.#server = server;
+    this.#listener = listener;
+  }
+
+  open(): void {
+    if (this.#state !== "opening") return;
+    this.#state = "open";
+    this.#listener.opened();
+  }
+
+  fromClient(bytes: Uint8Array): void {
+    const { clock } = this.#server;
+    this.#lastUp = Math.max(this.#lastUp, clock.now() + this.#server.delayMs());
+    const copy = bytes.slice();
+    clock.after(this.#lastUp - clock.now(), () => {
+      const frame = decodeFrame(copy);
+      assert(frame !== undefined, "a client sends frames");
+      if (this.#state === "open") this.#server.receive(this, frame as ClientFrame);
+    });
+  }
+
+  toClient(frame: ServerFrame): void {
+    const { clock } = this.#server;
+    this.#lastDown = Math.max(this.#lastDown, clock.now() + this.#server.delayMs());
+    const bytes = encodeFrame(frame);
+    clock.after(this.#lastDown - clock.now(), () => {
+      if (this.#state === "open") this.#listener.received(bytes);
+    });
+  }
+
+  goDeaf(): void {
+    if (this.#state === "open") this.#state = "deaf";
+    this.members.clear();
+  }
+
+  /** Undefined: the client has closed it. */
+  cut(code: number | undefined): void {
+    if (this.#state === "closed") return;
+    this.#state = "closed";
+    this.#server.lines.delete(this);
+    if (code !== undefined) this.#listener.closed(code);
+  }
+}

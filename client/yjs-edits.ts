@@ -1,0 +1,115 @@
+/** Yjs updates as edits: how several are one, how a large one is cut, and what a document has that a room has not. */
+
+import * as encoding from "lib0/encoding";
+import * as Y from "yjs";
+
+import type { EditFormat } from "./unsent.ts";
+
+export const yjsEdits: EditFormat = { merge: (payloads) => Y.mergeUpdates([...payloads]), split: splitEdit };
+
+/** What the document has beyond these edits, deletions included; undefined if that is nothing. */
+export function lackingIn(received: readonly Uint8Array[], doc: Y.Doc): Uint8Array | undefined {
+  const theirs = new Y.Doc();
+  theirs.transact(() => {
+    for (const edit of received) Y.applyUpdate(theirs, edit);
+  });
+  const lacking = Y.encodeStateAsUpdate(doc, Y.encodeStateVector(theirs));
+  return Y.snapshotContainsUpdate(Y.snapshot(theirs), lacking) ? undefined : lacking;
+}
+
+/** How much of each client's content a peer has; clients not named: all of it. */
+export type Clocks = ReadonlyMap<number, number>;
+
+/** Where the content of these edits begins. */
+export function clocksBefore(edits: readonly Uint8Array[]): Clocks {
+  const before = new Map<number, number>();
+  for (const edit of edits) {
+    for (const [client, clock] of Y.parseUpdateMeta(edit).from) before.set(client, Math.min(clock, before.get(client) ?? clock));
+  }
+  return before;
+}
+
+export function contentSince(clocks: Clocks, doc: Y.Doc): Uint8Array {
+  const known = Y.decodeStateVector(Y.encodeStateVector(doc));
+  for (const [client, clock] of clocks) known.set(client, Math.min(clock, known.get(client) ?? 0));
+  return Y.encodeStateAsUpdate(doc, Y.encodeStateVector(known));
+}
+
+/** An update's header, and a client's before its structs, take at most this. */
+const HEADER_BYTES = 32;
+const NO_DELETIONS = 0;
+
+/** Pieces of whole structs in their order, the deletions behind them. One struct or all deletions may be too much. */
+export function splitEdit(update: Uint8Array, bytesMax: number): readonly Uint8Array[] | undefined {
+  const { structs, ds } = Y.decodeUpdate(update);
+  const pieces: Uint8Array[] = [];
+  let runs: Run[] = [];
+  let bytes = HEADER_BYTES;
+  const finishPiece = (): void => {
+    if (runs.length > 0) pieces.push(encodePiece(runs));
+    runs = [];
+    bytes = HEADER_BYTES;
+  };
+
+  for (const struct of structs) {
+    if (struct instanceof Y.Skip) {
+      finishPiece(); // Behind a hole begins another piece.
+      continue;
+    }
+    const encoded = encode((encoder) => struct.write(encoder, 0));
+    const { client, clock } = struct.id;
+    if (encoded.byteLength + 2 * HEADER_BYTES > bytesMax) return undefined;
+    if (bytes + HEADER_BYTES + encoded.byteLength > bytesMax) finishPiece();
+    const run = runs.at(-1);
+    if (run?.client === client) {
+      run.structs.push(encoded);
+      bytes += encoded.byteLength;
+    } else {
+      runs.push({ client, clock, structs: [encoded] });
+      bytes += HEADER_BYTES + encoded.byteLength;
+    }
+  }
+  finishPiece();
+
+  if (ds.clients.size === 0) return pieces;
+  const deletions = encodeDeletions(ds);
+  return deletions.byteLength > bytesMax ? undefined : [...pieces, deletions];
+}
+
+/** Structs of one client whose clocks follow each other. */
+type Run = { readonly client: number; readonly clock: number; readonly structs: Uint8Array[] };
+type DeleteSet = ReturnType<typeof Y.decodeUpdate>["ds"];
+
+function encodePiece(runs: readonly Run[]): Uint8Array {
+  return encoding.encode((out) => {
+    encoding.writeVarUint(out, runs.length);
+    for (const { client, clock, structs } of runs) {
+      encoding.writeVarUint(out, structs.length);
+      encoding.writeVarUint(out, client);
+      encoding.writeVarUint(out, clock);
+      for (const struct of structs) encoding.writeUint8Array(out, struct);
+    }
+    encoding.writeVarUint(out, NO_DELETIONS);
+  });
+}
+
+function encodeDeletions(ds: DeleteSet): Uint8Array {
+  return encoding.encode((out) => {
+    encoding.writeVarUint(out, 0); // No structs.
+    encoding.writeVarUint(out, ds.clients.size);
+    for (const [client, ranges] of ds.clients) {
+      encoding.writeVarUint(out, client);
+      encoding.writeVarUint(out, ranges.length);
+      for (const { clock, len } of ranges) {
+        encoding.writeVarUint(out, clock);
+        encoding.writeVarUint(out, len);
+      }
+    }
+  });
+}
+
+function encode(write: (encoder: Y.UpdateEncoderV1) => void): Uint8Array {
+  const encoder = new Y.UpdateEncoderV1();
+  write(encoder);
+  return encoder.toUint8Array();
+}

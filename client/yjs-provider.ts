@@ -1,0 +1,249 @@
+/**
+ * Keeps a Yjs document and a room the same. `main.ts` makes it `CoroomProvider`.
+ *
+ * Until the room is known whole, changes of the document are not sent one by one: what the document has and the
+ * room lacks is worked out then, so that content loaded from elsewhere is not sent anew in each session.
+ * Rules YJS1 to YJS9.
+ */
+
+import * as Y from "yjs";
+
+import { assertNever } from "../shared/assert.ts";
+import type { ClientId, Position, Seq } from "../shared/ids.ts";
+import type { Rights, SavingState } from "../shared/wire/frames.ts";
+import { Events } from "./events.ts";
+import type { RoomEdit } from "./inbox.ts";
+import type { World } from "./ports.ts";
+import type { Problem, Refusal } from "./problems.ts";
+import { RoomHost, type RoomOptions, type Status } from "./room-host.ts";
+import { type Clocks, clocksBefore, contentSince, lackingIn, splitEdit, yjsEdits } from "./yjs-edits.ts";
+
+export type ProviderOptions = RoomOptions & { readonly doc: Y.Doc };
+
+export type ProviderEvents = {
+  status: [{ status: Status }];
+  /** Whether the document holds everything up to the head that the server told. */
+  synced: [boolean];
+  /** Whether every change made here is acknowledged. */
+  saved: [boolean];
+  /** How the room's log keeps up. */
+  saving: [SavingState];
+  /** The newest seq in the document. */
+  seq: [Seq];
+  refused: [Refusal];
+  error: [Problem];
+};
+
+type Mode =
+  /** Not known yet what the room holds. `received`: what has come of it; `made`: changes meanwhile. */
+  | { readonly kind: "meeting"; readonly received: Uint8Array[]; readonly hadContent: boolean; made: number }
+  /** Each change is sent as it is made. */
+  | { readonly kind: "following" }
+  /** A change could not be sent, and those behind it would be unreadable without it: all from `since` on waits. */
+  | { readonly kind: "withholding"; readonly since: Clocks; made: number };
+
+export class YjsProvider {
+  readonly doc: Y.Doc;
+  readonly #room: RoomHost;
+  readonly #events: Events<ProviderEvents>;
+  #mode: Mode;
+  #synced = false;
+  #saved: boolean;
+
+  constructor({ doc, ...options }: ProviderOptions, world: World) {
+    this.doc = doc;
+    this.#events = new Events(world.reportError);
+    this.#mode = { kind: "meeting", received: [], hadContent: doc.store.clients.size > 0, made: 0 };
+    this.#room = new RoomHost({ ...options, format: yjsEdits, connect: false }, world);
+    this.#saved = this.saved;
+
+    doc.on("update", this.#receiveChange);
+    doc.on("destroy", this.#receiveDocDestroyed);
+    this.#room.on("edits", (edits) => this.#receiveEdits(edits));
+    this.#room.on("tentative", (edits) => this.#applyAll(edits));
+    this.#room.on("snapshot", (snapshot) => this.#receiveSnapshot(snapshot));
+    this.#room.on("rolled-back", () => this.#meetAgain());
+    this.#room.on("synced", (synced) => this.#receiveSynced(synced));
+    this.#room.on("saved", () => this.#receiveSaved());
+    this.#room.on("error", (problem) => this.#receiveProblem(problem));
+    this.#room.on("status", (change) => this.#events.emit("status", change));
+    this.#room.on("saving", (state) => this.#events.emit("saving", state));
+    this.#room.on("seq", (seq) => this.#events.emit("seq", seq));
+    this.#room.on("refused", (refusal) => this.#events.emit("refused", refusal));
+    if (options.connect ?? true) this.connect();
+  }
+
+  get room(): string {
+    return this.#room.room;
+  }
+
+  get status(): Status {
+    return this.#room.status;
+  }
+
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  get saved(): boolean {
+    return this.unsavedEdits === 0 && !(this.#mode.kind === "meeting" && this.#mode.hadContent);
+  }
+
+  get saving(): SavingState {
+    return this.#room.saving;
+  }
+
+  /** How many changes made here are not acknowledged yet. */
+  get unsavedEdits(): number {
+    return this.#room.unsavedEdits + (this.#mode.kind === "following" ? 0 : this.#mode.made);
+  }
+
+  get seq(): Seq {
+    return this.#room.seq;
+  }
+
+  get client(): ClientId | undefined {
+    return this.#room.client;
+  }
+
+  get rights(): Rights {
+    return this.#room.rights;
+  }
+
+  on<Name extends keyof ProviderEvents>(name: Name, listener: (...args: ProviderEvents[Name]) => void): void {
+    this.#events.on(name, listener);
+  }
+
+  once<Name extends keyof ProviderEvents>(name: Name, listener: (...args: ProviderEvents[Name]) => void): void {
+    this.#events.once(name, listener);
+  }
+
+  off<Name extends keyof ProviderEvents>(name: Name, listener: (...args: ProviderEvents[Name]) => void): void {
+    this.#events.off(name, listener);
+  }
+
+  connect(): void {
+    this.#room.connect();
+  }
+
+  /** Changes made from here on are kept, and sent after the next `connect()`. */
+  disconnect(): void {
+    this.#room.disconnect();
+  }
+
+  destroy(): void {
+    this.doc.off("update", this.#receiveChange);
+    this.doc.off("destroy", this.#receiveDocDestroyed);
+    this.#room.destroy();
+    this.#events.clear();
+  }
+
+  readonly #receiveChange = (update: Uint8Array, origin: unknown): void => {
+    if (origin === this) return;
+    const mode = this.#mode;
+    switch (mode.kind) {
+      case "meeting":
+        mode.made += 1;
+        break;
+      case "following":
+        this.#room.send(update);
+        break;
+      case "withholding":
+        mode.made += 1;
+        this.#tryAgain();
+        break;
+      default:
+        assertNever(mode);
+    }
+    this.#tellSaved();
+  };
+
+  readonly #receiveDocDestroyed = (): void => this.destroy();
+
+  #receiveEdits(edits: readonly RoomEdit[]): void {
+    if (this.#mode.kind === "meeting") this.#mode.received.push(...edits.map(({ payload }) => payload));
+    const others = edits.filter(({ own }) => !own);
+    if (others.length > 0) this.#applyAll(others);
+  }
+
+  #receiveSnapshot({ position, payload }: { position: Position; payload: Uint8Array }): void {
+    if (this.#mode.kind === "meeting") this.#mode.received.push(payload);
+    this.#applyAll([{ seq: position.seq, payload }]);
+  }
+
+  /** In one transaction, so that an editor draws once. */
+  #applyAll(edits: readonly { readonly seq?: Seq; readonly payload: Uint8Array }[]): void {
+    this.doc.transact(() => {
+      for (const { seq, payload } of edits) {
+        try {
+          Y.applyUpdate(this.doc, payload, this);
+        } catch (cause) {
+          // Bytes that are no Yjs update, from whoever wrote them: the room goes on without.
+          const problem: Problem = { kind: "edit-unreadable", seq: seq ?? this.seq, message: "an edit of the room is no Yjs update and was left out", cause };
+          this.#events.emit("error", problem);
+        }
+      }
+    }, this);
+  }
+
+  /** The log has lost what this document still has. */
+  #meetAgain(): void {
+    const made = this.#mode.kind === "following" ? 0 : this.#mode.made;
+    this.#mode = { kind: "meeting", received: [], hadContent: true, made };
+    this.#tellSaved();
+  }
+
+  #receiveSynced(synced: boolean): void {
+    const mode = this.#mode;
+    if (synced && mode.kind === "meeting") {
+      this.#mode = { kind: "following" };
+      const lacking = mode.hadContent || mode.made > 0 ? lackingIn(mode.received, this.doc) : undefined;
+      if (lacking !== undefined) this.#room.send(lacking);
+    }
+    this.#synced = synced;
+    this.#events.emit("synced", synced);
+    this.#tellSaved();
+  }
+
+  #receiveSaved(): void {
+    if (this.#mode.kind === "withholding") this.#tryAgain();
+    this.#tellSaved();
+  }
+
+  #receiveProblem(problem: Problem): void {
+    if (problem.kind === "edit-too-large" || problem.kind === "outbox-full") this.#withhold(problem.payload);
+    this.#events.emit("error", problem);
+    this.#tellSaved();
+  }
+
+  #withhold(payload: Uint8Array): void {
+    if (this.#mode.kind === "meeting") return; // Whatever is lacking then will be sent.
+    const since = clocksBefore([payload]);
+    const made = 1;
+    if (this.#mode.kind === "following") this.#mode = { kind: "withholding", since, made };
+    else this.#mode = { kind: "withholding", since: earliest(this.#mode.since, since), made: this.#mode.made + made };
+  }
+
+  /** What was too large may be gone by now (undone, for one), or the outbox have room. */
+  #tryAgain(): void {
+    const bytesMax = this.#room.editBytesMax;
+    if (this.#mode.kind !== "withholding" || bytesMax === undefined) return;
+    const withheld = contentSince(this.#mode.since, this.doc);
+    if (withheld.byteLength > bytesMax && splitEdit(withheld, bytesMax) === undefined) return;
+    this.#mode = { kind: "following" };
+    this.#room.send(withheld);
+  }
+
+  #tellSaved(): void {
+    const { saved } = this;
+    if (saved === this.#saved) return;
+    this.#saved = saved;
+    this.#events.emit("saved", saved);
+  }
+}
+
+function earliest(a: Clocks, b: Clocks): Clocks {
+  const clocks = new Map(a);
+  for (const [client, clock] of b) clocks.set(client, Math.min(clock, clocks.get(client) ?? clock));
+  return clocks;
+}
