@@ -68,7 +68,8 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   const stop = async (): Promise<void> => {
     await host.stop();
     stopHeart();
-    await nats.drain();
+    await Promise.race([nats.drain(), new Promise<void>((late) => clock.after(config.releaseMsMax, late))]); // Without a line it would wait for one.
+    await nats.close();
     log.info({ server }, "room server has stopped");
   };
   return { server, stop: () => (stopped ??= stop()) };

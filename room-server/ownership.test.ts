@@ -211,3 +211,11 @@ test("[OWN17] a failure before the claim stands ends it", () => {
   const { receive } = claimOf();
   expect(receive({ kind: "failed", reason: "NATS is away" })).toEqual([{ kind: "ended", why: "failed", reason: "NATS is away", wasOwner: false }]);
 });
+
+test("[OWN18] a release whose unsubscribing fails still ends, once nothing waits for the log", () => {
+  const { receive } = owning();
+  receive(message(edits(1)));
+  receive({ kind: "release" });
+  expect(receive({ kind: "failed", reason: "NATS is away" })).toEqual([]);
+  expect(receive(appended(6))).toMatchObject([{ kind: "ended", why: "released" }]);
+});

@@ -234,7 +234,8 @@ export class Ownership {
 
   #receiveFailure(reason: string): readonly OwnershipEffect[] {
     const state = this.#state;
-    if (state.kind !== "owning") return state.kind === "releasing" ? [] : this.#end("failed", reason);
+    if (state.kind === "releasing") return this.#receiveUnsubscribed(); // The connection is gone, and the subscription with it.
+    if (state.kind !== "owning") return this.#end("failed", reason);
     state.doubts.drop(); // Nothing speaks against this owner yet.
     return [{ kind: "unconfirmed", reason }];
   }
