@@ -80,7 +80,7 @@ export class EditRelay {
       return;
     }
     const to = this.#joinedOf(client);
-    if (to.length > 0 && seq > 0) effects.push({ kind: "send", to, frame: { type: "acked-through", channel, epoch, counter, seq } });
+    if (to.length > 0) effects.push({ kind: "send", to, frame: { type: "acked-through", channel, epoch, counter, seq } });
   }
 
   #joinedOf(client: SubmittedEdit["author"]["client"]): ConnectionId[] {

@@ -50,6 +50,7 @@ type JoinedRoom = { readonly room: RoomKey; readonly channel: Channel; readonly 
 export class Session {
   readonly #options: SessionOptions;
   readonly #openedAt: Millis;
+  #heardAt: Millis;
   readonly #controls: TokenBucket;
   readonly #edits: EditRate;
   #state: State = { kind: "awaiting-hello" };
@@ -57,6 +58,7 @@ export class Session {
   constructor(options: SessionOptions, now: Millis) {
     this.#options = options;
     this.#openedAt = now;
+    this.#heardAt = now;
     this.#controls = new TokenBucket(options.controlRate, now);
     this.#edits = new EditRate(options.editRates, now);
   }
@@ -65,6 +67,7 @@ export class Session {
   receiveFrame(bytes: Uint8Array, now: Millis): SessionEffect[] {
     const state = this.#state;
     if (state.kind === "closed") return [];
+    this.#heardAt = now;
     if (bytes.byteLength > this.#options.limits.frameBytesMax) return this.#refuse("frameTooLarge", `a frame may have ${this.#options.limits.frameBytesMax} bytes: split the edit`);
     const frame = decodeFrame(bytes);
     if (frame === undefined) return this.#refuse("badFrame", "a frame did not decode: see WIRE.md for its fields");
@@ -129,7 +132,8 @@ export class Session {
       case "checking-token":
         return now - this.#openedAt < this.#options.helloMsMax ? [] : this.#refuse("helloTimeout", "no HELLO came in time");
       case "open":
-        return now < this.#state.identity.expiresAt ? [] : this.#refuse("tokenExpired", "the token has expired: ask for a new one");
+        if (now >= this.#state.identity.expiresAt) return this.#refuse("tokenExpired", "the token has expired: ask for a new one");
+        return now - this.#heardAt < this.#options.limits.silenceMsMax ? [] : this.#refuse("silent", `nothing was heard for ${this.#options.limits.silenceMsMax} ms: send PING every ${this.#options.limits.pingIntervalMs} ms`);
       case "closed":
         return [];
       default:
@@ -164,7 +168,7 @@ export class Session {
         const joined = state.channels.get(frame.channel);
         if (joined === undefined) return this.#unknownChannel();
         const { edit } = frame;
-        if (!joined.rights.write) return [nack(frame.channel, edit.counter, "read-only")];
+        if (!joined.rights.write) return []; // Not answered: a NACK always means the receiver's own edits.
         return [{ kind: "resubmit", room: joined.room, edit: { ...edit, mac: edit.mac.slice(), payload: edit.payload.slice() } }];
       }
       case "replay-request": {

@@ -6,7 +6,7 @@ import type { Tokens } from "../ports.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute } from "./http-routes.ts";
 import type { DocumentServices } from "./nats-documents.ts";
 
-const PASSED_ON = ["content-type", "etag", "x-coroom-seq", "x-coroom-epoch", "retry-after"];
+const PASSED_ON = ["content-type", "etag", "x-coroom-seq", "x-coroom-epoch", "cache-control", "retry-after"];
 const UNAVAILABLE = errorAnswer(503, "unavailable", "no document service answers right now: try again in a moment");
 const ANSWER_MS_MAX = 15_000;
 
@@ -18,7 +18,7 @@ export function snapshotRoutes(tokens: Tokens, documents: DocumentServices, opti
     if (room === undefined) return errorAnswer(404, "no-such-room", "a room id has 1 to 128 characters and no control characters");
     const admission = admit(identity, room);
     if (admission.kind === "refused") return errorAnswer(403, "not-allowed", admission.why);
-    return fetchSnapshot(admission.room, question, documents, options);
+    return fetchSnapshot({ tenant: identity.tenant, room }, question, documents, options);
   };
   return [{ method: "get", path: "/v1/rooms/:room/snapshot", answer }];
 }
@@ -41,7 +41,7 @@ async function identify({ header, query }: HttpQuestion, tokens: Tokens): Promis
 }
 
 /** Of several document services the first that answers; one that died a moment ago is still among them. */
-async function fetchSnapshot(room: RoomKey, { header, signal }: HttpQuestion, documents: DocumentServices, { internalSecret }: { internalSecret: string }): Promise<HttpAnswer> {
+async function fetchSnapshot({ tenant, room }: { tenant: TenantId; room: RoomId }, { header, signal }: HttpQuestion, documents: DocumentServices, { internalSecret }: { internalSecret: string }): Promise<HttpAnswer> {
   const ifNoneMatch = header("if-none-match");
   const headers = { "x-coroom-internal": internalSecret, "x-coroom-tenant": tenantOf(room), ...(ifNoneMatch === "" ? {} : { "if-none-match": ifNoneMatch }) };
   const path = `/v1/rooms/${encodeURIComponent(roomOf(room))}/snapshot`;

@@ -26,6 +26,8 @@ export type TurnedAway = "full" | "origin" | "degraded";
 
 const PATHS = ["/v1/connect", "/"];
 const SWEEP_MS = 1_000;
+const IDLE_GRACE_SECONDS = 15;
+const IDLE_SECONDS_MAX = 960;
 /** What a text stands for: frames are binary. */
 const NO_FRAME = new Uint8Array(0);
 /** Frames up to so many times the limit are read, to be refused with a code; larger ones break the line. */
@@ -60,7 +62,7 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, { isReady,
         maxPayloadLength: options.frameBytesMax * OVERSIZE_FACTOR,
         maxBackpressure: options.outboundBytesMax,
         closeOnBackpressureLimit: true,
-        idleTimeout: Math.ceil(options.silenceMsMax / 1000),
+        idleTimeout: Math.min(IDLE_SECONDS_MAX, Math.ceil(options.silenceMsMax / 1000) + IDLE_GRACE_SECONDS), // A silent client is closed with a code before; this is for lines that are dead.
         sendPingsAutomatically: true,
         open: (socket) => {
           const { id } = socket.getUserData();

@@ -35,13 +35,16 @@ function mayGoOn(frame: Frame | UnknownFrame, number: number): boolean {
   return frame.type === "unknown" || frame.type === "hello" || number >= TO_CLIENT;
 }
 
-/** A committed frame around bytes that already are committed edits. */
+/** A committed frame around bytes that already are committed edits. For every record of every room, so in one allocation. */
 export function encodeCommittedFrame(channel: number, committedEdits: Uint8Array): Uint8Array {
-  return encoding.encode((out) => {
-    encoding.writeUint8(out, FrameType.committed);
-    encoding.writeVarUint(out, channel);
-    encoding.writeUint8Array(out, committedEdits);
-  });
+  const head: number[] = [FrameType.committed];
+  let rest = channel;
+  for (; rest > 0x7f; rest = Math.floor(rest / 0x80)) head.push(0x80 | (rest & 0x7f));
+  head.push(rest);
+  const frame = new Uint8Array(head.length + committedEdits.byteLength);
+  frame.set(head);
+  frame.set(committedEdits, head.length);
+  return frame;
 }
 
 function writeFrame(out: encoding.Encoder, frame: Frame): void {
