@@ -184,20 +184,26 @@ export class PartitionHost {
   }
 
   #tick(now: Millis): void {
-    const pressed = this.#heldBytes > this.#options.documentsBytesMax / 2 || this.#rooms.size > this.#options.documentsMax / 2;
+    const { release, save } = this.#pressure();
     this.#heldBytes = 0;
     const due: RoomHost[] = [];
     for (const room of this.#rooms.values()) {
       room.mergeIfDue();
-      room.releaseIfIdle(now, { pressed });
+      room.releaseIfIdle(now, { pressed: release });
       this.#heldBytes += room.heldBytes;
-      if (room.isSaveDue(now, { pressed })) due.push(room);
+      if (room.isSaveDue(now, { pressed: save })) due.push(room);
       else if (room.isTrimDue(now)) this.#start(() => room.trim());
-      else if (room.canRetire(now, { pressed })) this.#rooms.delete(room.room);
+      else if (room.canRetire(now, { pressed: release })) this.#rooms.delete(room.room);
     }
     due.sort((a, b) => (a.uncoveredSince ?? 0) - (b.uncoveredSince ?? 0));
     for (const room of due) this.#start(() => room.save());
     this.#observe();
+  }
+
+  /** Before there is no more room at all: first what a snapshot can give back, then what must be saved to be given back. */
+  #pressure(): { release: boolean; save: boolean } {
+    const used = Math.max(this.#heldBytes / this.#options.documentsBytesMax, this.#rooms.size / this.#options.documentsMax);
+    return { release: used > 0.5, save: used > 0.8 };
   }
 
   #observe(): void {
