@@ -1,6 +1,6 @@
 /** Snapshots for clients: checks the token as a join would, then passes the document service's answer on as it comes. */
 
-import { parseRoomId, type RoomKey, roomOf, tenantOf } from "../../shared/ids.ts";
+import { parseRoomId, type RoomId, type TenantId } from "../../shared/ids.ts";
 import { admit, type Identity } from "../identity.ts";
 import type { Tokens } from "../ports.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute } from "./http-routes.ts";
@@ -43,8 +43,8 @@ async function identify({ header, query }: HttpQuestion, tokens: Tokens): Promis
 /** Of several document services the first that answers; one that died a moment ago is still among them. */
 async function fetchSnapshot({ tenant, room }: { tenant: TenantId; room: RoomId }, { header, signal }: HttpQuestion, documents: DocumentServices, { internalSecret }: { internalSecret: string }): Promise<HttpAnswer> {
   const ifNoneMatch = header("if-none-match");
-  const headers = { "x-coroom-internal": internalSecret, "x-coroom-tenant": tenantOf(room), ...(ifNoneMatch === "" ? {} : { "if-none-match": ifNoneMatch }) };
-  const path = `/v1/rooms/${encodeURIComponent(roomOf(room))}/snapshot`;
+  const headers = { "x-coroom-internal": internalSecret, "x-coroom-tenant": tenant, ...(ifNoneMatch === "" ? {} : { "if-none-match": ifNoneMatch }) };
+  const path = `/v1/rooms/${encodeURIComponent(room)}/snapshot`;
   for (const url of documents()) {
     try {
       const response = await fetch(new URL(path, url), { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)]) });
