@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+
+import { parseAddress, parseName, searchOf } from "./address.ts";
+
+test("[PAGE1] an address names the room, the person and a reader", () => {
+  expect(parseAddress("?room=notes%20of%20may&name=Ada&rights=read")).toEqual({ room: "notes of may", name: "Ada", rights: "read" });
+});
+
+test("[PAGE1] an empty address opens the welcome room for somebody without a name", () => {
+  expect(parseAddress("")).toEqual({ room: "welcome", name: undefined, rights: undefined });
+});
+
+test.each([
+  ["?room=%00%07", "welcome", "control characters only"],
+  ["?room=a%0Ab", "a b", "a line break"],
+  ["?room=%20%20", "welcome", "spaces"],
+  [`?room=${"x".repeat(500)}`, "x".repeat(128), "too long"],
+  [`?room=${"x".repeat(127)}%F0%9F%8C%B1`, `${"x".repeat(127)}\uFFFD`, "an emoji across the limit"],
+])("[PAGE2] %s opens a room that exists: %s (%s)", (search, room) => {
+  expect(parseAddress(search).room).toBe(room);
+});
+
+test("[PAGE2] a name is cut to what fits beside a face", () => {
+  expect(parseName("  Ada \n Lovelace ")).toBe("Ada Lovelace");
+  expect(parseName("a".repeat(99))).toHaveLength(40);
+  expect(parseName(" ")).toBeUndefined();
+});
+
+test("[PAGE3] a link to send on carries the room and nobody's name", () => {
+  const { room } = parseAddress("?room=a+%26+b&name=Ada");
+  expect(searchOf({ room })).toBe("?room=a+%26+b");
+  expect(parseAddress(searchOf({ room, name: "Grace & Co" }))).toEqual({ room: "a & b", name: "Grace & Co", rights: undefined });
+});

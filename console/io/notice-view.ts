@@ -1,0 +1,35 @@
+/** Shows a notice under the bar. It is read out by screen readers, so it changes only when there is another thing to say. */
+
+import type { Action, Notice } from "../status.ts";
+import { element } from "./element.ts";
+
+/** What heals sooner is not worth a sentence. */
+const SHOWN_AFTER_MS = 1000;
+
+const LABELS: Record<Action, string> = { "copy-text": "Copy my text", reload: "Load again" };
+
+export function noticeView(act: (action: Action) => void): (notice: Notice | undefined) => void {
+  const box = element("notice", HTMLElement);
+  const [title, advice, button] = [box.querySelector("strong")!, box.querySelector("span")!, box.querySelector("button")!];
+  let current: Notice | undefined;
+  let showing: ReturnType<typeof setTimeout> | undefined;
+
+  const show = (notice: Notice): void => {
+    box.dataset["tone"] = notice.tone;
+    title.textContent = notice.title;
+    advice.textContent = notice.advice;
+    button.hidden = notice.action === undefined;
+    if (notice.action !== undefined) button.textContent = LABELS[notice.action];
+    box.hidden = false;
+  };
+  button.addEventListener("click", () => {
+    if (current?.action !== undefined) act(current.action);
+  });
+  return (notice) => {
+    if (notice?.title === current?.title) return;
+    current = notice;
+    clearTimeout(showing);
+    if (notice === undefined) box.hidden = true;
+    else showing = setTimeout(() => show(notice), SHOWN_AFTER_MS);
+  };
+}

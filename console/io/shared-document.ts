@@ -1,0 +1,47 @@
+/** The document over @coroom/client, and the facts about it that the page shows. */
+
+import { CoroomProvider } from "@coroom/client";
+import type * as Y from "yjs";
+
+import type { Facts } from "../status.ts";
+
+export type SharedDocument = { readonly room: string; readonly doc: Y.Doc; readonly token: () => Promise<string> };
+
+export function openSharedDocument({ room, doc, token }: SharedDocument, receiveFacts: (facts: Facts) => void): void {
+  const provider = new CoroomProvider({ url: location.origin.replace(/^http/, "ws"), room, doc, token });
+  let loaded = false;
+  let tooLarge = false;
+  let unsavedSince: number | undefined;
+  let lastSaveMs: number | undefined;
+
+  const tell = (): void => {
+    const { status, saving, rights, unsavedEdits, seq } = provider;
+    receiveFacts({ status, loaded, saving, mayWrite: rights.write, unsavedEdits, tooLarge, seq, lastSaveMs });
+  };
+  const receiveSaved = (saved: boolean): void => {
+    if (saved) tooLarge = false;
+    if (saved && unsavedSince !== undefined) lastSaveMs = performance.now() - unsavedSince;
+    unsavedSince = saved ? undefined : performance.now();
+    tell();
+  };
+  provider.on("status", tell);
+  provider.on("saving", tell);
+  provider.on("seq", tell);
+  provider.on("saved", receiveSaved);
+  provider.on("synced", (synced) => {
+    loaded ||= synced;
+    tell();
+  });
+  provider.on("refused", ({ message }) => console.error(message));
+  provider.on("error", (problem) => {
+    console.warn(problem.message);
+    tooLarge ||= problem.kind === "edit-too-large";
+    tell();
+  });
+  doc.on("update", tell); // One more edit may be unsaved; "saved" tells only the first.
+
+  window.addEventListener("beforeunload", (event) => {
+    if (!provider.saved) event.preventDefault(); // The browser asks before it closes the tab.
+  });
+  tell();
+}

@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+
+import { type Facts, noticeFor, saveRemark } from "./status.ts";
+
+const WELL: Facts = { status: "connected", loaded: true, saving: "saved", mayWrite: true, unsavedEdits: 0, tooLarge: false, seq: 7, lastSaveMs: 12 };
+
+const EVERY: readonly Facts[] = (["disconnected", "connecting", "connected", "waiting", "stopped"] as const).flatMap((status) =>
+  [true, false].flatMap((loaded) =>
+    (["saved", "saving", "refusing"] as const).flatMap((saving) =>
+      [true, false].flatMap((mayWrite) => [0, 1, 3].flatMap((unsavedEdits) => [true, false].map((tooLarge) => ({ ...WELL, status, loaded, saving, mayWrite, unsavedEdits, tooLarge })))),
+    ),
+  ),
+);
+
+test("[PAGE8] it says Saved only of a loaded, connected document with nothing unsaved", () => {
+  for (const facts of EVERY) {
+    if (saveRemark(facts).text === "Saved") expect(facts).toMatchObject({ status: "connected", loaded: true, unsavedEdits: 0 });
+  }
+});
+
+test("[PAGE8] it says Saved when all is well, and nothing else", () => {
+  expect(saveRemark(WELL)).toEqual({ tone: "good", text: "Saved" });
+  expect(noticeFor(WELL)).toBeUndefined();
+});
+
+test.each([
+  [{ unsavedEdits: 1 }, "Saving…"],
+  [{ saving: "saving", unsavedEdits: 4 }, "Saving…"],
+  [{ saving: "refusing", unsavedEdits: 4 }, "Not saved"],
+  [{ status: "waiting" }, "Offline"],
+  [{ status: "waiting", unsavedEdits: 1 }, "Offline, 1 edit kept here"],
+  [{ status: "connecting", unsavedEdits: 1200 }, "Offline, 1,200 edits kept here"],
+  [{ status: "connecting", loaded: false }, "Opening…"],
+  [{ status: "stopped", unsavedEdits: 2 }, "Not saved"],
+  [{ tooLarge: true, unsavedEdits: 2 }, "Not saved"],
+  [{ mayWrite: false }, "Read only"],
+] as const)("[PAGE8] %o reads: %s", (facts, text) => {
+  expect(saveRemark({ ...WELL, ...facts }).text).toBe(text);
+});
+
+test("[PAGE9] whatever is wrong comes with what to do", () => {
+  for (const facts of EVERY) {
+    const wrong = ["warning", "trouble"].includes(saveRemark(facts).tone) || facts.status === "waiting";
+    if (wrong) expect(noticeFor(facts)?.advice).toMatch(/^[A-Z].*\.$/);
+  }
+});
+
+test("[PAGE9] a first connect is no trouble yet; a lost one is", () => {
+  expect(noticeFor({ ...WELL, status: "connecting", loaded: false })).toBeUndefined();
+  expect(noticeFor({ ...WELL, status: "connecting" })?.title).toBe("You are offline.");
+});
+
+test("[PAGE9] a person whose edits could not be saved is offered a copy of the text before anything else", () => {
+  expect(noticeFor({ ...WELL, status: "stopped", unsavedEdits: 2 })?.action).toBe("copy-text");
+  expect(noticeFor({ ...WELL, status: "stopped" })?.action).toBe("reload");
+  expect(noticeFor({ ...WELL, saving: "refusing", unsavedEdits: 2 })?.action).toBe("copy-text");
+});

@@ -1,0 +1,124 @@
+/**
+ * What the page says about its connection, in words: facts in, sentences out. It never says "Saved" of
+ * something that is not, and whatever is wrong comes with what the reader can do about it.
+ */
+
+import type { SavingState, Status } from "@coroom/client";
+
+export type Facts = {
+  readonly status: Status;
+  /** The document has been here whole, at least once. */
+  readonly loaded: boolean;
+  readonly saving: SavingState;
+  readonly mayWrite: boolean;
+  readonly unsavedEdits: number;
+  /** Something was pasted that the server does not take; nothing after it is saved either. */
+  readonly tooLarge: boolean;
+  readonly seq: number;
+  /** From the first keystroke not saved until all was. */
+  readonly lastSaveMs: number | undefined;
+};
+
+export type Tone = "calm" | "good" | "busy" | "warning" | "trouble";
+export type Remark = { readonly tone: Tone; readonly text: string };
+export type Notice = { readonly tone: "calm" | "warning" | "trouble"; readonly title: string; readonly advice: string; readonly action: Action | undefined };
+export type Action = "copy-text" | "reload";
+
+/** The few words in the bar. */
+export function saveRemark({ status, loaded, saving, mayWrite, unsavedEdits, tooLarge }: Facts): Remark {
+  if (status === "stopped") return { tone: "trouble", text: unsavedEdits > 0 ? "Not saved" : "Disconnected" };
+  if (!loaded) return { tone: "busy", text: "Opening…" };
+  if (status !== "connected") return { tone: "warning", text: unsavedEdits > 0 ? `Offline, ${edits(unsavedEdits)} kept here` : "Offline" };
+  if (!mayWrite) return { tone: "calm", text: "Read only" };
+  if (unsavedEdits === 0) return { tone: "good", text: "Saved" };
+  if (tooLarge || saving === "refusing") return { tone: "trouble", text: "Not saved" };
+  return { tone: "busy", text: "Saving…" };
+}
+
+/** The connection alone. */
+export function statusRemark(status: Status): Remark {
+  switch (status) {
+    case "connecting":
+      return { tone: "busy", text: "Connecting…" };
+    case "connected":
+      return { tone: "good", text: "Connected" };
+    case "waiting":
+      return { tone: "warning", text: "Offline, trying again" };
+    case "disconnected":
+      return { tone: "warning", text: "Offline" };
+    case "stopped":
+      return { tone: "trouble", text: "Closed" };
+  }
+}
+
+/** What deserves a sentence of its own; undefined when all is well. */
+export function noticeFor({ status, loaded, saving, mayWrite, unsavedEdits, tooLarge }: Facts): Notice | undefined {
+  if (status === "stopped") return unsavedEdits > 0 ? CUT_OFF : CLOSED;
+  if (!loaded) return status === "waiting" ? UNREACHABLE : undefined;
+  if (status !== "connected") return OFFLINE;
+  if (!mayWrite) return READ_ONLY;
+  if (tooLarge) return TOO_LARGE;
+  if (saving === "refusing") return STALLED;
+  if (saving === "saving") return SLOW;
+  return undefined;
+}
+
+const OFFLINE: Notice = {
+  tone: "warning",
+  title: "You are offline.",
+  advice: "Keep writing: it is kept in this tab, and sent when the connection is back.",
+  action: undefined,
+};
+
+const UNREACHABLE: Notice = {
+  tone: "warning",
+  title: "The document cannot be reached.",
+  advice: "It opens here by itself as soon as there is a connection.",
+  action: undefined,
+};
+
+const READ_ONLY: Notice = {
+  tone: "calm",
+  title: "You are reading along.",
+  advice: "Changes by others appear as they are made. To write, ask for a link that allows it.",
+  action: undefined,
+};
+
+const SLOW: Notice = {
+  tone: "calm",
+  title: "Saving takes longer than usual.",
+  advice: "Keep writing: others see it already. Leave this tab open until it says Saved.",
+  action: undefined,
+};
+
+const STALLED: Notice = {
+  tone: "trouble",
+  title: "Nothing can be saved right now.",
+  advice: "What you wrote is still in this tab, and it is sent again as soon as saving works. Keep the tab open, or take a copy.",
+  action: "copy-text",
+};
+
+const TOO_LARGE: Notice = {
+  tone: "trouble",
+  title: "Your last change is too large to be saved.",
+  advice: "Undo it, and paste it in smaller pieces. What you write after it waits for that.",
+  action: "copy-text",
+};
+
+const CLOSED: Notice = {
+  tone: "trouble",
+  title: "This document is closed to you.",
+  advice: "Load the page again; if that does not help, ask for a new link.",
+  action: "reload",
+};
+
+const CUT_OFF: Notice = {
+  tone: "trouble",
+  title: "Your last edits could not be saved.",
+  advice: "The connection was closed for good. Take a copy of your text before you load the page again.",
+  action: "copy-text",
+};
+
+function edits(count: number): string {
+  return count === 1 ? "1 edit" : `${count.toLocaleString("en")} edits`;
+}

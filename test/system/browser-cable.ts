@@ -1,0 +1,48 @@
+/** The network between a page and the system, as something a test can pull out: a TCP relay that then cuts and refuses. */
+
+import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
+
+export class Cable {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #plugged = true;
+
+  private constructor(target: URL) {
+    this.#server = createServer((near) => {
+      if (this.#plugged) this.#join(near, connect(Number(target.port), target.hostname));
+      else near.resetAndDestroy();
+    });
+  }
+
+  static async to(target: string): Promise<{ cable: Cable; url: string }> {
+    const cable = new Cable(new URL(target));
+    await new Promise<void>((resolve) => cable.#server.listen(0, "127.0.0.1", resolve));
+    return { cable, url: `http://127.0.0.1:${(cable.#server.address() as AddressInfo).port}` };
+  }
+
+  pull(): void {
+    this.#plugged = false;
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  plug(): void {
+    this.#plugged = true;
+  }
+
+  async stop(): Promise<void> {
+    this.pull();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #join(near: Socket, far: Socket): void {
+    for (const [from, to] of [[near, far], [far, near]] as const) {
+      this.#sockets.add(from);
+      from.pipe(to);
+      from.on("error", () => to.destroy()); // A reset on one side is the end of the other.
+      from.on("close", () => {
+        this.#sockets.delete(from);
+        to.destroy();
+      });
+    }
+  }
+}

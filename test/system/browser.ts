@@ -1,0 +1,135 @@
+/**
+ * The demo page in a real Chromium, on a system started as a user would start it. A person is one page;
+ * each has a browser context of its own, as on a computer of their own.
+ */
+
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+
+import { type Child, spawnChild } from "../../engines/child.ts";
+import { findChromium } from "../../engines/chromium.ts";
+import { claimPort } from "../../engines/free-port.ts";
+import { eventually } from "./eventually.ts";
+
+/** The first start on a machine may fetch the engines. */
+export const FIRST_START_MS_MAX = 180_000;
+const STOP_PATIENCE_MS = 15_000;
+const CHROMIUM_FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+export async function openBrowser(): Promise<Browser> {
+  const { path, env } = await findChromium();
+  return chromium.launch({ executablePath: path, env: { ...process.env, ...env }, args: CHROMIUM_FLAGS });
+}
+
+/** `coroom start`, with data of its own. It comes back on its port and data after a kill. */
+export class DemoSystem {
+  readonly folder: string;
+  readonly url: string;
+  #child: Child;
+
+  private constructor(folder: string, url: string, child: Child) {
+    this.folder = folder;
+    this.url = url;
+    this.#child = child;
+  }
+
+  static async start(): Promise<DemoSystem> {
+    const folder = mkdtempSync(join(tmpdir(), "coroom-demo-"));
+    const port = await claimPort(0, "127.0.0.1", "port"); // Chosen here, so that it comes back where its pages look for it.
+    const { url, child } = await startIn(folder, port);
+    return new DemoSystem(folder, url, child);
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill("SIGKILL");
+    await this.#child.exited;
+  }
+
+  async startAgain(): Promise<void> {
+    const { child } = await startIn(this.folder, Number(new URL(this.url).port));
+    this.#child = child;
+  }
+
+  /** What it has printed: for a test that failed. */
+  log(): string {
+    return logIn(this.folder);
+  }
+
+  async stop(): Promise<void> {
+    await this.#child.stop(STOP_PATIENCE_MS);
+    rmSync(this.folder, { recursive: true });
+  }
+}
+
+/** Somebody at the demo page: what they do, and what they see. */
+export class Person {
+  readonly page: Page;
+
+  constructor(page: Page) {
+    this.page = page;
+  }
+
+  static async open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Person> {
+    const context = await browser.newContext(options);
+    const person = new Person(await context.newPage());
+    await person.page.goto(url);
+    await eventually("the document is open", async () => (await person.saveRemark()) !== "Opening…");
+    return person;
+  }
+
+  /** Key by key, where the caret is. */
+  async types(text: string, keyMs = 15): Promise<void> {
+    await this.page.locator(".cm-content").focus();
+    await this.page.keyboard.type(text, { delay: keyMs });
+  }
+
+  async text(): Promise<string> {
+    const lines = await this.page.locator(".cm-line").allTextContents();
+    return lines.join("\n");
+  }
+
+  saveRemark(): Promise<string> {
+    return this.page.locator("#save").innerText();
+  }
+
+  async notice(): Promise<string> {
+    const notice = this.page.locator("#notice");
+    return (await notice.isVisible()) ? notice.innerText() : "";
+  }
+
+  async close(): Promise<void> {
+    await this.page.context().close();
+  }
+}
+
+async function startIn(folder: string, port: number): Promise<{ url: string; child: Child }> {
+  const before = readyLines(folder).length;
+  const child = await spawnChild({
+    path: process.execPath,
+    args: [resolve("dist/cli/main.js"), "start"],
+    env: { COROOM_PORT: String(port), COROOM_DATA_DIR: join(folder, "data") },
+    cwd: resolve("."),
+    logFile: logFileIn(folder),
+  });
+  let exited = false;
+  void child.exited.then(() => (exited = true));
+  await eventually("coroom start says that it is ready", () => exited || readyLines(folder).length > before, FIRST_START_MS_MAX);
+  const url = readyLines(folder).at(-1);
+  if (exited || url === undefined) throw new Error(`coroom start ended before it was ready:\n${logIn(folder)}`);
+  return { url, child };
+}
+
+function readyLines(folder: string): string[] {
+  return [...logIn(folder).matchAll(/^coroom ready (http:\S+)$/gm)].map(([, url]) => url!);
+}
+
+function logIn(folder: string): string {
+  return existsSync(logFileIn(folder)) ? readFileSync(logFileIn(folder), "utf8") : "";
+}
+
+function logFileIn(folder: string): string {
+  return join(folder, "start.log");
+}

@@ -1,0 +1,127 @@
+/** What a person sees who follows README: two pages, one document, nothing lost. */
+
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { Browser } from "playwright-core";
+
+import { Cable } from "./browser-cable.ts";
+import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Person } from "./browser.ts";
+import { eventually } from "./eventually.ts";
+
+const ADAS = "Ada writes from one end: the quick brown fox.\nAnd a second line of hers. ";
+const GRACES = "Grace writes from the other: over the lazy dog.\nAnd her second line. ";
+
+let system: DemoSystem;
+let browser: Browser;
+let here: Person[] = [];
+
+beforeAll(async () => {
+  [system, browser] = await Promise.all([DemoSystem.start(), openBrowser()]);
+}, FIRST_START_MS_MAX);
+
+afterEach(async () => {
+  await Promise.all(here.map((person) => person.close()));
+  here = [];
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await system?.stop();
+});
+
+test("[PAGE10] two people who type at once end with one text that holds both of theirs whole, saved", async () => {
+  const [ada, grace] = await Promise.all([open("at once", "Ada"), open("at once", "Grace")]);
+  await Promise.all([ada.types(ADAS), grace.types(GRACES)]);
+  await agreeAndAreSaved(ada, grace);
+
+  expect(await ada.text()).toContain(ADAS.trim());
+  expect(await ada.text()).toContain(GRACES.trim());
+  for (const person of [ada, grace]) expect(await namesSeenBy(person)).toEqual(["Ada", "Grace"]);
+});
+
+test("[PAGE10] somebody who comes later gets all of it", async () => {
+  const ada = await open("late", "Ada");
+  await ada.types(ADAS);
+  await agreeAndAreSaved(ada);
+  const late = await open("late", "Hedy");
+  await agreeAndAreSaved(ada, late);
+  expect(await late.text()).toContain(ADAS.trim());
+  expect(await namesSeenBy(late)).toEqual(["Ada"]);
+});
+
+test("[PAGE11] a page that loses the network says so, takes what is typed, and heals", async () => {
+  const { cable, url } = await Cable.to(system.url);
+  const [ada, grace] = await Promise.all([open("offline", "Ada", { url }), open("offline", "Grace")]);
+  await ada.types("before; ");
+  await agreeAndAreSaved(ada, grace);
+
+  cable.pull();
+  await ada.types("typed on a train; ");
+  await eventually("the page says that it is offline", async () => (await ada.notice()).startsWith("You are offline."));
+  await grace.types("typed at a desk; ");
+  expect(await ada.saveRemark()).toMatch(/^Offline, \d+ edits? kept here$/);
+  expect(await grace.text()).not.toContain("train");
+
+  cable.plug();
+  await agreeAndAreSaved(ada, grace);
+  for (const typed of ["before; ", "typed on a train; ", "typed at a desk; "]) expect(await grace.text()).toContain(typed.trim());
+  expect(await ada.notice()).toBe("");
+  await cable.stop();
+});
+
+test("[PAGE11] a page whose server is killed takes what is typed, and heals when it is back", async () => {
+  const [ada, grace] = await Promise.all([open("killed", "Ada"), open("killed", "Grace")]);
+  await ada.types("before the kill; ");
+  await agreeAndAreSaved(ada, grace);
+
+  await system.kill();
+  await Promise.all([ada.types("ada in the dark; "), grace.types("grace in the dark; ")]);
+  await eventually("the page says that it is offline", async () => (await grace.notice()).startsWith("You are offline."));
+  await system.startAgain();
+
+  await agreeAndAreSaved(ada, grace);
+  for (const typed of ["before the kill;", "ada in the dark;", "grace in the dark;"]) expect(await grace.text()).toContain(typed);
+}, 120_000);
+
+test("[PAGE12] the link for a second person opens the same document under another name", async () => {
+  const ada = await open("second person", "Ada");
+  await ada.types("come in; ");
+  const [tab] = await Promise.all([ada.page.context().waitForEvent("page"), ada.page.getByRole("link", { name: "Open as a second person" }).click()]);
+  const second = new Person(tab);
+  await agreeAndAreSaved(ada, second);
+  const name = await second.page.getByLabel("Your name").inputValue();
+  expect(name).not.toBe("Ada");
+  await second.types("thank you. ");
+  await agreeAndAreSaved(ada, second);
+  expect(await namesSeenBy(ada)).toEqual(["Ada", name].sort());
+});
+
+test("[PAGE13] a reader sees what others write, and cannot write", async () => {
+  const ada = await open("reading", "Ada");
+  const reader = await open("reading", "Hedy", { rights: "read" });
+  await ada.types("for everybody to read. ");
+  await agreeAndAreSaved(ada);
+  await eventually("the reader has it", async () => (await reader.text()) === (await ada.text()));
+  await eventually("the page says that it is for reading", async () => (await reader.notice()).startsWith("You are reading along."));
+  expect(await reader.saveRemark()).toBe("Read only");
+  await expect(reader.page.locator(".cm-content").getAttribute("contenteditable")).resolves.toBe("false");
+});
+
+async function open(room: string, name: string, { url = system.url, ...more }: { url?: string; rights?: string } = {}): Promise<Person> {
+  const person = await Person.open(browser, `${url}/?${new URLSearchParams({ room, name, ...more })}`);
+  here.push(person);
+  return person;
+}
+
+async function agreeAndAreSaved(first: Person, ...others: Person[]): Promise<void> {
+  const people = [first, ...others];
+  await eventually("everybody has the same text, saved", async () => {
+    const texts = await Promise.all(people.map((person) => person.text()));
+    const remarks = await Promise.all(people.map((person) => person.saveRemark()));
+    return texts.every((text) => text === texts[0]) && remarks.every((remark) => remark === "Saved");
+  }, 60_000);
+}
+
+async function namesSeenBy(person: Person): Promise<string[]> {
+  const names = await person.page.locator("#people .name").allTextContents();
+  return names.sort();
+}
