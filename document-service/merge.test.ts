@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import * as Y from "yjs";
+
+import { EMPTY_STATE, mergeEdits } from "./merge.ts";
+
+/** The edits of someone typing these texts one after the other. */
+function typed(...texts: readonly string[]): Uint8Array[] {
+  const doc = new Y.Doc();
+  const edits: Uint8Array[] = [];
+  doc.on("update", (edit: Uint8Array) => edits.push(edit));
+  for (const text of texts) doc.getText("text").insert(doc.getText("text").length, text);
+  return edits;
+}
+
+function textOf(state: Uint8Array): string {
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, state);
+  return doc.getText("text").toString();
+}
+
+test("[MRG1] edits merged in parts make the document that they make at once", () => {
+  const edits = typed("one", " two", " three", " four");
+  const half = mergeEdits(EMPTY_STATE, edits.slice(0, 2));
+  const whole = mergeEdits(half.state, edits.slice(2));
+  expect(whole.refused).toBe(0);
+  expect(textOf(whole.state)).toBe("one two three four");
+  expect(mergeEdits(whole.state, edits).state).toEqual(whole.state); // A repeat changes nothing.
+});
+
+test("[MRG2] an edit that comes before what it builds on is kept until that comes", () => {
+  const [first, second] = typed("one", " two");
+  const early = mergeEdits(EMPTY_STATE, [second!]);
+  expect(textOf(early.state)).toBe("");
+  expect(textOf(mergeEdits(early.state, [first!]).state)).toBe("one two");
+});
+
+test.each([
+  ["text", new TextEncoder().encode(`{"op":"insert","at":3}`)],
+  ["nothing", new Uint8Array()],
+  ["the first half of an edit", typed("one")[0]!.slice(0, 6)],
+  ["more structs than any array holds", Uint8Array.of(1, 255, 255, 255, 255, 255, 255, 255, 15, 1, 0)],
+])("[MRG3] an edit that is no Yjs update is counted and left out, and no other with it: %s", (_, bad) => {
+  const [first, second, third] = typed("one", " two", " three");
+  const { state, refused } = mergeEdits(EMPTY_STATE, [bad, first!, bad, second!, third!]);
+  expect(refused).toBe(2);
+  expect(textOf(state)).toBe("one two three");
+});
+
+test("[MRG4] where no edit is a Yjs update the state stays as it was", () => {
+  const bad = Array.from({ length: 1000 }, (_, index) => new TextEncoder().encode(`edit ${index}`));
+  expect(mergeEdits(EMPTY_STATE, bad)).toEqual({ state: EMPTY_STATE, refused: 1000 });
+});
