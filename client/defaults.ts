@@ -3,7 +3,7 @@
 import type { ConnectionOptions } from "./connection.ts";
 import type { InboxOptions } from "./inbox.ts";
 import type { OutboxOptions } from "./outbox.ts";
-import type { RoomOptions } from "./room-session.ts";
+import type { SessionOptions } from "./room-session.ts";
 import type { TentativeOptions } from "./tentative-edits.ts";
 
 export const CONNECTION: Omit<ConnectionOptions, "agent" | "tokenIsFixed"> = {
@@ -33,12 +33,10 @@ const TENTATIVE: TentativeOptions = {
   resubmitsAtOnceMax: 50,
 };
 
-export const ROOM: Omit<RoomOptions, "outbox"> = {
-  inbox: INBOX,
-  tentative: TENTATIVE,
+export const ROOM: Omit<SessionOptions, "outbox"> = {
+  feed: { inbox: INBOX, tentative: TENTATIVE, gapPatienceMs: 2_000 },
   resyncBackoff: { baseMs: 500, maxMs: 15_000, jitterMs: 1_000 },
   joinMsMax: 15_000,
   joinJitterMs: 1_000,
   dedupeMs: 300_000,
-  gapPatienceMs: 2_000,
 };

@@ -159,10 +159,10 @@ export class Outbox {
     this.#silences += 1;
   }
 
-  /** When it next has something to do that only time brings. */
-  dueAt(now: Millis): Millis | undefined {
+  /** When it next has something to do that only time brings. `answersExpected`: silence means that something was lost. */
+  dueAt(answersExpected: boolean, now: Millis): Millis | undefined {
     if (now < this.#waitUntil) return this.#waitUntil;
-    return this.#silentAt;
+    return answersExpected ? this.#silentAt : undefined;
   }
 
   get #lastSent(): Counter {

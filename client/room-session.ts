@@ -1,28 +1,28 @@
 /**
- * One room over one connection: joins it, comes back to it, sends what the outbox holds, delivers what the inbox
+ * One room over one connection: joins it, comes back to it, sends what the outbox holds, delivers what the feed
  * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO14.
  *
  * Leaving the room or losing the line takes nothing from the outbox and nothing from the position.
  */
 
 import { assertNever } from "../shared/assert.ts";
-import type { ClientId, ClientKey, Epoch, Millis, Position, Seq } from "../shared/ids.ts";
-import type { Channel, ClientFrame, Limits, Rights, SavingState, ServerFrame, TentativeEdit } from "../shared/wire/frames.ts";
-import { type Batch, Inbox, type InboxOptions, type RoomEdit } from "./inbox.ts";
-import { Outbox, type OutboxOptions } from "./outbox.ts";
-import type { Pace } from "./pace.ts";
-import type { Chance, SnapshotAnswer } from "./ports.ts";
-import { outboxFull, type Problem, readOnly, type Refusal, tooLarge } from "./problems.ts";
-import { Resync } from "./resync.ts";
+import type { ClientId, ClientKey, Millis, Position, Seq } from "../shared/ids.ts";
+import type { Channel, ClientFrame, Rights, SavingState, ServerFrame, TentativeEdit } from "../shared/wire/frames.ts";
 import type { Backoff } from "./backoff.ts";
-import { TentativeEdits, type TentativeOptions } from "./tentative-edits.ts";
+import { EditFeed, type FeedOptions } from "./edit-feed.ts";
+import { EditSender, type Line } from "./edit-sender.ts";
+import type { RoomEdit } from "./inbox.ts";
+import { Outbox, type OutboxOptions } from "./outbox.ts";
+import type { Chance, SnapshotAnswer } from "./ports.ts";
+import type { Problem, Refusal } from "./problems.ts";
+import { Resync } from "./resync.ts";
 
 export type RoomFrame = Exclude<ServerFrame, { type: "welcome" | "pong" | "error" }>;
 
 export type RoomInput =
   | { kind: "enter" }
   | { kind: "leave" }
-  | { kind: "line-open"; limits: Limits; pace: Pace }
+  | ({ kind: "line-open" } & Line)
   | { kind: "line-lost"; heardAt: Millis }
   | { kind: "frame"; frame: RoomFrame }
   /** Goes out with the next input: what is made at once is sent together. */
@@ -42,22 +42,18 @@ export type RoomEffect =
   | { kind: "refused"; refusal: Refusal }
   | { kind: "problem"; problem: Problem };
 
-export type RoomOptions = {
+export type SessionOptions = {
   readonly outbox: OutboxOptions;
-  readonly inbox: InboxOptions;
-  readonly tentative: TentativeOptions;
+  readonly feed: FeedOptions;
   readonly resyncBackoff: Backoff;
   readonly joinMsMax: number;
   readonly joinJitterMs: number;
   /** Servers know a silent client's numbering for so long at least. */
   readonly dedupeMs: number;
-  /** While the room catches up, a gap is left to fill by itself for so long. */
-  readonly gapPatienceMs: number;
 };
 
-type Line = { readonly limits: Limits; readonly pace: Pace };
 /** What a join gave. `snapshot`: the way back over a snapshot, until the room is joined anew from there. */
-type Joined = { readonly channel: Channel; rights: Rights; readonly head: Seq; snapshot: { fetchAt: Millis | undefined } | undefined };
+type Joined = { readonly channel: Channel; readonly head: Seq; snapshot: { fetchAt: Millis | undefined } | undefined };
 
 /** A room joined before holds until the new JOINED. */
 type State =
@@ -70,38 +66,26 @@ type State =
 
 export type RoomStatus = "disconnected" | "stopped" | "connecting" | "connected";
 
-/** What a frame adds to an edit's payload at most. */
-const FRAME_OVERHEAD_BYTES = 64;
-const NO_RIGHTS: Rights = { read: false, write: false };
-
 export class RoomSession {
-  readonly #options: RoomOptions;
+  readonly #options: SessionOptions;
   readonly #chance: Chance;
   readonly #outbox: Outbox;
-  readonly #inbox: Inbox;
-  readonly #tentative: TentativeEdits;
+  readonly #feed: EditFeed;
+  readonly #sender: EditSender;
   readonly #resync: Resync;
   #state: State = { kind: "out" };
   #clientKey: ClientKey;
-  #client: ClientId | undefined;
-  /** Every id this client has had: its edits under earlier ones are its own still. */
-  readonly #ownClients = new Set<ClientId>();
-  #rights = NO_RIGHTS;
-  #saving: SavingState = "saved";
   #synced = false;
-  #toldReadOnly = false;
-  /** Smaller than any edit that the server refused as too large. */
-  #bytesRefused = Infinity;
   /** When the line was last known to hold. */
   #heardAt: Millis | undefined;
 
-  constructor(options: RoomOptions, chance: Chance) {
+  constructor(options: SessionOptions, chance: Chance) {
     const unit = (): number => chance.unit();
     this.#options = options;
     this.#chance = chance;
     this.#outbox = new Outbox(options.outbox);
-    this.#inbox = new Inbox(options.inbox);
-    this.#tentative = new TentativeEdits(options.tentative, unit);
+    this.#feed = new EditFeed(options.feed, this.#outbox, unit);
+    this.#sender = new EditSender(this.#outbox);
     this.#resync = new Resync(options.resyncBackoff, unit);
     this.#clientKey = chance.clientKey();
   }
@@ -125,7 +109,7 @@ export class RoomSession {
   }
 
   get position(): Position {
-    return this.#inbox.position;
+    return this.#feed.position;
   }
 
   /** Everything up to the head told in JOINED has been delivered. */
@@ -134,7 +118,7 @@ export class RoomSession {
   }
 
   get saving(): SavingState {
-    return this.#saving;
+    return this.#feed.saving;
   }
 
   get unsavedEdits(): number {
@@ -142,28 +126,36 @@ export class RoomSession {
   }
 
   get client(): ClientId | undefined {
-    return this.#client;
+    return this.#feed.client;
   }
 
   get rights(): Rights {
-    return this.#rights;
+    return this.#sender.rights;
   }
 
   /** The largest payload that the server takes, once it has said so. */
   get editBytesMax(): number | undefined {
-    return "line" in this.#state ? this.#bytesMaxOf(this.#state.line) : undefined;
+    return "line" in this.#state ? this.#sender.bytesMaxOf(this.#state.line) : undefined;
   }
 
   /** When a tick is next needed. */
   dueAt(now: Millis): Millis | undefined {
     const state = this.#state;
-    if (state.kind === "waiting") return state.until;
-    const joined = this.#joined;
-    if (joined === undefined) return state.kind === "joining" ? state.until : undefined;
-    const due = [this.#inbox.dueAt, this.#tentative.dueAt, joined.snapshot?.fetchAt];
-    if (state.kind === "joining") due.push(state.until);
-    else if (this.#rights.write) due.push(this.#outbox.dueAt(now), this.#flushAt(now));
-    return due.reduce((first, next) => (first === undefined || (next !== undefined && next < first) ? next : first), undefined);
+    switch (state.kind) {
+      case "out":
+      case "refused":
+      case "offline":
+        return undefined;
+      case "waiting":
+      case "joining":
+        return state.until;
+      case "live": {
+        const resubmitAt = this.#sender.rights.write ? this.#feed.resubmitAt : undefined;
+        return earliest(state.joined.snapshot?.fetchAt, this.#feed.repairAt, resubmitAt, this.#sender.dueAt(state.line, this.#feed.saving, now));
+      }
+      default:
+        return assertNever(state);
+    }
   }
 
   receive(input: RoomInput, now: Millis): RoomEffect[] {
@@ -173,7 +165,7 @@ export class RoomSession {
         if (this.#state.kind === "out" || this.#state.kind === "refused") this.#state = { kind: "offline" };
         return effects;
       case "leave":
-        this.#receiveLeave(effects);
+        this.#receiveLeave(now, effects);
         return effects;
       case "line-open":
         if (this.#state.kind === "offline") this.#joinAgain(input, now, effects);
@@ -183,7 +175,7 @@ export class RoomSession {
         if ("line" in this.#state) this.#end({ kind: "offline" });
         return effects;
       case "edit":
-        this.#receiveEdit(input.payload, effects);
+        this.#sender.receiveEdit(input.payload, effects);
         return effects;
       case "frame":
         this.#receiveFrame(input.frame, now, effects);
@@ -197,7 +189,7 @@ export class RoomSession {
       default:
         assertNever(input);
     }
-    this.#flush(now, effects);
+    this.#send(now, effects);
     return effects;
   }
 
@@ -206,14 +198,12 @@ export class RoomSession {
     return this.#state.kind === "live" ? this.#state.joined : undefined;
   }
 
-  #receiveEdit(payload: Uint8Array, effects: RoomEffect[]): void {
-    if (!this.#outbox.add(payload)) effects.push({ kind: "problem", problem: outboxFull(payload) });
-    this.#tellReadOnly(effects);
-  }
-
-  #receiveLeave(effects: RoomEffect[]): void {
+  #receiveLeave(now: Millis, effects: RoomEffect[]): void {
     const joined = this.#joined;
-    if (joined !== undefined) effects.push({ kind: "send", frame: { type: "leave", channel: joined.channel } });
+    if (joined !== undefined) {
+      this.#heardAt = now;
+      effects.push({ kind: "send", frame: { type: "leave", channel: joined.channel } });
+    }
     this.#end({ kind: "out" });
   }
 
@@ -226,7 +216,7 @@ export class RoomSession {
 
   #join(line: Line, before: Joined | undefined, now: Millis, effects: RoomEffect[]): void {
     this.#state = { kind: "joining", line, before, until: (now + this.#options.joinMsMax) as Millis };
-    effects.push({ kind: "join", clientKey: this.#clientKey, position: this.#inbox.position });
+    effects.push({ kind: "join", clientKey: this.#clientKey, position: this.#feed.position });
   }
 
   #takeNewKey(): void {
@@ -237,9 +227,7 @@ export class RoomSession {
   #end(next: State): void {
     this.#state = next;
     this.#synced = false;
-    this.#saving = "saved";
-    this.#inbox.forgetHeld();
-    this.#tentative.receiveUnsaved();
+    this.#feed.lost();
   }
 
   #receiveFrame(frame: RoomFrame, now: Millis, effects: RoomEffect[]): void {
@@ -254,25 +242,22 @@ export class RoomSession {
         effects.push({ kind: "refused", refusal: { kind: "room-refused", reason: "rights-revoked", message: "the right to this room was taken away" } });
         return;
       case "committed":
-        return this.#receiveCommitted(frame, now, effects);
+        if (this.#joined !== undefined) this.#feed.receiveCommitted(frame, !this.#synced, now, effects);
+        return this.#deliveredSoFar(now, effects);
       case "ack":
-        return this.#receiveAck(frame, now, effects);
+        if (this.#joined !== undefined) this.#feed.receiveAck(frame, !this.#synced, now, effects);
+        return this.#deliveredSoFar(now, effects);
       case "acked-through":
         this.#outbox.receiveAck(frame.counter, now);
         return;
       case "nack":
-        return this.#receiveNack(frame, now, effects);
+        return this.#sender.receiveNack(frame, now, effects);
       case "resync-required":
         return this.#receiveResyncRequired(frame, now, effects);
       case "tentative":
-        if (!this.#ownClients.has(frame.edit.client)) this.#show(this.#tentative.receive(frame.edit), effects);
-        if (this.#saving === "saved" && this.#tentative.dueAt === undefined) this.#tentative.receiveSaved(now);
-        return;
+        return this.#feed.receiveTentative(frame.edit, now, effects);
       case "saving":
-        this.#saving = frame.state;
-        if (frame.state === "saved") this.#tentative.receiveSaved(now);
-        else this.#tentative.receiveUnsaved();
-        return;
+        return this.#feed.receiveSaving(frame.state, now);
       default:
         assertNever(frame);
     }
@@ -280,18 +265,12 @@ export class RoomSession {
 
   #receiveJoined({ channel, client, head, rights }: RoomFrame & { type: "joined" }, now: Millis, effects: RoomEffect[]): void {
     if (this.#state.kind !== "joining") return;
-    this.#state = { kind: "live", line: this.#state.line, joined: { channel, rights, head, snapshot: undefined } };
-    this.#client = client;
-    this.#ownClients.add(client);
-    this.#rights = rights;
-    this.#saving = "saved"; // If it is not, the server says so next.
-    this.#tentative.receiveSaved(now);
-    this.#outbox.joined(now);
+    this.#state = { kind: "live", line: this.#state.line, joined: { channel, head, snapshot: undefined } };
+    this.#feed.joined(client, now);
+    this.#sender.joined(rights, now, effects);
     // Beyond the head: what this client has is not of this log, and the server says so next.
     this.#synced = false;
-    if (this.#inbox.position.seq === head) this.#caughtUp();
-    this.#toldReadOnly = false;
-    if (!this.#outbox.isEmpty) this.#tellReadOnly(effects);
+    if (this.#feed.position.seq === head) this.#caughtUp();
   }
 
   #receiveJoinRefused({ reason, retryAfterMs, message }: RoomFrame & { type: "join-refused" }, now: Millis, effects: RoomEffect[]): void {
@@ -305,34 +284,10 @@ export class RoomSession {
     effects.push({ kind: "refused", refusal: { kind: "room-refused", reason, message } });
   }
 
-  #receiveCommitted({ edits: { epoch, firstSeq, edits } }: RoomFrame & { type: "committed" }, now: Millis, effects: RoomEffect[]): void {
-    const batch: RoomEdit[] = [];
-    for (const [index, { client, counter, payload }] of edits.entries()) {
-      const own = this.#ownClients.has(client);
-      batch.push({ seq: (firstSeq + index) as Seq, client, counter, payload, own });
-      if (client === this.#client) this.#outbox.receiveAck(counter, now);
-      else if (!own) this.#show(this.#tentative.receiveCommitted(client, counter), effects);
-    }
-    this.#receiveBatch({ epoch, edits: batch }, now, effects);
-  }
-
-  /** The client's own edits, known here: only their seqs are told. */
-  #receiveAck({ epoch, counter, seq, count }: RoomFrame & { type: "ack" }, now: Millis, effects: RoomEffect[]): void {
-    const client = this.#client;
-    if (client === undefined) return;
-    const settled = this.#outbox.receiveAck(counter + count - 1, now);
-    const edits = settled
-      .filter((edit) => edit.counter >= counter)
-      .map((edit): RoomEdit => ({ seq: (seq + edit.counter - counter) as Seq, client, counter: edit.counter, payload: edit.payload, own: true }));
-    if (edits.length > 0) this.#receiveBatch({ epoch, edits }, now, effects);
-  }
-
-  #receiveBatch(batch: Batch & { readonly epoch: Epoch }, now: Millis, effects: RoomEffect[]): void {
-    const joined = this.#joined;
-    if (joined === undefined) return;
-    const patienceMs = this.#synced ? 0 : this.#options.gapPatienceMs;
-    for (const { edits } of this.#inbox.receive(batch, patienceMs, now)) effects.push({ kind: "deliver", edits });
-    if (!this.#synced && joined.snapshot === undefined && this.#state.kind === "live" && this.#inbox.position.seq >= joined.head) this.#caughtUp();
+  #deliveredSoFar(now: Millis, effects: RoomEffect[]): void {
+    if (this.#state.kind !== "live") return;
+    const { head, snapshot } = this.#state.joined;
+    if (!this.#synced && snapshot === undefined && this.#feed.position.seq >= head) this.#caughtUp();
     this.#repair(now, effects);
   }
 
@@ -344,26 +299,15 @@ export class RoomSession {
   #repair(now: Millis, effects: RoomEffect[]): void {
     if (this.#state.kind !== "live") return;
     const { line, joined } = this.#state;
-    const repair = this.#inbox.planRepair(now);
+    const repair = this.#feed.planRepair(now);
     if (repair?.kind === "replay") effects.push({ kind: "send", frame: { type: "replay-request", channel: joined.channel, after: repair.after, through: repair.through } });
     if (repair?.kind === "rejoin") this.#join(line, joined, now, effects);
-  }
-
-  #receiveNack({ counter, reason, expected, retryAfterMs }: RoomFrame & { type: "nack" }, now: Millis, effects: RoomEffect[]): void {
-    if (reason === "read-only") {
-      this.#rights = { ...this.#rights, write: false };
-      return this.#tellReadOnly(effects);
-    }
-    const refused = this.#outbox.receiveNack(counter, reason, expected, retryAfterMs, now);
-    if (refused === undefined) return;
-    this.#bytesRefused = Math.min(this.#bytesRefused, refused.payload.byteLength);
-    effects.push({ kind: "problem", problem: tooLarge(refused.payload, this.#bytesRefused - 1) });
   }
 
   #receiveResyncRequired({ reason }: RoomFrame & { type: "resync-required" }, now: Millis, effects: RoomEffect[]): void {
     if (this.#state.kind !== "live") return; // Joined anew already.
     this.#synced = false;
-    this.#inbox.forgetHeld();
+    this.#feed.lost();
     if (reason !== "too-old") effects.push({ kind: "log-rolled-back" });
     this.#state.joined.snapshot = { fetchAt: this.#resync.begin(now) };
     this.#fetchSnapshot(now, effects);
@@ -382,7 +326,7 @@ export class RoomSession {
     const step = this.#resync.receive(answer, now);
     switch (step.kind) {
       case "begin":
-        this.#inbox.startAt(step.position);
+        this.#feed.startAt(step.position);
         if (step.payload !== undefined) effects.push({ kind: "load-snapshot", position: step.position, payload: step.payload });
         return this.#join(line, joined, now, effects);
       case "wait":
@@ -400,68 +344,23 @@ export class RoomSession {
     if (this.#state.kind !== "live") return;
     this.#fetchSnapshot(now, effects);
     this.#repair(now, effects);
-    if (!this.#rights.write) return;
-    if (this.#saving === "saved") this.#outbox.receiveTick(now);
+    this.#sender.receiveTick(this.#feed.saving, now);
+    if (!this.#sender.rights.write) return;
     const { channel } = this.#state.joined;
-    for (const edit of this.#tentative.takeDue(now)) effects.push({ kind: "send", frame: { type: "resubmit", channel, edit } });
+    for (const edit of this.#feed.takeResubmits(now)) effects.push({ kind: "send", frame: { type: "resubmit", channel, edit } });
   }
 
   /** Sends what may go out now. */
-  #flush(now: Millis, effects: RoomEffect[]): void {
-    if (this.#state.kind !== "live" || !this.#rights.write) return;
+  #send(now: Millis, effects: RoomEffect[]): void {
+    if (this.#state.kind !== "live") return;
     const { line, joined } = this.#state;
-    const outbox = this.#outbox;
-    const bytesMax = this.#bytesMaxOf(line);
-    while (outbox.hasNext(this.#windowOf(line), now) && line.pace.take(now)) {
-      const next = outbox.takeNext(this.#inbox.position.seq, bytesMax, now);
-      if (next.kind === "too-large") {
-        effects.push({ kind: "problem", problem: tooLarge(next.payload, bytesMax) });
-        continue;
-      }
-      const { counter, parentSeq, payload } = next.edit;
-      effects.push({ kind: "send", frame: { type: "edit", channel: joined.channel, counter, ackedThrough: next.ackedThrough, parentSeq, payload } });
-    }
-    if (!outbox.needsNewKey) return;
+    this.#sender.flush(line, joined.channel, this.#feed.position.seq, this.#feed.saving, now, effects);
+    if (!this.#outbox.needsNewKey) return;
     this.#takeNewKey();
     this.#join(line, joined, now, effects);
   }
+}
 
-  /** Where the pace alone holds edits back. */
-  #flushAt(now: Millis): Millis | undefined {
-    if (this.#state.kind !== "live") return undefined;
-    const { line } = this.#state;
-    return this.#outbox.hasNext(this.#windowOf(line), now) ? line.pace.nextAt(now) : undefined;
-  }
-
-  /**
-   * No more in flight than may be sent at once: however long the network held them back, they arrive within the
-   * limits. While the log is slow acks say nothing about the network, and edits are to reach the room unacknowledged.
-   */
-  #windowOf(line: Line): number {
-    switch (this.#saving) {
-      case "saved":
-        return line.pace.burst;
-      case "saving":
-        return Infinity;
-      case "refusing":
-        return 1; // To see when it ends.
-      default:
-        return assertNever(this.#saving);
-    }
-  }
-
-  #bytesMaxOf({ limits }: Line): number {
-    return Math.min(limits.editBytesMax, limits.frameBytesMax - FRAME_OVERHEAD_BYTES, this.#bytesRefused - 1);
-  }
-
-  #show(edits: readonly TentativeEdit[], effects: RoomEffect[]): void {
-    if (edits.length > 0) effects.push({ kind: "show-tentative", edits });
-  }
-
-  /** Once for each join. */
-  #tellReadOnly(effects: RoomEffect[]): void {
-    if (this.#joined === undefined || this.#rights.write || this.#toldReadOnly) return;
-    this.#toldReadOnly = true;
-    effects.push({ kind: "problem", problem: readOnly() });
-  }
+function earliest(...times: (Millis | undefined)[]): Millis | undefined {
+  return times.reduce((first, next) => (first === undefined || (next !== undefined && next < first) ? next : first), undefined);
 }

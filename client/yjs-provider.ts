@@ -9,7 +9,7 @@
 import * as Y from "yjs";
 
 import { assertNever } from "../shared/assert.ts";
-import type { ClientId, Position, Seq } from "../shared/ids.ts";
+import type { ClientId, Seq } from "../shared/ids.ts";
 import type { Rights, SavingState } from "../shared/wire/frames.ts";
 import { Events } from "./events.ts";
 import type { RoomEdit } from "./inbox.ts";
@@ -60,8 +60,8 @@ export class YjsProvider {
     doc.on("update", this.#receiveChange);
     doc.on("destroy", this.#receiveDocDestroyed);
     this.#room.on("edits", (edits) => this.#receiveEdits(edits));
-    this.#room.on("tentative", (edits) => this.#applyAll(edits));
-    this.#room.on("snapshot", (snapshot) => this.#receiveSnapshot(snapshot));
+    this.#room.on("tentative", (edits) => this.#apply(edits));
+    this.#room.on("snapshot", ({ position: { seq }, payload }) => this.#receiveContent([{ seq, payload }]));
     this.#room.on("rolled-back", () => this.#meetAgain());
     this.#room.on("synced", (synced) => this.#receiveSynced(synced));
     this.#room.on("saved", () => this.#receiveSaved());
@@ -161,29 +161,30 @@ export class YjsProvider {
   readonly #receiveDocDestroyed = (): void => this.destroy();
 
   #receiveEdits(edits: readonly RoomEdit[]): void {
-    if (this.#mode.kind === "meeting") this.#mode.received.push(...edits.map(({ payload }) => payload));
-    const others = edits.filter(({ own }) => !own);
-    if (others.length > 0) this.#applyAll(others);
+    const unknown = this.#mode.kind === "meeting" ? edits : edits.filter(({ own }) => !own);
+    if (unknown.length > 0) this.#receiveContent(unknown);
   }
 
-  #receiveSnapshot({ position, payload }: { position: Position; payload: Uint8Array }): void {
-    if (this.#mode.kind === "meeting") this.#mode.received.push(payload);
-    this.#applyAll([{ seq: position.seq, payload }]);
+  #receiveContent(edits: readonly { readonly seq: Seq; readonly payload: Uint8Array }[]): void {
+    const read = this.#apply(edits);
+    if (this.#mode.kind === "meeting") this.#mode.received.push(...read);
   }
 
-  /** In one transaction, so that an editor draws once. */
-  #applyAll(edits: readonly { readonly seq?: Seq; readonly payload: Uint8Array }[]): void {
+  /** In one transaction, so that an editor draws once. Those that could be read. */
+  #apply(edits: readonly { readonly seq?: Seq; readonly payload: Uint8Array }[]): Uint8Array[] {
+    const read: Uint8Array[] = [];
     this.doc.transact(() => {
       for (const { seq, payload } of edits) {
         try {
           Y.applyUpdate(this.doc, payload, this);
+          read.push(payload);
         } catch (cause) {
           // Bytes that are no Yjs update, from whoever wrote them: the room goes on without.
-          const problem: Problem = { kind: "edit-unreadable", seq: seq ?? this.seq, message: "an edit of the room is no Yjs update and was left out", cause };
-          this.#events.emit("error", problem);
+          this.#events.emit("error", { kind: "edit-unreadable", seq: seq ?? this.seq, message: "an edit of the room is no Yjs update and was left out", cause });
         }
       }
     }, this);
+    return read;
   }
 
   /** The log has lost what this document still has. */

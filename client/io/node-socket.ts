@@ -5,6 +5,8 @@ import { WebSocket } from "ws";
 import type { OpenSocket } from "../ports.ts";
 
 const PAYLOAD_BYTES_MAX = 64 * 1024 ** 2;
+/** A peer that does not answer the close is not waited for. */
+const CLOSING_MS_MAX = 1_000;
 
 export const openSocket: OpenSocket = (url, listener) => {
   const socket = new WebSocket(url, { perMessageDeflate: false, maxPayload: PAYLOAD_BYTES_MAX });
@@ -22,6 +24,7 @@ export const openSocket: OpenSocket = (url, listener) => {
     close: () => {
       heard = false;
       socket.close();
+      setTimeout(() => socket.terminate(), CLOSING_MS_MAX).unref();
     },
   };
 };

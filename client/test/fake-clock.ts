@@ -3,19 +3,26 @@
 import type { Millis } from "../../shared/ids.ts";
 import type { Clock } from "../ports.ts";
 
+type Timer = { readonly at: number; readonly run: () => void };
+
 export class FakeClock implements Clock {
   #now = 1_700_000_000_000;
-  #order = 0;
-  readonly #timers = new Map<number, { readonly at: number; readonly run: () => void }>();
+  /** Earliest first; of those at one time, the one set first. */
+  readonly #timers: Timer[] = [];
 
   now(): Millis {
     return this.#now as Millis;
   }
 
   after(delayMs: number, run: () => void): () => void {
-    const id = ++this.#order;
-    this.#timers.set(id, { at: this.#now + Math.max(0, delayMs), run });
-    return () => this.#timers.delete(id);
+    const timer = { at: this.#now + Math.max(0, delayMs), run };
+    let place = this.#timers.length;
+    while (place > 0 && this.#timers[place - 1]!.at > timer.at) place -= 1;
+    this.#timers.splice(place, 0, timer);
+    return () => {
+      const found = this.#timers.indexOf(timer);
+      if (found >= 0) this.#timers.splice(found, 1);
+    };
   }
 
   soon(run: () => void): void {
@@ -24,31 +31,23 @@ export class FakeClock implements Clock {
 
   /** Timers that keep a process alive. */
   get pending(): number {
-    return this.#timers.size;
+    return this.#timers.length;
   }
 
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
     await settled();
-    for (let next = this.#next(end); next !== undefined; next = this.#next(end)) {
-      const { at, run } = this.#timers.get(next)!;
-      this.#timers.delete(next);
+    while (this.#timers.length > 0 && this.#timers[0]!.at <= end) {
+      const { at, run } = this.#timers.shift()!;
       this.#now = Math.max(this.#now, at);
       run();
       await settled();
     }
     this.#now = end;
   }
-
-  /** Earliest first; of those at one time, the one set first. */
-  #next(end: number): number | undefined {
-    let found: number | undefined;
-    for (const [id, { at }] of this.#timers) if (at <= end && (found === undefined || at < this.#timers.get(found)!.at)) found = id;
-    return found;
-  }
 }
 
 /** Enough for a promise that waits for a few others. */
 async function settled(): Promise<void> {
-  for (let turn = 0; turn < 8; turn++) await undefined;
+  for (let turn = 0; turn < 6; turn++) await undefined;
 }

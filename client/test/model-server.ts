@@ -81,7 +81,7 @@ export class ModelServer {
 
   /** Cuts every line: with a close code, or so that the clients hear nothing of it. */
   cut(code: number | "silently" = 1006): void {
-    for (const line of [...this.lines]) {
+    for (const line of this.lines) {
       if (code === "silently") line.goDeaf();
       else line.cut(code);
     }

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+
+import { Events } from "./events.ts";
+
+test("[EVE1] listeners hear what they asked for, until they no longer do", () => {
+  const events = new Events<{ saved: [boolean]; seq: [number] }>(() => {});
+  const heard: string[] = [];
+  const listener = (saved: boolean): void => void heard.push(`on ${saved}`);
+  events.on("saved", listener);
+  events.once("saved", (saved) => heard.push(`once ${saved}`));
+  events.emit("saved", true);
+  events.emit("seq", 1);
+  events.emit("saved", false);
+  events.off("saved", listener);
+  events.emit("saved", true);
+  expect(heard).toEqual(["on true", "once true", "on false"]);
+});
+
+test("[EVE2] a listener that throws is reported, and the others hear all the same", () => {
+  const reported: unknown[] = [];
+  const events = new Events<{ seq: [number] }>((error) => reported.push(error));
+  const heard: number[] = [];
+  events.on("seq", () => {
+    throw new Error("the application's own");
+  });
+  events.on("seq", (seq) => heard.push(seq));
+  events.emit("seq", 1);
+  expect(heard).toEqual([1]);
+  expect(reported).toEqual([new Error("the application's own")]);
+});
