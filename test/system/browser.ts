@@ -100,6 +100,13 @@ export class Person {
     return (await notice.isVisible()) ? notice.innerText() : "";
   }
 
+  /** For people to look at. */
+  async screenshot(name: string): Promise<string> {
+    const path = join(tmpdir(), "coroom-screenshots", `${name.replace(/\W+/g, "-")}.png`);
+    await this.page.screenshot({ path });
+    return path;
+  }
+
   async close(): Promise<void> {
     await this.page.context().close();
   }

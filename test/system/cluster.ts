@@ -30,17 +30,25 @@ const STOP_PATIENCE_MS = 10_000;
 /** One process of one role. */
 export class Process {
   readonly role: string;
+  readonly #logFile: string;
   readonly #start: () => Promise<Child>;
   #child: Child;
 
-  private constructor(role: string, start: () => Promise<Child>, child: Child) {
+  private constructor(role: string, logFile: string, start: () => Promise<Child>, child: Child) {
     this.role = role;
+    this.#logFile = logFile;
     this.#start = start;
     this.#child = child;
   }
 
-  static async start(role: string, start: () => Promise<Child>): Promise<Process> {
-    return new Process(role, start, await start());
+  static async start(role: string, logFile: string, settings: Readonly<Record<string, string>>): Promise<Process> {
+    const start = () => startRole(role, logFile, settings);
+    return new Process(role, logFile, start, await start());
+  }
+
+  /** All that it has printed, over all its runs. */
+  printed(): string {
+    return readFileSync(this.#logFile, "utf8");
   }
 
   get pid(): number {
@@ -94,7 +102,7 @@ export class Cluster {
     const natsUrl = shape.natsUrl === undefined ? nats.url : await shape.natsUrl(nats.url);
     const settings = { ...shape.settings, ENVIRONMENT: environment, NATS_URL: natsUrl, JWT_SECRET, ROOM_SECRET: JWT_SECRET, INTERNAL_SECRET: JWT_SECRET, DATA_DIR: folder };
     const role = (name: string, index: number, more: Record<string, string> = {}) =>
-      Process.start(name, () => startRole(name, join(folder, `${name}-${index}.log`), { ...settings, ...more }));
+      Process.start(name, join(folder, `${name}-${index}.log`), { ...settings, ...more });
 
     const placement = await role("placement", 1);
     const documentService = await role("document-service", 1);
@@ -110,11 +118,6 @@ export class Cluster {
 
   token(room: string, user: string, more: { rights?: readonly string[]; ttl?: number; tenant?: string } = {}): Promise<string> {
     return makeToken({ room: [room], user, name: user, rights: more.rights ?? ["read", "write"], tenant: more.tenant ?? "default", ttl: more.ttl ?? 3600 }, JWT_SECRET);
-  }
-
-  /** What a role's processes have printed: for a test that failed. */
-  logs(): string {
-    return [...this.roomServers.keys()].map((index) => readFileSync(join(this.folder, `room-server-${index + 1}.log`), "utf8")).join("\n");
   }
 
   async stop(): Promise<void> {

@@ -18,7 +18,8 @@ beforeAll(async () => {
   [system, browser] = await Promise.all([DemoSystem.start(), openBrowser()]);
 }, FIRST_START_MS_MAX);
 
-afterEach(async () => {
+afterEach(async ({ task }) => {
+  if (task.result?.state === "fail") for (const [index, person] of here.entries()) console.error(`what person ${index + 1} saw: ${await person.screenshot(`${task.name} ${index + 1}`)}`);
   await Promise.all(here.map((person) => person.close()));
   here = [];
 });

@@ -1,0 +1,53 @@
+/** An owner that stops without dying: the case in which leases lie and only the log's fencing tells the truth. */
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { epochOf } from "../../shared/bus/record.ts";
+import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
+import { Cluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+import { checkLog, readLog } from "./log-checks.ts";
+import { ownerOf } from "./owner.ts";
+import { insertion, Person } from "./person.ts";
+
+const ROOM = "paused";
+const KEY = roomKey("default" as TenantId, ROOM as RoomId);
+
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = await Cluster.start({ gateways: 2, roomServers: 2 });
+}, 120_000);
+afterAll(() => cluster.stop());
+
+test("[PAU1] a paused owner is taken over from, and cannot append when it goes on", { timeout: 120_000 }, async () => {
+  const [ada, bob] = await Promise.all(cluster.gateways.map((gateway, index) => Person.enter(cluster, gateway, ROOM, ["ada", "bob"][index]!, { merging: true })));
+  ada!.type(insertion("before "));
+  await ada!.untilSaved();
+  await bob!.untilText("before ");
+  const log = () => readLog(cluster.nats.url, cluster.environment, KEY);
+  const epochBefore = epochOf((await log()).at(-1)!);
+
+  const paused = await ownerOf(cluster, KEY);
+  paused.signal("SIGSTOP");
+  ada!.type(insertion("while "));
+  await ada!.untilSaved();
+  const successor = await ownerOf(cluster, KEY);
+  expect(successor).not.toBe(paused);
+
+  const printedBefore = paused.printed().length;
+  paused.signal("SIGCONT");
+  await eventually("the owner of before has found out that it was fenced", () => paused.printed().slice(printedBefore).includes('"why":"fenced"'));
+  bob!.type(insertion("after "));
+  await bob!.untilSaved();
+  expect(await ownerOf(cluster, KEY)).toBe(successor);
+
+  const records = await log();
+  expect(checkLog(records).length).toBe(3);
+  expect(epochOf(records.at(-1)!)).toBe(epochBefore + 1);
+  for (const person of [ada!, bob!]) {
+    await person.untilText(bob!.text);
+    expect(["before ", "while ", "after "].every((words) => person.text.includes(words))).toBe(true);
+    expect([...person.disorders, ...person.errors]).toEqual([]);
+    person.leave();
+  }
+});

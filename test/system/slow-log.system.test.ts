@@ -1,0 +1,61 @@
+/** Appends that do not reach the log, with everything else well: SPEC.md 3.6 from the users' side. */
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
+import { Cluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+import { checkLog, readLog } from "./log-checks.ts";
+import { insertion, Person } from "./person.ts";
+import { SlowLogProxy } from "./slow-log-proxy.ts";
+
+const ROOM = "slow";
+const KEY = roomKey("default" as TenantId, ROOM as RoomId);
+
+let cluster: Cluster;
+let proxy: SlowLogProxy;
+beforeAll(async () => {
+  cluster = await Cluster.start({
+    gateways: 2,
+    roomServers: 1,
+    natsUrl: async (server) => {
+      const started = await SlowLogProxy.start(server);
+      proxy = started.proxy;
+      return started.url;
+    },
+  });
+}, 120_000);
+afterAll(async () => {
+  await cluster.stop();
+  await proxy.stop();
+});
+
+test("[SLO1] while appends hang, edits reach others as tentative, acks wait, new edits are refused after 10 s, and all heals", { timeout: 120_000 }, async () => {
+  const [ada, bob] = await Promise.all(cluster.gateways.map((gateway, index) => Person.enter(cluster, gateway, ROOM, ["ada", "bob"][index]!, { merging: true })));
+  ada!.type(insertion("before "));
+  await ada!.untilSaved();
+  await bob!.untilText("before ");
+
+  proxy.hold();
+  ada!.type(insertion("tentative "));
+  await eventually("bob sees what the log does not hold yet", () => bob!.text.includes("tentative "));
+  expect(bob!.tentativeSeen).toBe(1);
+  await eventually("both are told that saving takes long", () => ada!.room.saving === "saving" && bob!.room.saving === "saving");
+  expect([ada!.room.saved, bob!.room.seq]).toEqual([false, 1]);
+  expect(checkLog(await readLog(cluster.nats.url, cluster.environment, KEY)).length).toBe(1);
+
+  await eventually("after 10 s the room refuses new edits", () => ada!.room.saving === "refusing", 20_000);
+  bob!.type(insertion("refused at first "));
+  await eventually("bob's edit stays unsaved, and nobody sees it", () => !bob!.room.saved && !ada!.text.includes("refused at first "));
+
+  proxy.release();
+  for (const person of [ada!, bob!]) await person.untilSaved();
+  await eventually("both are told that all is well again", () => ada!.room.saving === "saved" && bob!.room.saving === "saved");
+  await ada!.untilText(bob!.text);
+  for (const words of ["before ", "tentative ", "refused at first "]) expect(ada!.text).toContain(words);
+  expect(checkLog(await readLog(cluster.nats.url, cluster.environment, KEY)).length).toBe(3);
+  for (const person of [ada!, bob!]) {
+    expect([...person.disorders, ...person.errors]).toEqual([]);
+    person.leave();
+  }
+});
