@@ -10,7 +10,7 @@ import type { Clock } from "../shared/clock.ts";
 import type { Epoch, RoomKey, ServerId } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { BacklogBudget } from "./backlog.ts";
-import { LogCatchUps, type LogCatchUpsOptions } from "./log-catch-ups.ts";
+import { LogCatchUps, type LogCatchUpsOptions } from "./log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
 import { Ownership, type OwnershipEffect, type OwnershipInput, type OwnershipOptions } from "./ownership.ts";
 import type { Checkpoints, Gateways, Inbox, RoomEntries, RoomLog, Seal, Subscription } from "./ports.ts";

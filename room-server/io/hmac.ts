@@ -1,3 +1,5 @@
+/** HMAC-SHA-256, cut to 128 bits, over everything of an edit but the epoch: a later owner takes it as well. */
+
 import { createHmac, timingSafeEqual } from "node:crypto";
 
 import * as encoding from "lib0/encoding";
@@ -9,7 +11,6 @@ import type { Seal } from "../ports.ts";
 const PURPOSE = "coroom tentative edit 1";
 const MAC_BYTES = 16;
 
-/** HMAC-SHA-256, cut to 128 bits, over everything of an edit but the epoch: a later owner takes it as well. */
 export function hmacSeal(secret: string): Seal {
   const sealOf: Seal["sealOf"] = (room, edit) => new Uint8Array(createHmac("sha256", secret).update(contentOf(room, edit)).digest().subarray(0, MAC_BYTES));
   return {

@@ -1,3 +1,5 @@
+/** Checkpoints as the document service writes them. `bucket` is created where it is missing, with `replicas` copies. */
+
 import { type KV, Kvm } from "@nats-io/kv";
 
 import { Checkpoint } from "../../shared/bus/checkpoint.ts";
@@ -5,7 +7,6 @@ import { decodeJson } from "../../shared/bus/placement-messages.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Checkpoints } from "../ports.ts";
 
-/** Checkpoints as the document service writes them. `bucket` is created where it is missing, with `replicas` copies. */
 export async function kvCheckpoints(nats: NatsConnection, bucket: string, replicas: number): Promise<Checkpoints> {
   const kvm = new Kvm(nats);
   await kvm.create(bucket, { replicas });

@@ -1,3 +1,5 @@
+/** "Take this room", asked of this server. Whoever gets no reply goes on to the next server. */
+
 import { ClaimRequest, decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { ServerId } from "../../shared/ids.ts";
@@ -5,7 +7,6 @@ import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Claims } from "../ports.ts";
 
-/** "Take this room", asked of this server. Whoever gets no reply goes on to the next server. */
 export function natsClaims(nats: NatsConnection, subjects: Subjects, server: ServerId, log: Log): Claims {
   return {
     onClaim: (answer) => {

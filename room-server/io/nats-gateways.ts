@@ -1,9 +1,10 @@
+/** What an owner says to gateways, beside the records that JetStream republishes. */
+
 import { encodeAnswer, encodeFromOwner } from "../../shared/bus/envelope.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Gateways } from "../ports.ts";
 
-/** What an owner says to gateways, beside the records that JetStream republishes. */
 export function natsGateways(nats: NatsConnection, subjects: Subjects): Gateways {
   return {
     answer: (gateway, room, answer) => nats.publish(subjects.toGateway(gateway, room), encodeAnswer(answer)),

@@ -1,9 +1,10 @@
+/** Room servers hear of each other the way everyone else hears of them. */
+
 import { decodeJson, encodeJson, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
 import type { Peers } from "../ports.ts";
 
-/** Room servers hear of each other the way everyone else hears of them. */
 export function natsHeartbeat(nats: NatsConnection, subjects: Subjects): Peers {
   return {
     sayAlive: (heartbeat) => nats.publish(subjects.servers, encodeJson(heartbeat)),
