@@ -3,7 +3,8 @@
  * batch has the edits already and gets an ack in their place, which saves the echo.
  */
 
-import type { CommittedBatch, Run } from "./in-order.ts";
+import type { Run } from "../shared/wire/committed-edits.ts";
+import type { CommittedBatch } from "./in-order.ts";
 import type { Members } from "./members.ts";
 import type { ConnectionId } from "./ports.ts";
 

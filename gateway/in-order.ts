@@ -5,14 +5,11 @@
 
 import * as decoding from "lib0/decoding";
 
-import type { ClientId, Epoch, Position, Seq } from "../shared/ids.ts";
-import { readCommittedEdits } from "../shared/wire/committed-edits.ts";
-import type { CommittedEdits, Counter } from "../shared/wire/frames.ts";
+import type { Epoch, Position, Seq } from "../shared/ids.ts";
+import { readRuns, type Run } from "../shared/wire/committed-edits.ts";
 
 /** Committed edits as one frame's worth: their bytes as the log has them, and who wrote which. */
 export type CommittedBatch = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly runs: readonly Run[]; readonly bytes: Uint8Array };
-/** Edits of one client that follow each other in both orders. */
-export type Run = { readonly client: ClientId; readonly counter: Counter; readonly seq: Seq; readonly count: number };
 
 export type Gap = { readonly after: Position; readonly through: Seq };
 
@@ -78,29 +75,13 @@ export class InOrder {
   }
 }
 
-export function batchOf(edits: CommittedEdits, bytes: Uint8Array): CommittedBatch {
-  const lastSeq = (edits.firstSeq + edits.edits.length - 1) as Seq;
-  return { epoch: edits.epoch, firstSeq: edits.firstSeq, lastSeq, runs: runsOf(edits), bytes };
-}
-
 /** Undefined for bytes that are no committed edits. */
 export function batchFrom(bytes: Uint8Array): CommittedBatch | undefined {
+  const input = decoding.createDecoder(bytes);
   try {
-    return batchOf(readCommittedEdits(decoding.createDecoder(bytes)), bytes);
+    const batch = { ...readRuns(input), bytes };
+    return decoding.hasContent(input) ? undefined : batch;
   } catch {
     return undefined; // Cut short or out of range: the receiver treats it as lost.
   }
-}
-
-function runsOf({ firstSeq, edits }: CommittedEdits): Run[] {
-  const runs: Run[] = [];
-  let start = 0;
-  for (let index = 1; index <= edits.length; index++) {
-    const first = edits[start]!;
-    const next = edits[index];
-    if (next !== undefined && next.client === first.client && next.counter === first.counter + index - start) continue;
-    runs.push({ client: first.client, counter: first.counter, seq: (firstSeq + start) as Seq, count: index - start });
-    start = index;
-  }
-  return runs;
 }

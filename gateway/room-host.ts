@@ -4,11 +4,12 @@
  */
 
 import { assertNever } from "../shared/assert.ts";
-import { decodeAnswer, decodeFromOwner, encodeToOwner } from "../shared/bus/envelope.ts";
+import { decodeAnswer, encodeToOwner } from "../shared/bus/envelope.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Millis, RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { encodeCommittedFrame, encodeFrame } from "../shared/wire/codec.ts";
+import { readFromOwner } from "./from-owner.ts";
 import type { GatewayMetrics } from "./metrics.ts";
 import type { SearchStep } from "./owner-search.ts";
 import type { Backbone, ConnectionId, Placement, Rooms, Sockets } from "./ports.ts";
@@ -88,7 +89,7 @@ export class RoomHost implements Backbone {
   }
 
   receiveFromOwner(room: RoomKey, bytes: Uint8Array): void {
-    const message = decodeFromOwner(bytes);
+    const message = readFromOwner(bytes);
     if (message === undefined) return this.#noteUnreadable(room, bytes);
     this.receive(room, { kind: "from-owner", message });
   }

@@ -5,10 +5,11 @@
 
 import { expect, test } from "vitest";
 
-import type { Answer, FromOwner, SubmittedEdit, ToOwner } from "../shared/bus/envelope.ts";
-import { decodeRecord, editsBytesOf, encodeEditsRecord } from "../shared/bus/record.ts";
+import type { Answer, SubmittedEdit, ToOwner } from "../shared/bus/envelope.ts";
+import { editsBytesOf, encodeEditsRecord } from "../shared/bus/record.ts";
 import type { ClientId, Epoch, GatewayId, Millis, Position, Seq, ServerId, UserId } from "../shared/ids.ts";
 import { Prng } from "../shared/prng.ts";
+import { readFromOwner } from "./from-owner.ts";
 import type { ConnectionId } from "./ports.ts";
 import { Room, type RoomEffect, type RoomInput } from "./room.ts";
 import { batchFrom, type CommittedBatch } from "./in-order.ts";
@@ -181,7 +182,7 @@ class World {
       edits: { epoch, firstSeq, edits: accepted.map(({ author, counter, payload }) => ({ client: author.client, counter, parentSeq: 0 as Seq, payload })) },
     });
     this.#parts.push({ firstSeq, lastSeq: this.order.length, bytes: editsBytesOf(bytes) });
-    this.#say({ kind: "from-owner", message: decodeRecord(bytes) as FromOwner });
+    this.#say({ kind: "from-owner", message: readFromOwner(bytes)! });
   }
 
   #recordId(): string {

@@ -8,14 +8,14 @@
  */
 
 import { assertNever } from "../shared/assert.ts";
-import type { Answer, FromOwner, SubmittedEdit, ToOwner } from "../shared/bus/envelope.ts";
-import type { LogRecord } from "../shared/bus/record.ts";
+import type { Answer, SubmittedEdit, ToOwner } from "../shared/bus/envelope.ts";
 import type { ClientId, Epoch, GatewayId, Millis, Position, Seq, ServerId } from "../shared/ids.ts";
 import type { Channel, Rights, ServerFrame, TentativeEdit } from "../shared/wire/frames.ts";
 import { CatchUps } from "./catch-ups.ts";
 import { EditFeed } from "./edit-feed.ts";
 import { EditRelay } from "./edit-relay.ts";
-import { batchOf, type CommittedBatch } from "./in-order.ts";
+import type { Heard } from "./from-owner.ts";
+import type { CommittedBatch } from "./in-order.ts";
 import { Members } from "./members.ts";
 import { OwnerSearch, type SearchOutcome, type SearchStep } from "./owner-search.ts";
 import type { ConnectionId } from "./ports.ts";
@@ -29,7 +29,7 @@ export type RoomInput =
   | { kind: "replay"; connection: ConnectionId; after: Seq; through: Seq }
   /** All edits of this turn of the event loop are in. */
   | { kind: "turn-ended" }
-  | { kind: "from-owner"; message: FromOwner }
+  | { kind: "from-owner"; message: Heard }
   | { kind: "answer"; answer: Answer }
   | { kind: "no-responders" }
   | { kind: "search"; outcome: SearchOutcome }
@@ -178,7 +178,7 @@ export class Room {
     this.#usedAt = now;
   }
 
-  #receiveFromOwner(message: FromOwner, now: Millis, effects: RoomEffect[]): void {
+  #receiveFromOwner(message: Heard, now: Millis, effects: RoomEffect[]): void {
     const epoch = epochOfMessage(message);
     if (epoch < this.#feed.epoch) return; // A deposed owner's: whatever of it is true comes again.
     this.#ownerHeard(now);
@@ -187,8 +187,8 @@ export class Room {
       this.#receiveNewOwner(ownerOf(message), now, effects);
     }
     switch (message.kind) {
-      case "edits":
-        return this.#feed.receiveBatch(batchOf(message.edits, message.editsBytes), now, effects);
+      case "committed":
+        return this.#feed.receiveBatch(message.batch, now, effects);
       case "epoch":
       case "beacon":
         return this.#feed.receiveHead(message.head, now);
@@ -262,18 +262,14 @@ export class Room {
   }
 }
 
-function epochOfMessage(message: FromOwner): Epoch {
-  if (message.kind === "edits") return message.edits.epoch;
+function epochOfMessage(message: Heard): Epoch {
+  if (message.kind === "committed") return message.batch.epoch;
   return message.kind === "tentative" ? message.edit.epoch : message.epoch;
 }
 
-/** A record's id begins with the server that wrote it. */
-function ownerOf(message: FromOwner): ServerId | undefined {
-  return message.kind === "edits" || message.kind === "epoch" ? ownerOfRecord(message) : undefined;
-}
-
-function ownerOfRecord({ id }: LogRecord): ServerId {
-  return id.slice(0, id.lastIndexOf(".")) as ServerId;
+/** An epoch record's id begins with the server that wrote it. */
+function ownerOf(message: Heard): ServerId | undefined {
+  return message.kind === "epoch" ? (message.id.slice(0, message.id.lastIndexOf(".")) as ServerId) : undefined;
 }
 
 function pushSteps(steps: readonly SearchStep[], effects: RoomEffect[]): void {

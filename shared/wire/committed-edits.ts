@@ -7,8 +7,8 @@ import type { Decoder } from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
 import type { ClientId, Epoch, Seq } from "../ids.ts";
-import { inRange, readBytes, readClientId, readCount, readCounter, readEpoch, readList, readNumber, readSeq } from "./fields.ts";
-import type { CommittedEdit, CommittedEdits } from "./frames.ts";
+import { inRange, readBytes, readClientId, readCount, readCounter, readEpoch, readList, readNumber, readSeq, skipBytes } from "./fields.ts";
+import type { CommittedEdit, CommittedEdits, Counter } from "./frames.ts";
 
 const CLIENT_BYTES = 17;
 const EDIT_BYTES_MIN = 4;
@@ -54,7 +54,33 @@ export function readCommittedEdits(input: Decoder): CommittedEdits {
   return { epoch, firstSeq, edits };
 }
 
-/** Reads only where the edits stand in the order: a gateway needs no more to see a gap. */
+/** Reads only where the edits stand in the order. */
 export function readRange(input: Decoder): { epoch: Epoch; firstSeq: Seq } {
   return { epoch: readEpoch(input), firstSeq: readSeq(input) };
+}
+
+/** Edits of one client that follow each other both in its own numbering and in the room's order. */
+export type Run = { readonly client: ClientId; readonly counter: Counter; readonly seq: Seq; readonly count: number };
+
+/** Reads who wrote which, and passes over the payloads: a gateway needs no more. Throws on bytes that are no committed edits. */
+export function readRuns(input: Decoder): { epoch: Epoch; firstSeq: Seq; lastSeq: Seq; runs: Run[] } {
+  const epoch = readEpoch(input);
+  const firstSeq = readSeq(input);
+  const clients = readList(input, CLIENT_BYTES, readClientId);
+  const count = readCount(input, EDIT_BYTES_MIN);
+  if (count === 0) throw new RangeError("committed edits are never empty");
+  const lastSeq = inRange(firstSeq + (count - 1)) as Seq;
+  const runs: Run[] = [];
+  let run: { client: ClientId; counter: Counter; seq: Seq; count: number } | undefined;
+  for (let seq = firstSeq; seq <= lastSeq; seq++) {
+    const client = clients[readNumber(input)];
+    if (client === undefined) throw new RangeError("an edit names a client that is not listed");
+    const counter = readCounter(input);
+    const behind = readNumber(input);
+    if (behind === 0 || behind > seq) throw new RangeError("an edit's parent comes before it");
+    skipBytes(input);
+    if (run !== undefined && run.client === client && run.counter + run.count === counter) run.count += 1;
+    else runs.push((run = { client, counter, seq: seq as Seq, count: 1 }));
+  }
+  return { epoch, firstSeq, lastSeq, runs };
 }

@@ -58,6 +58,12 @@ export function readBytes(input: Decoder): Uint8Array {
   return bytes;
 }
 
+export function skipBytes(input: Decoder): void {
+  const end = readNumber(input) + input.pos;
+  if (end > input.arr.byteLength) throw new RangeError("cut short");
+  input.pos = end;
+}
+
 export function readText(input: Decoder): string {
   return UTF8.decode(readBytes(input));
 }
