@@ -87,7 +87,7 @@ const READ_ONLY: Notice = {
 const SLOW: Notice = {
   tone: "calm",
   title: "Saving takes longer than usual.",
-  advice: "Keep writing: others see it already. Leave this tab open until it says Saved.",
+  advice: "Keep writing, and leave this tab open until it says Saved.",
   action: undefined,
 };
 

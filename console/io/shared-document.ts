@@ -7,27 +7,43 @@ import type { Facts } from "../status.ts";
 
 export type SharedDocument = { readonly room: string; readonly doc: Y.Doc; readonly token: () => Promise<string> };
 
+/** Something waits and nothing of the room was stored for so long: told even where the server cannot tell it. */
+const STANDSTILL_MS = 3000;
+
 export function openSharedDocument({ room, doc, token }: SharedDocument, receiveFacts: (facts: Facts) => void): void {
   const provider = new CoroomProvider({ url: location.origin.replace(/^http/, "ws"), room, doc, token });
   let loaded = false;
   let tooLarge = false;
+  let standsStill = false;
+  let standstill: ReturnType<typeof setTimeout> | undefined;
   let unsavedSince: number | undefined;
   let lastSaveMs: number | undefined;
 
   const tell = (): void => {
     const { status, saving, rights, unsavedEdits, seq } = provider;
-    receiveFacts({ status, loaded, saving, mayWrite: rights.write, unsavedEdits, tooLarge, seq, lastSaveMs });
+    receiveFacts({ status, loaded, saving: standsStill && saving === "saved" ? "saving" : saving, mayWrite: rights.write, unsavedEdits, tooLarge, seq, lastSaveMs });
+  };
+  const moves = (): void => {
+    clearTimeout(standstill);
+    standsStill = false;
+    if (!provider.saved) {
+      standstill = setTimeout(() => {
+        standsStill = true;
+        tell();
+      }, STANDSTILL_MS);
+    }
+    tell();
   };
   const receiveSaved = (saved: boolean): void => {
     if (saved) tooLarge = false;
     if (saved && unsavedSince !== undefined) lastSaveMs = performance.now() - unsavedSince;
     unsavedSince = saved ? undefined : performance.now();
-    tell();
+    moves();
   };
-  provider.on("status", tell);
-  provider.on("saving", tell);
-  provider.on("seq", tell);
+  provider.on("status", moves);
+  provider.on("seq", moves);
   provider.on("saved", receiveSaved);
+  provider.on("saving", tell);
   provider.on("synced", (synced) => {
     loaded ||= synced;
     tell();

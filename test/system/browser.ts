@@ -1,6 +1,6 @@
 /**
- * The demo page in a real Chromium, on a system started as a user would start it. A person is one page;
- * each has a browser context of its own, as on a computer of their own.
+ * The demo page in a real Chromium, on a system started as a user would start it. A visitor is one page,
+ * in a browser context of its own, as on a computer of their own.
  */
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -28,19 +28,22 @@ export async function openBrowser(): Promise<Browser> {
 export class DemoSystem {
   readonly folder: string;
   readonly url: string;
+  readonly #start: () => Promise<{ url: string; child: Child }>;
   #child: Child;
 
-  private constructor(folder: string, url: string, child: Child) {
+  private constructor(folder: string, start: () => Promise<{ url: string; child: Child }>, { url, child }: { url: string; child: Child }) {
     this.folder = folder;
     this.url = url;
+    this.#start = start;
     this.#child = child;
   }
 
-  static async start(): Promise<DemoSystem> {
+  /** `settings`: as variables without their prefix. */
+  static async start(settings: Readonly<Record<string, string>> = {}): Promise<DemoSystem> {
     const folder = mkdtempSync(join(tmpdir(), "coroom-demo-"));
     const port = await claimPort(0, "127.0.0.1", "port"); // Chosen here, so that it comes back where its pages look for it.
-    const { url, child } = await startIn(folder, port);
-    return new DemoSystem(folder, url, child);
+    const start = () => startIn(folder, { ...settings, PORT: String(port), DATA_DIR: join(folder, "data") });
+    return new DemoSystem(folder, start, await start());
   }
 
   async kill(): Promise<void> {
@@ -49,13 +52,7 @@ export class DemoSystem {
   }
 
   async startAgain(): Promise<void> {
-    const { child } = await startIn(this.folder, Number(new URL(this.url).port));
-    this.#child = child;
-  }
-
-  /** What it has printed: for a test that failed. */
-  log(): string {
-    return logIn(this.folder);
+    this.#child = (await this.#start()).child;
   }
 
   async stop(): Promise<void> {
@@ -65,19 +62,19 @@ export class DemoSystem {
 }
 
 /** Somebody at the demo page: what they do, and what they see. */
-export class Person {
+export class Visitor {
   readonly page: Page;
 
   constructor(page: Page) {
     this.page = page;
   }
 
-  static async open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Person> {
+  static async open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Visitor> {
     const context = await browser.newContext(options);
-    const person = new Person(await context.newPage());
-    await person.page.goto(url);
-    await eventually("the document is open", async () => (await person.saveRemark()) !== "Opening…");
-    return person;
+    const visitor = new Visitor(await context.newPage());
+    await visitor.page.goto(url);
+    await eventually("the document is open", async () => (await visitor.saveRemark()) !== "Opening…");
+    return visitor;
   }
 
   /** Key by key, where the caret is. */
@@ -112,12 +109,12 @@ export class Person {
   }
 }
 
-async function startIn(folder: string, port: number): Promise<{ url: string; child: Child }> {
+async function startIn(folder: string, settings: Readonly<Record<string, string>>): Promise<{ url: string; child: Child }> {
   const before = readyLines(folder).length;
   const child = await spawnChild({
     path: process.execPath,
     args: [resolve("dist/cli/main.js"), "start"],
-    env: { COROOM_PORT: String(port), COROOM_DATA_DIR: join(folder, "data") },
+    env: Object.fromEntries(Object.entries(settings).map(([name, value]) => [`COROOM_${name}`, value])),
     cwd: resolve("."),
     logFile: logFileIn(folder),
   });

@@ -1,18 +1,24 @@
 /** What a person sees who follows README: two pages, one document, nothing lost. */
 
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import type { Browser } from "playwright-core";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from "vitest";
+
+import { startNatsServer } from "../../engines/nats-server.ts";
 import { Cable } from "./browser-cable.ts";
-import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Person } from "./browser.ts";
+import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor } from "./browser.ts";
 import { eventually } from "./eventually.ts";
+import { SlowLogProxy } from "./slow-log-proxy.ts";
 
 const ADAS = "Ada writes from one end: the quick brown fox.\nAnd a second line of hers. ";
 const GRACES = "Grace writes from the other: over the lazy dog.\nAnd her second line. ";
 
 let system: DemoSystem;
 let browser: Browser;
-let here: Person[] = [];
+let here: Visitor[] = [];
 
 beforeAll(async () => {
   [system, browser] = await Promise.all([DemoSystem.start(), openBrowser()]);
@@ -51,6 +57,7 @@ test("[PAGE10] somebody who comes later gets all of it", async () => {
 
 test("[PAGE11] a page that loses the network says so, takes what is typed, and heals", async () => {
   const { cable, url } = await Cable.to(system.url);
+  onTestFinished(() => cable.stop());
   const [ada, grace] = await Promise.all([open("offline", "Ada", { url }), open("offline", "Grace")]);
   await ada.types("before; ");
   await agreeAndAreSaved(ada, grace);
@@ -65,8 +72,7 @@ test("[PAGE11] a page that loses the network says so, takes what is typed, and h
   cable.plug();
   await agreeAndAreSaved(ada, grace);
   for (const typed of ["before; ", "typed on a train; ", "typed at a desk; "]) expect(await grace.text()).toContain(typed.trim());
-  expect(await ada.notice()).toBe("");
-  await cable.stop();
+  await eventually("nothing is left to say", async () => (await ada.notice()) === "");
 });
 
 test("[PAGE11] a page whose server is killed takes what is typed, and heals when it is back", async () => {
@@ -87,7 +93,7 @@ test("[PAGE12] the link for a second person opens the same document under anothe
   const ada = await open("second person", "Ada");
   await ada.types("come in; ");
   const [tab] = await Promise.all([ada.page.context().waitForEvent("page"), ada.page.getByRole("link", { name: "Open as a second person" }).click()]);
-  const second = new Person(tab);
+  const second = new Visitor(tab);
   await agreeAndAreSaved(ada, second);
   const name = await second.page.getByLabel("Your name").inputValue();
   expect(name).not.toBe("Ada");
@@ -107,13 +113,49 @@ test("[PAGE13] a reader sees what others write, and cannot write", async () => {
   await expect(reader.page.locator(".cm-content").getAttribute("contenteditable")).resolves.toBe("false");
 });
 
-async function open(room: string, name: string, { url = system.url, ...more }: { url?: string; rights?: string } = {}): Promise<Person> {
-  const person = await Person.open(browser, `${url}/?${new URLSearchParams({ room, name, ...more })}`);
+test("[PAGE14] while the log is held back the page says so, then that nothing can be saved, and heals", async () => {
+  const { proxy, slow } = await startWithSlowLog();
+  const [ada, grace] = await Promise.all([open("slow", "Ada", { url: slow.url }), open("slow", "Grace", { url: slow.url })]);
+  await ada.types("before; ");
+  await agreeAndAreSaved(ada, grace);
+
+  proxy.hold();
+  await ada.types("meanwhile; ");
+  await eventually("others see what is not saved yet", async () => (await grace.text()).includes("meanwhile;"));
+  expect(await ada.saveRemark()).toBe("Saving…");
+  await eventually("the page says that it takes longer", async () => (await ada.notice()).startsWith("Saving takes longer than usual."));
+  await eventually("the page says that nothing can be saved", async () => (await ada.notice()).startsWith("Nothing can be saved right now."));
+  await ada.types("refused; ");
+  await eventually("and not that it is saving", async () => (await ada.saveRemark()) === "Not saved");
+
+  proxy.release();
+  await agreeAndAreSaved(ada, grace);
+  for (const typed of ["before;", "meanwhile;", "refused;"]) expect(await grace.text()).toContain(typed);
+  await eventually("nothing is left to say", async () => (await ada.notice()) === "");
+}, 120_000);
+
+/** A system of this test's own, whose log can be held back; gone when the test is over. */
+async function startWithSlowLog(): Promise<{ proxy: SlowLogProxy; slow: DemoSystem }> {
+  const folder = mkdtempSync(join(tmpdir(), "coroom-slow-log-"));
+  const nats = await startNatsServer({ dataDir: folder });
+  const { proxy, url } = await SlowLogProxy.start(nats.url);
+  const slow = await DemoSystem.start({ NATS_URL: url, REFUSING_AFTER_MS: "4000" });
+  onTestFinished(async () => {
+    await slow.stop();
+    await proxy.stop();
+    await nats.stop();
+    rmSync(folder, { recursive: true });
+  });
+  return { proxy, slow };
+}
+
+async function open(room: string, name: string, { url = system.url, ...more }: { url?: string; rights?: string } = {}): Promise<Visitor> {
+  const person = await Visitor.open(browser, `${url}/?${new URLSearchParams({ room, name, ...more })}`);
   here.push(person);
   return person;
 }
 
-async function agreeAndAreSaved(first: Person, ...others: Person[]): Promise<void> {
+async function agreeAndAreSaved(first: Visitor, ...others: Visitor[]): Promise<void> {
   const people = [first, ...others];
   await eventually("everybody has the same text, saved", async () => {
     const texts = await Promise.all(people.map((person) => person.text()));
@@ -122,7 +164,7 @@ async function agreeAndAreSaved(first: Person, ...others: Person[]): Promise<voi
   }, 60_000);
 }
 
-async function namesSeenBy(person: Person): Promise<string[]> {
+async function namesSeenBy(person: Visitor): Promise<string[]> {
   const names = await person.page.locator("#people .name").allTextContents();
   return names.sort();
 }
