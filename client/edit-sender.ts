@@ -94,7 +94,7 @@ export class EditSender {
 }
 
 /**
- * No more in flight than may be sent at once: however long the network held them back, they arrive within the
+ * No more on their way than may be sent at once: however long the network held them back, they arrive within the
  * limits. While the log is slow acks say nothing about the network, and edits are to reach the room unacknowledged.
  */
 function windowOf({ pace }: Line, saving: SavingState): number {

@@ -59,12 +59,14 @@ test("[OUT3] an acknowledgement of what was never sent is not believed", () => {
   expect(outbox.unsavedEdits).toBe(2);
 });
 
-test("[OUT4] no more than the window is in flight, nor too many bytes; what is sent again does not count", () => {
+test("[OUT4] no more than the window is on its way, sent again or not, nor too many bytes", () => {
   expect(send(outboxWith(9))).toHaveLength(5);
   const outbox = outboxWith(9);
-  expect(send(outbox, at(0), 0, 2)).toHaveLength(2);
+  expect(send(outbox, at(0), 0, 3)).toHaveLength(3);
   outbox.joined(at(0));
-  expect(send(outbox, at(0), 0, 1)).toHaveLength(2);
+  expect(send(outbox, at(0), 0, 1)).toEqual(["1:1/0"]);
+  outbox.receiveAck(1, at(0));
+  expect(send(outbox, at(0), 0, 1)).toEqual(["2:2/1"]);
   const large = outboxWith(0);
   for (let count = 0; count < 4; count++) large.add(new Uint8Array(50));
   expect(send(large)).toHaveLength(2);
@@ -168,4 +170,14 @@ test.each(["read-only", "forged"] as const)("[OUT11] %s takes nothing from it", 
   expect(outbox.unsavedEdits).toBe(2);
   outbox.joined(at(0));
   expect(send(outbox)).toHaveLength(2);
+});
+
+test("[OUT10] that goes for edits of which only some may be on their way, too", () => {
+  const outbox = outboxWith(4);
+  send(outbox);
+  outbox.joined(at(1_000));
+  expect(send(outbox, at(1_000), 0, 2)).toEqual(["1:1/0", "2:2/0"]);
+  expect(outbox.dueAt(true, at(1_000))).toBe(at(11_000));
+  outbox.receiveTick(at(11_000));
+  expect(send(outbox, at(11_000), 0, 2)).toEqual(["1:1/0", "2:2/0"]);
 });

@@ -37,7 +37,7 @@ export class Outbox {
   /** The counter to send next, among those sent before or right behind them. */
   #cursor: Counter = 1;
   #waitUntil = 0 as Millis;
-  /** When the edits in flight last got on: one was acknowledged, or they were sent again. */
+  /** When something last went on: an edit was sent or acknowledged. */
   #movedAt = 0 as Millis;
   #silences = 0;
   #gap: { readonly expected: Counter; readonly at: Millis } | undefined;
@@ -92,13 +92,12 @@ export class Outbox {
     this.#cursor = 1;
   }
 
-  /** `windowMax`: edits in flight at most, besides the outbox's own limit. */
+  /** `windowMax`: edits on their way at most, sent again or for the first time. */
   hasNext(windowMax: number, now: Millis): boolean {
-    if (now < this.#waitUntil) return false;
+    if (now < this.#waitUntil || this.#cursor > this.#ackedThrough + Math.max(1, windowMax)) return false;
     if (this.#cursor <= this.#lastSent) return true;
     if (this.#keyIsStale || this.#unsent.isEmpty) return false;
-    if (this.#sent.length === 0) return true;
-    return this.#sent.length < Math.min(windowMax, this.#options.inFlightEditsMax) && this.#sentBytes < this.#options.inFlightBytesMax;
+    return this.#sent.length === 0 || (this.#sent.length < this.#options.inFlightEditsMax && this.#sentBytes < this.#options.inFlightBytesMax);
   }
 
   /** Only after `hasNext`. */
@@ -108,11 +107,11 @@ export class Outbox {
       const taken = this.#unsent.take(bytesMax);
       if (taken.kind === "too-large") return taken;
       edit = { counter: this.#cursor, parentSeq, ...taken.edit };
-      if (this.#sent.length === 0) this.#movedAt = now;
       this.#sent.push(edit);
       this.#count(edit, 1);
     }
     this.#cursor += 1;
+    this.#movedAt = now;
     return { kind: "edit", edit, ackedThrough: this.#ackedThrough };
   }
 
@@ -170,7 +169,7 @@ export class Outbox {
   }
 
   get #silentAt(): Millis | undefined {
-    if (this.#sent.length === 0 || this.#cursor <= this.#lastSent) return undefined;
+    if (this.#cursor === this.#ackedThrough + 1) return undefined; // Nothing is on its way.
     return (this.#movedAt + this.#options.silenceMsMax * 2 ** Math.min(this.#silences, SILENCE_DOUBLINGS_MAX)) as Millis;
   }
 

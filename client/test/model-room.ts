@@ -32,8 +32,8 @@ export class ModelRoom {
 
   receiveEdit(edit: SubmittedEdit): Verdict {
     const { client, counter, ackedThrough } = edit;
-    const accepted = this.#accepted.get(client) ?? ackedThrough;
-    if (counter <= (this.#committed.get(client) ?? ackedThrough)) return { kind: "committed", seq: this.#seqOf(client, counter) };
+    const accepted = Math.max(this.#accepted.get(client) ?? 0, ackedThrough);
+    if (counter <= (this.#committed.get(client) ?? 0)) return { kind: "committed", seq: this.#seqOf(client, counter) };
     if (counter <= accepted) return { kind: "waiting" };
     if (counter > accepted + 1) return { kind: "refused", reason: "gap", expected: accepted + 1 };
     if (this.refusing !== undefined) return { kind: "refused", reason: this.refusing, expected: counter };

@@ -1,0 +1,114 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import * as Y from "yjs";
+
+import { clocksBefore, contentSince, lackingIn, splitEdit, yjsEdits } from "./yjs-edits.ts";
+
+function docWith(...texts: string[]): Y.Doc {
+  const doc = new Y.Doc();
+  for (const text of texts) doc.getText("t").insert(doc.getText("t").length, text);
+  return doc;
+}
+const textOf = (...edits: Uint8Array[]): string => {
+  const doc = new Y.Doc();
+  for (const edit of edits) Y.applyUpdate(doc, edit);
+  return doc.getText("t").toString();
+};
+const editsOf = (doc: Y.Doc, change: () => void): Uint8Array[] => {
+  const edits: Uint8Array[] = [];
+  const keep = (edit: Uint8Array): void => void edits.push(edit);
+  doc.on("update", keep);
+  change();
+  doc.off("update", keep);
+  return edits;
+};
+
+test("[YED1] merged edits do what they did one by one", () => {
+  const doc = new Y.Doc();
+  const text = doc.getText("t");
+  const edits = editsOf(doc, () => {
+    for (const letter of "hello") text.insert(text.length, letter);
+    text.delete(0, 1);
+  });
+  expect(edits).toHaveLength(6);
+  expect(textOf(yjsEdits.merge(edits))).toBe("ello");
+});
+
+test("[YED2] what a room lacks of a document is all of it, a part, or nothing", () => {
+  const doc = docWith("one ", "two ", "three, four, five, six ");
+  const [room, more] = [Y.encodeStateAsUpdate(doc), editsOf(doc, () => doc.getText("t").insert(0, "zero "))];
+  expect(textOf(lackingIn([], doc)!)).toBe("zero one two three, four, five, six ");
+  expect(textOf(room, lackingIn([room], doc)!)).toBe("zero one two three, four, five, six ");
+  expect(lackingIn([room], doc)!.byteLength).toBeLessThan(room.byteLength);
+  expect(lackingIn([room, ...more], doc)).toBeUndefined();
+  expect(lackingIn([], new Y.Doc())).toBeUndefined();
+});
+
+test("[YED2] a deletion is something that a room may lack, too", () => {
+  const doc = docWith("one two");
+  const room = Y.encodeStateAsUpdate(doc);
+  doc.getText("t").delete(0, 4);
+  expect(textOf(room, lackingIn([room], doc)!)).toBe("two");
+});
+
+test("[YED2] what the room has and the document has not is not lacking", () => {
+  const doc = docWith("one");
+  const other = new Y.Doc();
+  Y.applyUpdate(other, Y.encodeStateAsUpdate(doc));
+  other.getText("t").delete(0, 1);
+  other.getText("t").insert(0, "more ");
+  expect(lackingIn([Y.encodeStateAsUpdate(other)], doc)).toBeUndefined();
+});
+
+test("[YED3] a large edit is cut into pieces that fit and do the same, in any order", () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.constantFrom("insert", "delete", "map"), fc.nat(), fc.string({ minLength: 1, maxLength: 20 })), { minLength: 1, maxLength: 60 }), fc.integer({ min: 200, max: 600 }), fc.boolean(), (changes, bytesMax, reversed) => {
+      const docs = [new Y.Doc(), new Y.Doc()];
+      changes.forEach(([kind, at, value], index) => {
+        const doc = docs[index % 2]!;
+        const text = doc.getText("t");
+        if (kind === "insert") text.insert(at % (text.length + 1), value);
+        else if (kind === "map") doc.getMap("m").set(value, at);
+        else if (text.length > 0) text.delete(at % text.length, 1);
+        Y.applyUpdate(docs[(index + 1) % 2]!, Y.encodeStateAsUpdate(doc));
+      });
+      const whole = Y.encodeStateAsUpdate(docs[0]!);
+      const pieces = splitEdit(whole, bytesMax)!;
+      for (const piece of pieces) expect(piece.byteLength).toBeLessThanOrEqual(bytesMax);
+      const rebuilt = new Y.Doc();
+      for (const piece of reversed ? [...pieces].reverse() : pieces) Y.applyUpdate(rebuilt, piece);
+      expect(Y.encodeStateAsUpdate(rebuilt)).toEqual(Y.encodeStateAsUpdate(replayed(whole)));
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("[YED3] an edit with a hole in it is cut all the same", () => {
+  const doc = new Y.Doc();
+  const letters = editsOf(doc, () => [..."abcdefgh"].forEach((letter) => doc.getText("t").insert(0, letter)));
+  const holed = Y.mergeUpdates([letters[0]!, ...letters.slice(3)]);
+  expect(textOf(...splitEdit(holed, 120)!, letters[1]!, letters[2]!)).toBe("hgfedcba");
+});
+
+test("[YED4] a single insertion that is too large cannot be cut", () => {
+  expect(splitEdit(Y.encodeStateAsUpdate(docWith("x".repeat(1_000))), 500)).toBeUndefined();
+});
+
+test("[YED5] what was withheld can be made anew from the document, as small as it has become", () => {
+  const doc = docWith("before ");
+  const known = Y.encodeStateAsUpdate(doc);
+  const text = doc.getText("t");
+  const withheld = editsOf(doc, () => text.insert(text.length, "x".repeat(10_000)));
+  text.insert(text.length, " behind");
+  expect(textOf(known, contentSince(clocksBefore(withheld), doc))).toBe(text.toString());
+  text.delete("before ".length, 10_000);
+  const anew = contentSince(clocksBefore(withheld), doc);
+  expect(anew.byteLength).toBeLessThan(100);
+  expect(textOf(known, anew)).toBe("before  behind");
+});
+
+function replayed(update: Uint8Array): Y.Doc {
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, update);
+  return doc;
+}
