@@ -9,8 +9,8 @@ import type { CommittedEdit } from "../shared/wire/frames.ts";
 import type { RoomId } from "../shared/ids.ts";
 import { Prng } from "../shared/prng.ts";
 import { RoomHost } from "./room-host.ts";
-import { FakeClock } from "./test/fake-clock.ts";
-import { LIMITS, ModelServer } from "./test/model-server.ts";
+import { FakeClock } from "./testing/fake-clock.ts";
+import { LIMITS, ModelServer } from "./testing/model-server.ts";
 import type { EditFormat } from "./unsent.ts";
 
 const REGRESSION_SEEDS: number[] = [1, 7];

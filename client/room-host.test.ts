@@ -7,8 +7,8 @@ import type { ClientFrame } from "../shared/wire/frames.ts";
 import { ConnectionHost } from "./connection-host.ts";
 import type { Problem, Refusal } from "./problems.ts";
 import { RoomHost, type RoomHostOptions } from "./room-host.ts";
-import { FakeClock } from "./test/fake-clock.ts";
-import { LIMITS, ModelServer } from "./test/model-server.ts";
+import { FakeClock } from "./testing/fake-clock.ts";
+import { LIMITS, ModelServer } from "./testing/model-server.ts";
 
 const NOTES = "notes" as RoomId;
 const MINUTE = 60_000;

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import type { ClientId, Epoch, Seq } from "../shared/ids.ts";
-import { FakeClock } from "./test/fake-clock.ts";
-import { LIMITS, ModelServer } from "./test/model-server.ts";
+import { FakeClock } from "./testing/fake-clock.ts";
+import { LIMITS, ModelServer } from "./testing/model-server.ts";
 import { type ProviderOptions, YjsProvider } from "./yjs-provider.ts";
 
 const MINUTE = 60_000;

@@ -1,0 +1,135 @@
+/** The sockets and the snapshot's way, on a real server: what `ports.ts` promises, whichever is behind it. */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { WebSocket, WebSocketServer } from "ws";
+
+import type { OpenSocket, Socket } from "../ports.ts";
+import { openSocket as browserSocket } from "./browser-socket.ts";
+import { fetchSnapshot } from "./fetch-snapshot.ts";
+import { openSocket as nodeSocket } from "./node-socket.ts";
+
+vi.stubGlobal("WebSocket", WebSocket); // What a browser has, and Node since version 22.
+
+let http: Server;
+let sockets: WebSocketServer;
+let url: string;
+let answerWith: (request: IncomingMessage, response: ServerResponse) => void;
+
+beforeEach(async () => {
+  http = createServer((request, response) => answerWith(request, response));
+  sockets = new WebSocketServer({ server: http });
+  await new Promise<void>((listening) => http.listen(0, "127.0.0.1", listening));
+  url = `127.0.0.1:${(http.address() as AddressInfo).port}`;
+});
+
+afterEach(async () => {
+  for (const client of sockets.clients) client.terminate();
+  sockets.close();
+  http.closeAllConnections();
+  await new Promise((closed) => http.close(closed));
+});
+
+/** A socket, and the next thing heard of it each time. */
+function open(openSocket: OpenSocket, to: string): { socket: Socket; next: () => Promise<string> } {
+  const heard: string[] = [];
+  let tell: (() => void) | undefined;
+  const hear = (what: string): void => {
+    heard.push(what);
+    tell?.();
+  };
+  const socket = openSocket(to, { opened: () => hear("opened"), received: (bytes) => hear(`received ${bytes}`), closed: (code) => hear(`closed ${code}`) });
+  const next = async (): Promise<string> => {
+    if (heard.length === 0) await new Promise<void>((told) => (tell = told));
+    return heard.shift()!;
+  };
+  return { socket, next };
+}
+
+const accepted = (): Promise<WebSocket> => new Promise((connected) => sockets.once("connection", connected));
+
+describe.each([
+  ["in Node", nodeSocket],
+  ["in browsers", browserSocket],
+] as const)("%s", (_, openSocket) => {
+  test("[SOC1] bytes go both ways, in order", async () => {
+    const server = accepted();
+    const { socket, next } = open(openSocket, `ws://${url}/`);
+    expect(await next()).toBe("opened");
+    const peer = await server;
+    const received: string[] = [];
+    const both = new Promise<void>((done) => peer.on("message", (data) => received.push([...(data as Buffer)].join()) === 2 && done()));
+    socket.send(new Uint8Array([1, 2, 3]).subarray(1));
+    socket.send(new Uint8Array(4));
+    await both;
+    expect(received).toEqual(["2,3", "0,0,0,0"]);
+    peer.send(new Uint8Array([7]));
+    peer.send(new Uint8Array([8, 9]));
+    expect([await next(), await next()]).toEqual(["received 7", "received 8,9"]);
+  });
+
+  test("[SOC2] the server's close code is told, and what is sent afterwards is lost without harm", async () => {
+    const server = accepted();
+    const { socket, next } = open(openSocket, `ws://${url}/`);
+    await next();
+    (await server).close(4101, "no");
+    expect(await next()).toBe("closed 4101");
+    socket.send(new Uint8Array(1));
+  });
+
+  test("[SOC3] a server that is not there is a broken line", async () => {
+    const { socket, next } = open(openSocket, "ws://127.0.0.1:9/");
+    socket.send(new Uint8Array(1));
+    expect(await next()).toBe("closed 1006");
+  });
+
+  test("[SOC4] once closed from here nothing is heard any more", async () => {
+    const server = accepted();
+    const { socket, next } = open(openSocket, `ws://${url}/`);
+    await next();
+    const peer = await server;
+    const closed = new Promise<void>((done) => peer.on("close", () => done()));
+    socket.close();
+    peer.send(new Uint8Array(1));
+    await closed;
+    expect(await Promise.race([next(), Promise.resolve("nothing")])).toBe("nothing");
+  });
+
+  test("[SOC5] a text message is no frame: it reads as no bytes", async () => {
+    const server = accepted();
+    const { next } = open(openSocket, `ws://${url}/`);
+    await next();
+    (await server).send("text");
+    expect(await next()).toBe("received ");
+  });
+});
+
+test("[SNA1] a snapshot comes with its position, for the token that asks", async () => {
+  let authorization: string | undefined;
+  answerWith = (request, response) => {
+    authorization = request.headers.authorization;
+    response.writeHead(200, { "x-coroom-seq": "70", "x-coroom-epoch": "3" }).end(new Uint8Array([1, 2]));
+  };
+  expect(await fetchSnapshot(`http://${url}/v1/rooms/notes/snapshot`, "t.o.k")).toEqual({ kind: "snapshot", position: { epoch: 3, seq: 70 }, payload: new Uint8Array([1, 2]) });
+  expect(authorization).toBe("Bearer t.o.k");
+});
+
+test.each([
+  [404, {}, { kind: "none" }],
+  [503, { "retry-after": "2" }, { kind: "unavailable", retryAfterMs: 2_000, why: "HTTP 503" }],
+  [401, {}, { kind: "unavailable", retryAfterMs: 0, why: "HTTP 401" }],
+] as const)("[SNA2] HTTP %i is an answer", async (status, headers, answer) => {
+  answerWith = (_, response) => response.writeHead(status, headers).end();
+  expect(await fetchSnapshot(`http://${url}/`, "t")).toEqual(answer);
+});
+
+test("[SNA3] a snapshot without a position is of no use, and says why that may be", async () => {
+  answerWith = (_, response) => response.writeHead(200, { "x-coroom-seq": "-1" }).end("x");
+  expect(await fetchSnapshot(`http://${url}/`, "t")).toMatchObject({ kind: "unavailable", why: expect.stringContaining("x-coroom-epoch") });
+});
+
+test("[SNA4] a server that cannot be reached rejects", async () => {
+  await expect(fetchSnapshot("http://127.0.0.1:9/", "t")).rejects.toThrow();
+});
