@@ -22,7 +22,7 @@ export function parseName(text: string): string | undefined {
 }
 
 /** Without a name the link is for sending on: whoever opens it gets a name of their own. */
-export function searchOf(address: Partial<Address>): string {
+export function searchOf(address: { readonly [Part in keyof Address]?: Address[Part] | undefined }): string {
   const search = new URLSearchParams();
   for (const part of ["room", "name", "rights"] as const) {
     const value = address[part];

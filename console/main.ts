@@ -17,8 +17,7 @@ import { statusView } from "./io/status-view.ts";
 import { colourOf, friendlyName } from "./person.ts";
 import { noticeFor } from "./status.ts";
 
-const { room, name: asked, rights } = parseAddress(location.search);
-const user = asked ?? friendlyName(Math.random());
+const { room, name: user = friendlyName(Math.random()), rights } = parseAddress(location.search);
 const doc = new Y.Doc();
 const text = doc.getText("text");
 const authors = new Authors(doc);
@@ -28,7 +27,7 @@ let latestWriter: number | undefined;
 
 const takeName = (name: string): void => {
   self = name;
-  history.replaceState(null, "", searchOf({ room, name, ...(rights === undefined ? {} : { rights }) }));
+  history.replaceState(null, "", searchOf({ room, name, rights }));
 };
 takeName(user);
 document.title = `${room} · Coroom`;
@@ -48,7 +47,8 @@ nameView(user, (name) => {
 text.observe((_, transaction) => {
   const writer = writerOf(transaction);
   if (writer === doc.clientID) authors.introduce(self);
-  latestWriter = loaded ? writer : undefined;
+  if (!loaded || writer === undefined || writer === latestWriter) return;
+  latestWriter = writer;
   peopleChanged();
 });
 const inkColour = (): number | undefined => {
@@ -70,8 +70,11 @@ openSharedDocument({ room, doc, token: () => demoToken({ room, user, name: self,
   loaded = facts.loaded;
 });
 
-const page = (search: string): string => `${location.origin}${location.pathname}${search}`;
-shareView({
-  toSend: page(searchOf({ room })),
-  secondPerson: () => page(searchOf({ room, name: friendlyName(Math.random(), new Set([...authors.names(), self])) })),
-});
+const page = (name?: string): string => new URL(searchOf({ room, name }), location.href).href;
+const known = new Set([user]);
+const secondPerson = (): string => {
+  const name = friendlyName(Math.random(), new Set([...known, ...authors.names()]));
+  known.add(name);
+  return page(name);
+};
+shareView({ toSend: page(), secondPerson });

@@ -9,8 +9,7 @@ const COPIED_MS = 2000;
 export function shareView({ toSend, secondPerson }: Links): void {
   const second = element("second-person", HTMLAnchorElement);
   second.href = secondPerson();
-  // A third click is a third person; the tab has opened by then, so the address may change.
-  second.addEventListener("click", () => setTimeout(() => (second.href = secondPerson())));
+  second.addEventListener("click", () => (second.href = secondPerson())); // Another click is another person.
 
   const link = element("link", HTMLInputElement);
   const copy = element("copy-link", HTMLButtonElement);

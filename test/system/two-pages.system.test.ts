@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 
 import { startNatsServer } from "../../engines/nats-server.ts";
 import { Cable } from "./browser-cable.ts";
@@ -15,6 +15,8 @@ import { SlowLogProxy } from "./slow-log-proxy.ts";
 
 const ADAS = "Ada writes from one end: the quick brown fox.\nAnd a second line of hers. ";
 const GRACES = "Grace writes from the other: over the lazy dog.\nAnd her second line. ";
+
+vi.setConfig({ testTimeout: 120_000 });
 
 let system: DemoSystem;
 let browser: Browser;
@@ -87,7 +89,7 @@ test("[PAGE11] a page whose server is killed takes what is typed, and heals when
 
   await agreeAndAreSaved(ada, grace);
   for (const typed of ["before the kill;", "ada in the dark;", "grace in the dark;"]) expect(await grace.text()).toContain(typed);
-}, 120_000);
+});
 
 test("[PAGE12] the link for a second person opens the same document under another name", async () => {
   const ada = await open("second person", "Ada");
@@ -132,7 +134,7 @@ test("[PAGE14] while the log is held back the page says so, then that nothing ca
   await agreeAndAreSaved(ada, grace);
   for (const typed of ["before;", "meanwhile;", "refused;"]) expect(await grace.text()).toContain(typed);
   await eventually("nothing is left to say", async () => (await ada.notice()) === "");
-}, 120_000);
+});
 
 /** A system of this test's own, whose log can be held back; gone when the test is over. */
 async function startWithSlowLog(): Promise<{ proxy: SlowLogProxy; slow: DemoSystem }> {
