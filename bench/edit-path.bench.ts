@@ -39,6 +39,9 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: "hundred-rooms", meaning: "100 rooms of 2 writers and 5 readers, as fast as p99 < 100 ms lets", rooms: 100, writers: 2, readers: 5, load: { kind: "search", inFlight: [1, 2, 3, 4, 6, 8, 12, 16, 32, 64] } },
 ];
 
+/** Run first and not kept: young processes run slow code, and at the pace of typing it would take them minutes to get past that. */
+export const WARM_UP: Scenario = { name: "warm-up", meaning: "10 rooms of 4 writers", rooms: 10, writers: 4, readers: 0, load: { kind: "search", inFlight: [4] } };
+
 /** The same, so small that only the counts mean something. */
 export function small(scenario: Scenario): Scenario {
   const rooms = Math.min(scenario.rooms, 3);
@@ -76,8 +79,6 @@ export function slowestP99({ acked, seen }: PhaseResult): number {
 async function runPhases(system: MeasuredSystem, loads: LoadProcesses, { load }: Scenario, options: LegOptions): Promise<MeasuredPhase[]> {
   if (load.kind === "typing") return [await runPhase(system, loads, { kind: "typing", editsPerSecond: load.editsPerSecond, seed: options.seed + options.round }, options)];
   const phases: MeasuredPhase[] = [];
-  // Young processes run slow code: what they do at first is not kept.
-  if (load.editsEach === undefined) await runPhase(system, loads, { kind: "window", inFlight: load.inFlight[1]! }, options);
   for (const inFlight of load.inFlight) {
     const phase = await runPhase(system, loads, { kind: "window", inFlight, ...(load.editsEach === undefined ? {} : { editsEach: load.editsEach }) }, options);
     phases.push(phase);

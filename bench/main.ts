@@ -3,12 +3,11 @@
 import { writeFileSync } from "node:fs";
 
 import { parseCommandLine } from "../cli/arguments.ts";
-import { refuseUnknownFlags } from "../cli/unknown-flags.ts";
 import { flagName, readSettings, SettingError } from "../shared/config.ts";
-import { type Leg, runLeg, type Scenario, SCENARIOS, small } from "./edit-path.bench.ts";
+import { type Leg, runLeg, type Scenario, SCENARIOS, small, WARM_UP } from "./edit-path.bench.ts";
 import { machineFacts } from "./machine.ts";
 import { type BenchOptions, benchSettings } from "./options.ts";
-import { figuresOf, phaseLine, table } from "./report.ts";
+import { figuresOf, phaseFacts, phaseLine, table } from "./report.ts";
 import { startCoroom } from "./systems/coroom.ts";
 import { startRelay } from "./systems/relay.ts";
 import type { MeasuredSystem } from "./systems/system.ts";
@@ -21,6 +20,7 @@ async function run(options: BenchOptions): Promise<void> {
   const systems: MeasuredSystem[] = [];
   try {
     for (const name of options.system) systems.push(await START[name]());
+    if (!options.small) for (const system of systems) await runLeg(system, WARM_UP, { ...options, round: 0, warmMs: 0, measureMs: options.warmUpSeconds * 1000 });
     const results = [];
     for (const scenario of SCENARIOS.filter(({ name }) => options.scenario.includes(name))) {
       results.push(await takeTurns(systems, options.small ? small(scenario) : scenario, options));
@@ -46,7 +46,7 @@ async function takeTurns(systems: readonly MeasuredSystem[], scenario: Scenario,
   }
   const figures = Object.fromEntries(systems.map(({ name }) => [name, figuresOf(scenario, legs.filter(({ system }) => system === name))]));
   say(table(figures));
-  return { scenario: scenario.name, figures, hashes: legs.map(({ hash }) => hash) };
+  return { scenario: scenario.name, figures, legs: legs.map(({ system, hash, phases }) => ({ system, hash, phases: phases.map(phaseFacts) })) };
 }
 
 function say(text: string): void {
@@ -62,7 +62,8 @@ const { flags } = parseCommandLine(process.argv.slice(2));
 if (flags["help"] !== undefined) say(help());
 else {
   try {
-    refuseUnknownFlags(flags, benchSettings);
+    const unknown = Object.keys(flags).filter((name) => !Object.hasOwn(benchSettings, name));
+    if (unknown.length > 0) throw new SettingError(`no such flag: ${unknown.map(flagName).join(", ")}; see npm run bench -- --help`);
     await run(readSettings(benchSettings, { flags, env: {} }));
   } catch (error) {
     process.stderr.write(`bench: ${error instanceof SettingError ? error.message : error instanceof Error ? error.stack : String(error)}\n`);

@@ -6,7 +6,8 @@ import { SYSTEM_NAMES, type SystemName } from "./systems/system.ts";
 
 export const benchSettings = {
   seconds: { parse: positiveInteger, fallback: 8, meaning: "how long each phase is measured" },
-  warmSeconds: { parse: positiveInteger, fallback: 3, meaning: "how long each phase runs before it is measured" },
+  warmUpSeconds: { parse: positiveInteger, fallback: 10, meaning: "how long each system is driven hard before anything is measured" },
+  warmSeconds: { parse: positiveInteger, fallback: 2, meaning: "how long each phase runs before it is measured" },
   rounds: { parse: positiveInteger, fallback: 2, meaning: "how often the systems take turns" },
   scenario: { parse: scenarios, fallback: SCENARIOS.map(({ name }) => name), meaning: `which of ${SCENARIOS.map(({ name }) => name).join(", ")}` },
   system: { parse: systems, fallback: SYSTEM_NAMES, meaning: "coroom, relay or both: coroom,relay" },

@@ -66,10 +66,15 @@ export function table(figures: Readonly<Record<string, Figures>>): string {
   ].join("\n");
 }
 
-/** How a search went, one line. */
+/** One phase by itself. */
+export function phaseFacts(phase: MeasuredPhase) {
+  return { inFlight: phase.inFlight, editsPerSecond: rateOf(phase), p99Ms: slowestP99(phase), serverCores: secondsOf(phase.serverCpu, () => true) / phase.seconds, loadCores: phase.cpuSeconds / phase.seconds };
+}
+
 export function phaseLine(phase: MeasuredPhase): string {
-  const pace = phase.inFlight === undefined ? "typing" : `${phase.inFlight} un-acked a writer`;
-  return `${pace.padEnd(24)} ${shown(rateOf(phase)).padStart(10)} edits/s   p99 ${shown(slowestP99(phase)).padStart(8)} ms   server CPU ${shown(secondsOf(phase.serverCpu, () => true) / phase.seconds)} cores, load ${shown(phase.cpuSeconds / phase.seconds)}`;
+  const { inFlight, editsPerSecond, p99Ms, serverCores, loadCores } = phaseFacts(phase);
+  const pace = inFlight === undefined ? "typing" : `${inFlight} un-acked a writer`;
+  return `${pace.padEnd(24)} ${shown(editsPerSecond).padStart(10)} edits/s   p99 ${shown(p99Ms).padStart(8)} ms   CPU ${shown(serverCores)} cores, load ${shown(loadCores)}`;
 }
 
 function secondsOf(cpu: CpuByRole, wanted: (role: string) => boolean): number {
