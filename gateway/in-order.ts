@@ -1,6 +1,6 @@
 /**
  * Puts a room's committed edits into seq order for this gateway's members: what comes twice is dropped, what
- * comes early is held behind the gap, and nothing is let through that would leave a hole. Rules ORD1 to ORD5.
+ * comes early is held behind the gap, and nothing is let through that would leave a hole. Rules ORD1 to ORD7.
  */
 
 import * as decoding from "lib0/decoding";

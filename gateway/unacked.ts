@@ -1,7 +1,7 @@
 /**
  * A room's edits that were sent on to its owner and are not known to be in the log yet, each client's in
  * order. They are sent again when the owner changes or is silent, and outlive their client's connection for
- * some minutes, so that an edit once taken is not lost with a room server. Bounded: rules UNA1 to UNA8.
+ * some minutes, so that an edit once taken is not lost with a room server. Bounded: rules UNA1 to UNA9.
  */
 
 import type { SubmittedEdit } from "../shared/bus/envelope.ts";

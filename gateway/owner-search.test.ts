@@ -1,0 +1,105 @@
+import { expect, test } from "vitest";
+
+import type { Epoch, Millis, ServerId } from "../shared/ids.ts";
+import { OwnerSearch, type SearchOutcome } from "./owner-search.ts";
+
+const at = (ms: number): Millis => ms as Millis;
+const [one, two, three] = ["rs-1", "rs-2", "rs-3"] as [ServerId, ServerId, ServerId];
+const epoch = 5 as Epoch;
+
+const located = (server: ServerId): SearchOutcome => ({ kind: "located", reply: { kind: "server", server }, candidates: [] });
+const noPlacement = (...candidates: ServerId[]): SearchOutcome => ({ kind: "located", reply: undefined, candidates });
+const nobody: SearchOutcome = { kind: "located", reply: { kind: "none", reason: "" }, candidates: [] };
+const owned = (server: ServerId): SearchOutcome => ({ kind: "claimed", server, reply: { kind: "owned", server, epoch } });
+const noAnswer = (server: ServerId): SearchOutcome => ({ kind: "claimed", server, reply: undefined });
+
+test("[OWN1] placement is asked, then the server it names is asked to take the room", () => {
+  const search = new OwnerSearch();
+  expect(search.begin(at(0))).toEqual([{ kind: "locate", suspects: [] }]);
+  expect(search.receive(located(one), at(1))).toEqual({ found: false, steps: [{ kind: "claim", server: one, suspect: undefined }] });
+  expect(search.receive(owned(one), at(2))).toEqual({ found: true, steps: [] });
+  expect(search.active).toBe(false);
+});
+
+test("[OWN2] there is one search at a time", () => {
+  const search = new OwnerSearch();
+  search.begin(at(0));
+  expect(search.begin(at(0))).toEqual([]);
+});
+
+test("[OWN3] a server that does not answer is passed over and named as the suspect", () => {
+  const search = new OwnerSearch();
+  search.begin(at(0));
+  search.receive(located(one), at(1));
+  expect(search.receive(noAnswer(one), at(2)).steps).toEqual([{ kind: "locate", suspects: [one] }]);
+  expect(search.receive(located(two), at(3)).steps).toEqual([{ kind: "claim", server: two, suspect: one }]);
+});
+
+test("[OWN4] the owner known is the suspect when another is asked", () => {
+  const search = new OwnerSearch();
+  search.ownerChanged(one);
+  search.begin(at(0));
+  expect(search.receive(located(two), at(1)).steps).toEqual([{ kind: "claim", server: two, suspect: one }]);
+});
+
+test("[OWN5] without placement the gateway tries the live servers it knows, the best first", () => {
+  const search = new OwnerSearch();
+  search.begin(at(0));
+  expect(search.receive(noPlacement(two, one), at(1)).steps).toEqual([{ kind: "claim", server: two, suspect: undefined }]);
+  search.receive(noAnswer(two), at(2));
+  expect(search.receive(noPlacement(two, one), at(3)).steps).toEqual([{ kind: "claim", server: one, suspect: two }]);
+});
+
+test("[OWN6] one that lost the room to another sends the search there", () => {
+  const search = new OwnerSearch();
+  search.begin(at(0));
+  search.receive(located(one), at(1));
+  const elsewhere: SearchOutcome = { kind: "claimed", server: one, reply: { kind: "elsewhere", server: three, epoch } };
+  expect(search.receive(elsewhere, at(2)).steps).toMatchObject([{ kind: "claim", server: three }]);
+});
+
+test("[OWN7] when nobody takes the room the search pauses, longer each time, and begins anew", () => {
+  const search = new OwnerSearch();
+  search.begin(at(0));
+  let now = 0;
+  const pauses: number[] = [];
+  for (let round = 0; round < 7; round++) {
+    search.receive(nobody, at(now));
+    const pausedAt = now;
+    while (search.receiveTick(at(now)).length === 0) now += 100;
+    pauses.push(now - pausedAt);
+  }
+  expect(pauses).toEqual([100, 200, 400, 800, 1_600, 1_600, 1_600]);
+});
+
+test("[OWN8] an owner that says it has the room and then stays silent is not asked in a tight loop", () => {
+  const search = new OwnerSearch();
+  search.begin(at(0));
+  search.receive(located(one), at(1));
+  search.receive(owned(one), at(2));
+  expect(search.begin(at(3))).toEqual([]);
+  expect(search.receiveTick(at(103))).toEqual([{ kind: "locate", suspects: [] }]);
+
+  const heard = new OwnerSearch();
+  heard.begin(at(0));
+  heard.receive(located(one), at(1));
+  heard.receive(owned(one), at(2));
+  heard.ownerHeard();
+  expect(heard.begin(at(3))).toEqual([{ kind: "locate", suspects: [] }]);
+});
+
+test("[OWN9] a new owner's epoch ends the search; what comes of its steps is ignored", () => {
+  const search = new OwnerSearch();
+  search.begin(at(0));
+  search.receive(located(one), at(1));
+  search.ownerChanged(two);
+  expect(search.active).toBe(false);
+  expect(search.receive(owned(one), at(2))).toEqual({ found: false, steps: [] });
+});
+
+test("[OWN10] a word from the old owner does not end it: it may have been said before its death", () => {
+  const search = new OwnerSearch();
+  search.begin(at(0));
+  search.ownerHeard();
+  expect(search.active).toBe(true);
+});
