@@ -1,6 +1,6 @@
 /**
  * What comes into a room: committed edits in order, acknowledgements of this client's own, tentative edits until
- * they are confirmed. Rules FEE1 to FEE6.
+ * they are confirmed. Rules FEE1 to FEE4.
  *
  * Only an edit under this client's own id acknowledges; nobody else's is ever taken for one.
  */

@@ -1,6 +1,6 @@
 /**
  * What goes out of a room: lets the outbox's edits go as the pace, the window, the room's state and the rights
- * allow, and takes refusals. Rules SEN1 to SEN6.
+ * allow, and takes refusals. Rules SEN1 to SEN5.
  */
 
 import { assertNever } from "../shared/assert.ts";

@@ -1,7 +1,7 @@
 /**
  * Keeps this client's edits of one room until they are acknowledged. What was never sent may still merge; what
  * was sent keeps its counter and its bytes, and is sent again in order for as long as it takes.
- * Rules OUT1 to OUT12.
+ * Rules OUT1 to OUT11.
  */
 
 import type { Millis, Seq } from "../shared/ids.ts";

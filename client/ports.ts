@@ -28,7 +28,7 @@ export interface Chance {
   clientKey(): ClientKey;
 }
 
-/** Never throws: a socket that cannot be opened is closed. */
+/** A socket that cannot be opened is closed. Throws only where the platform forbids the URL (`ws:` in a page over `https:`). */
 export type OpenSocket = (url: string, listener: SocketListener) => Socket;
 
 export interface Socket {

@@ -36,6 +36,14 @@ export function tokenExpired(): Refusal {
   return { kind: "token-expired", message: "the token has expired: give `token` as a function that fetches a new one, or connect again with another" };
 }
 
+export function rightsRevoked(): Refusal {
+  return { kind: "room-refused", reason: "rights-revoked", message: "the right to this room was taken away" };
+}
+
+export function snapshotUnavailable(why: string): Problem {
+  return { kind: "snapshot-unavailable", message: `the room's snapshot cannot be had now, it is tried again: ${why}` };
+}
+
 export function readOnly(): Problem {
   return { kind: "read-only", message: "edits were made with a token that only allows reading: they are kept here and not saved" };
 }

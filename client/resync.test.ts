@@ -1,38 +1,59 @@
 import { expect, test } from "vitest";
 
 import { type Epoch, type Millis, type Seq, START } from "../shared/ids.ts";
+import type { SnapshotAnswer } from "./ports.ts";
 import { Resync } from "./resync.ts";
 
 const at = (ms: number): Millis => (1_000_000 + ms) as Millis;
-const resync = (): Resync => new Resync({ baseMs: 500, maxMs: 15_000, jitterMs: 1_000 }, () => 0);
+const position = { epoch: 3 as Epoch, seq: 70 as Seq };
+const snapshot: SnapshotAnswer = { kind: "snapshot", position, payload: new Uint8Array([1]) };
+const unavailable: SnapshotAnswer = { kind: "unavailable", retryAfterMs: 0, why: "HTTP 503" };
 
-test("[RES1] the snapshot is fetched at once, and the room goes on where it ends", () => {
-  const way = resync();
-  expect(way.begin(at(0))).toBe(at(0));
-  const position = { epoch: 3 as Epoch, seq: 70 as Seq };
-  const payload = new Uint8Array([1]);
-  expect(way.receive({ kind: "snapshot", position, payload }, at(0))).toEqual({ kind: "begin", position, payload });
+function begun(now = at(0)): Resync {
+  const resync = new Resync({ baseMs: 500, maxMs: 15_000, jitterMs: 1_000 }, () => 0);
+  resync.begin(now);
+  return resync;
+}
+
+test("[RES1] the snapshot is fetched at once, once, and the room goes on where it ends", () => {
+  const resync = begun();
+  expect([resync.takeDue(at(0)), resync.takeDue(at(0))]).toEqual([true, false]);
+  expect(resync.receive(snapshot, at(0))).toEqual({ position, payload: new Uint8Array([1]) });
+  expect(resync.active).toBe(false);
 });
 
 test("[RES2] without a snapshot nothing was trimmed: the room begins at its start", () => {
-  const way = resync();
-  way.begin(at(0));
-  expect(way.receive({ kind: "none" }, at(0))).toEqual({ kind: "begin", position: START, payload: undefined });
+  const resync = begun();
+  resync.takeDue(at(0));
+  expect(resync.receive({ kind: "none" }, at(0))).toEqual({ position: START, payload: undefined });
 });
 
 test("[RES3] while it cannot be had, it is tried again, later each time and not before the server allows", () => {
-  const way = resync();
-  way.begin(at(0));
-  const unavailable = { kind: "unavailable", retryAfterMs: 0, why: "HTTP 503" } as const;
-  expect(way.receive(unavailable, at(0))).toEqual({ kind: "wait", until: at(1_000) });
-  expect(way.receive(unavailable, at(1_000))).toEqual({ kind: "wait", until: at(3_000) });
-  expect(way.receive({ ...unavailable, retryAfterMs: 60_000 }, at(3_000))).toEqual({ kind: "wait", until: at(63_000) });
+  const resync = begun();
+  const dueAfter = (answer: SnapshotAnswer, now: number): number => {
+    expect([resync.takeDue(at(now)), resync.receive(answer, at(now))]).toEqual([true, undefined]);
+    return resync.dueAt! - at(0);
+  };
+  expect(dueAfter(unavailable, 0)).toBe(1_000);
+  expect(resync.takeDue(at(999))).toBe(false);
+  expect(dueAfter(unavailable, 1_000)).toBe(3_000);
+  expect(dueAfter({ ...unavailable, retryAfterMs: 60_000 }, 3_000)).toBe(63_000);
 });
 
-test("[RES4] a snapshot that did not help is not fetched again at once, until the room was caught up", () => {
-  const way = resync();
-  way.begin(at(0));
-  expect(way.begin(at(0))).toBe(at(1_000));
-  way.caughtUp();
-  expect(way.begin(at(0))).toBe(at(0));
+test("[RES4] when a snapshot did not help, the next waits, until the room was caught up", () => {
+  const resync = begun();
+  resync.takeDue(at(0));
+  resync.receive(snapshot, at(0));
+  resync.begin(at(0));
+  expect(resync.dueAt).toBe(at(1_000));
+  resync.caughtUp();
+  resync.begin(at(0));
+  expect(resync.dueAt).toBe(at(0));
+});
+
+test("[RES5] one that comes when the line is lost is of no use any more", () => {
+  const resync = begun();
+  resync.takeDue(at(0));
+  resync.abandon();
+  expect([resync.receive(snapshot, at(0)), resync.dueAt]).toEqual([undefined, undefined]);
 });

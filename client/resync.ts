@@ -1,48 +1,78 @@
 /**
  * The way back for a client that cannot be caught up edit by edit: fetch the room's snapshot, begin where it
- * ends. Says what to do next; the session does it. Rules RES1 to RES4.
+ * ends. Says what to do next; the session does it. Rules RES1 to RES5.
  */
 
 import { type Millis, type Position, START } from "../shared/ids.ts";
 import { type Backoff, backoffMs } from "./backoff.ts";
 import type { SnapshotAnswer } from "./ports.ts";
 
-export type ResyncStep =
-  /** Begin there, with what the snapshot holds. */
-  | { readonly kind: "begin"; readonly position: Position; readonly payload: Uint8Array | undefined }
-  | { readonly kind: "wait"; readonly until: Millis };
+/** Where the room is to be joined anew, and what the snapshot holds up to there. */
+export type Beginning = { readonly position: Position; readonly payload: Uint8Array | undefined };
+
+type State = { readonly kind: "idle" } | { readonly kind: "waiting"; readonly until: Millis } | { readonly kind: "fetching" };
 
 export class Resync {
   readonly #backoff: Backoff;
   readonly #unit: () => number;
+  #state: State = { kind: "idle" };
   /** Since the room was last caught up. */
   #attempts = 0;
 
+  /** `unit`: a number in [0, 1). */
   constructor(backoff: Backoff, unit: () => number) {
     this.#backoff = backoff;
     this.#unit = unit;
   }
 
-  /** When to fetch: at once, unless the last snapshot did not help. */
-  begin(now: Millis): Millis {
-    this.#attempts += 1;
-    return this.#attempts === 1 ? now : this.#later(now);
+  get active(): boolean {
+    return this.#state.kind !== "idle";
   }
 
-  receive(answer: SnapshotAnswer, now: Millis): ResyncStep {
+  get dueAt(): Millis | undefined {
+    return this.#state.kind === "waiting" ? this.#state.until : undefined;
+  }
+
+  /** The snapshot is fetched at once, unless the last one did not help. */
+  begin(now: Millis): void {
+    this.#attempts += 1;
+    this.#state = { kind: "waiting", until: this.#attempts === 1 ? now : this.#later(now) };
+  }
+
+  /** Whether to fetch it now. */
+  takeDue(now: Millis): boolean {
+    if (this.#state.kind !== "waiting" || now < this.#state.until) return false;
+    this.#state = { kind: "fetching" };
+    return true;
+  }
+
+  /** Undefined: it is fetched again later, or no longer needed. */
+  receive(answer: SnapshotAnswer, now: Millis): Beginning | undefined {
+    if (this.#state.kind === "idle") return undefined;
     switch (answer.kind) {
       case "snapshot":
-        return { kind: "begin", position: answer.position, payload: answer.payload };
+        return this.#beginAt(answer.position, answer.payload);
       case "none":
-        return { kind: "begin", position: START, payload: undefined }; // Nothing was trimmed yet: the log has it all.
+        return this.#beginAt(START, undefined); // Nothing was trimmed yet: the log has it all.
       case "unavailable":
         this.#attempts += 1;
-        return { kind: "wait", until: Math.max(now + answer.retryAfterMs, this.#later(now)) as Millis };
+        this.#state = { kind: "waiting", until: Math.max(now + answer.retryAfterMs, this.#later(now)) as Millis };
+        return undefined;
     }
+  }
+
+  /** The line is lost: the next join says what is needed. */
+  abandon(): void {
+    this.#state = { kind: "idle" };
   }
 
   caughtUp(): void {
     this.#attempts = 0;
+  }
+
+  #beginAt(position: Position, payload: Uint8Array | undefined): Beginning {
+    this.#state = { kind: "idle" };
+    return { position, payload };
   }
 
   #later(now: Millis): Millis {

@@ -14,7 +14,7 @@ import { EditSender, type Line } from "./edit-sender.ts";
 import type { RoomEdit } from "./inbox.ts";
 import { Outbox, type OutboxOptions } from "./outbox.ts";
 import type { Chance, SnapshotAnswer } from "./ports.ts";
-import type { Problem, Refusal } from "./problems.ts";
+import { type Problem, type Refusal, rightsRevoked, snapshotUnavailable } from "./problems.ts";
 import { Resync } from "./resync.ts";
 
 export type RoomFrame = Exclude<ServerFrame, { type: "welcome" | "pong" | "error" }>;
@@ -52,8 +52,8 @@ export type SessionOptions = {
   readonly dedupeMs: number;
 };
 
-/** What a join gave. `snapshot`: the way back over a snapshot, until the room is joined anew from there. */
-type Joined = { readonly channel: Channel; readonly head: Seq; snapshot: { fetchAt: Millis | undefined } | undefined };
+/** What a join gave. */
+type Joined = { readonly channel: Channel; readonly head: Seq };
 
 /** A room joined before holds until the new JOINED. */
 type State =
@@ -151,7 +151,7 @@ export class RoomSession {
         return state.until;
       case "live": {
         const resubmitAt = this.#sender.rights.write ? this.#feed.resubmitAt : undefined;
-        return earliest(state.joined.snapshot?.fetchAt, this.#feed.repairAt, resubmitAt, this.#sender.dueAt(state.line, this.#feed.saving, now));
+        return earliest(this.#resync.dueAt, this.#feed.repairAt, resubmitAt, this.#sender.dueAt(state.line, this.#feed.saving, now));
       }
       default:
         return assertNever(state);
@@ -228,6 +228,7 @@ export class RoomSession {
     this.#state = next;
     this.#synced = false;
     this.#feed.lost();
+    this.#resync.abandon();
   }
 
   #receiveFrame(frame: RoomFrame, now: Millis, effects: RoomEffect[]): void {
@@ -239,7 +240,7 @@ export class RoomSession {
       case "left":
         if (frame.reason !== "rights-revoked") return;
         this.#end({ kind: "refused" });
-        effects.push({ kind: "refused", refusal: { kind: "room-refused", reason: "rights-revoked", message: "the right to this room was taken away" } });
+        effects.push({ kind: "refused", refusal: rightsRevoked() });
         return;
       case "committed":
         if (this.#joined !== undefined) this.#feed.receiveCommitted(frame, !this.#synced, now, effects);
@@ -265,7 +266,8 @@ export class RoomSession {
 
   #receiveJoined({ channel, client, head, rights }: RoomFrame & { type: "joined" }, now: Millis, effects: RoomEffect[]): void {
     if (this.#state.kind !== "joining") return;
-    this.#state = { kind: "live", line: this.#state.line, joined: { channel, head, snapshot: undefined } };
+    this.#state = { kind: "live", line: this.#state.line, joined: { channel, head } };
+    this.#resync.abandon(); // A room joined anew says anew whether it is needed.
     this.#feed.joined(client, now);
     this.#sender.joined(rights, now, effects);
     // Beyond the head: what this client has is not of this log, and the server says so next.
@@ -286,8 +288,7 @@ export class RoomSession {
 
   #deliveredSoFar(now: Millis, effects: RoomEffect[]): void {
     if (this.#state.kind !== "live") return;
-    const { head, snapshot } = this.#state.joined;
-    if (!this.#synced && snapshot === undefined && this.#feed.position.seq >= head) this.#caughtUp();
+    if (!this.#synced && !this.#resync.active && this.#feed.position.seq >= this.#state.joined.head) this.#caughtUp();
     this.#repair(now, effects);
   }
 
@@ -309,33 +310,24 @@ export class RoomSession {
     this.#synced = false;
     this.#feed.lost();
     if (reason !== "too-old") effects.push({ kind: "log-rolled-back" });
-    this.#state.joined.snapshot = { fetchAt: this.#resync.begin(now) };
+    this.#resync.begin(now);
     this.#fetchSnapshot(now, effects);
   }
 
   #fetchSnapshot(now: Millis, effects: RoomEffect[]): void {
-    const snapshot = this.#joined?.snapshot;
-    if (snapshot?.fetchAt === undefined || now < snapshot.fetchAt) return;
-    snapshot.fetchAt = undefined;
-    effects.push({ kind: "fetch-snapshot" });
+    if (this.#resync.takeDue(now)) effects.push({ kind: "fetch-snapshot" });
   }
 
   #receiveSnapshot(answer: SnapshotAnswer, now: Millis, effects: RoomEffect[]): void {
-    if (this.#state.kind !== "live" || this.#state.joined.snapshot === undefined) return; // The line was lost meanwhile: the next join says what is needed.
+    if (this.#state.kind !== "live") return;
     const { line, joined } = this.#state;
-    const step = this.#resync.receive(answer, now);
-    switch (step.kind) {
-      case "begin":
-        this.#feed.startAt(step.position);
-        if (step.payload !== undefined) effects.push({ kind: "load-snapshot", position: step.position, payload: step.payload });
-        return this.#join(line, joined, now, effects);
-      case "wait":
-        joined.snapshot = { fetchAt: step.until };
-        if (answer.kind === "unavailable") effects.push({ kind: "problem", problem: { kind: "snapshot-unavailable", message: `the room's snapshot cannot be had now, it is tried again: ${answer.why}` } });
-        return;
-      default:
-        assertNever(step);
-    }
+    if (answer.kind === "unavailable") effects.push({ kind: "problem", problem: snapshotUnavailable(answer.why) });
+    const beginning = this.#resync.receive(answer, now);
+    if (beginning === undefined) return;
+    const { position, payload } = beginning;
+    this.#feed.startAt(position);
+    if (payload !== undefined) effects.push({ kind: "load-snapshot", position, payload });
+    this.#join(line, joined, now, effects);
   }
 
   #receiveTick(now: Millis, effects: RoomEffect[]): void {

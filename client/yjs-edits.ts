@@ -1,4 +1,4 @@
-/** Yjs updates as edits: how several are one, how a large one is cut, and what a document has that a room has not. */
+/** Yjs updates as edits: how several are one, how a large one is cut, and what a document has that a room has not. Rules YED1 to YED5. */
 
 import * as encoding from "lib0/encoding";
 import * as Y from "yjs";
