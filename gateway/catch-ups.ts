@@ -1,7 +1,7 @@
 /**
  * The questions a room has open with its owner: which edits come after a position. Members that ask from the
  * same position share a question. An answer in several messages may lose one on its way: what follows the hole
- * is not taken, and the rest is asked for again. Rules CUP1 to CUP5.
+ * is not taken, and the rest is asked for again. Rules CUP1 to CUP8.
  */
 
 import type { CatchUpAnswer, ToOwner } from "../shared/bus/envelope.ts";

@@ -1,0 +1,153 @@
+/** What a gateway says over HTTP, with a document service that is a plain HTTP server of the test's own. */
+
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { SignJWT } from "jose";
+import { connect, type NatsConnection } from "nats";
+import { Registry } from "prom-client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { encodeJson } from "../shared/bus/placement-messages.ts";
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { readSettings } from "../shared/config.ts";
+import type { Log } from "../shared/log.ts";
+import { sharedSettings } from "../shared/settings.ts";
+import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
+import { gatewaySettings } from "./config.ts";
+import { startGateway } from "./main.ts";
+
+const SECRET = "a secret of at least 32 bytes, for tests only";
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const snapshot = new Uint8Array(3_000_000).map((_, index) => index % 251);
+
+let nats: RealNats;
+let line: NatsConnection;
+let gateway: Awaited<ReturnType<typeof startGateway>>;
+let documents: Server;
+let heart: NodeJS.Timeout;
+let folder: string;
+let address: string;
+const asked: { url: string; internal: string; tenant: string }[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "coroom-static-"));
+  mkdirSync(join(folder, "site", "assets"), { recursive: true });
+  writeFileSync(join(folder, "secret.txt"), "secret");
+  writeFileSync(join(folder, "site", "index.html"), "<h1>demo</h1>");
+  writeFileSync(join(folder, "site", "assets", "app-1a2b.js"), "run()");
+  symlinkSync(join(folder, "secret.txt"), join(folder, "site", "link.txt"));
+
+  nats = await startRealNats();
+  line = await connect({ servers: nats.url });
+  documents = createServer(serveDocument).listen(0, "127.0.0.1");
+  const flags = { environment: "http", natsUrl: nats.url, port: "0", jwtSecret: SECRET, internalSecret: "between us", allowedOrigins: "https://app.example", staticDir: join(folder, "site") };
+  const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
+  gateway = await startGateway(config, { log: silent, registry: new Registry(), routes: [{ method: "get", path: "/demo/hello", answer: ({ query }) => ({ status: 200, body: `hello ${query.get("name")}` }) }] });
+  address = `http://127.0.0.1:${gateway.port}`;
+});
+afterAll(async () => {
+  clearInterval(heart);
+  await gateway.stop();
+  await line.close();
+  documents.close();
+  await nats.stop();
+  rmSync(folder, { recursive: true });
+});
+
+function serveDocument(question: IncomingMessage, response: ServerResponse): void {
+  asked.push({ url: question.url!, internal: String(question.headers["x-coroom-internal"]), tenant: String(question.headers["x-coroom-tenant"]) });
+  const headers = { etag: '"2-40"', "x-coroom-seq": "40", "x-coroom-epoch": "2", "content-type": "application/octet-stream" };
+  if (question.url?.includes("empty")) return void response.writeHead(404, { "content-type": "application/json" }).end('{"error":"no-document"}');
+  if (question.headers["if-none-match"] === '"2-40"') return void response.writeHead(304, headers).end();
+  response.writeHead(200, headers).end(snapshot);
+}
+
+function bearer(claims: object = {}): Promise<string> {
+  return new SignJWT({ tenant: "acme", rooms: ["notes/*", "empty"], rights: ["read"], ...claims }).setProtectedHeader({ alg: "HS256" }).setSubject("ann").setExpirationTime("1h").sign(new TextEncoder().encode(SECRET));
+}
+
+async function get(path: string, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`${address}${path}`, { headers });
+}
+
+test("[HTTP1] without a document service a snapshot is unavailable for now; with one it comes whole", async () => {
+  const authorization = `Bearer ${await bearer()}`;
+  const path = "/v1/rooms/notes%2F7/snapshot";
+  expect((await get(path, { authorization })).status).toBe(503);
+
+  const { port } = documents.address() as AddressInfo;
+  heart = setInterval(() => line.publish(subjectsOf("http").documents, encodeJson({ service: "d1", url: `http://127.0.0.1:${port}`, time: Date.now() })), 50);
+  const answer = await until(async () => {
+    const response = await get(path, { authorization, origin: "https://app.example" });
+    return response.status === 200 && response;
+  }, "a snapshot");
+  expect(Object.fromEntries(["x-coroom-seq", "x-coroom-epoch", "etag", "access-control-allow-origin"].map((name) => [name, answer.headers.get(name)]))).toEqual({ "x-coroom-seq": "40", "x-coroom-epoch": "2", etag: '"2-40"', "access-control-allow-origin": "https://app.example" });
+  expect(answer.headers.get("access-control-expose-headers")).toContain("x-coroom-seq");
+  expect(Buffer.from(await answer.arrayBuffer()).equals(Buffer.from(snapshot))).toBe(true);
+  expect(asked.at(-1)).toEqual({ url: path, internal: "between us", tenant: "acme" });
+});
+
+test("[HTTP2] a snapshot that the client has is not sent again", async () => {
+  const response = await get(`/v1/rooms/notes%2F7/snapshot?token=${await bearer()}`, { "if-none-match": '"2-40"' });
+  expect([response.status, response.headers.get("x-coroom-seq"), (await response.arrayBuffer()).byteLength]).toEqual([304, "40", 0]);
+});
+
+test("[HTTP3] a snapshot is for those whose token opens the room, and every refusal says what to do", async () => {
+  const cases: [string, Record<string, string>, number, string][] = [
+    ["/v1/rooms/notes%2F7/snapshot", {}, 401, "no-token"],
+    ["/v1/rooms/notes%2F7/snapshot", { authorization: "Bearer nonsense" }, 401, "token-refused"],
+    ["/v1/rooms/other/snapshot", { authorization: `Bearer ${await bearer()}` }, 403, "not-allowed"],
+    ["/v1/rooms/notes%2F7/snapshot", { authorization: `Bearer ${await bearer({ rights: ["write"] })}` }, 403, "not-allowed"],
+    ["/v1/rooms/%00/snapshot", { authorization: `Bearer ${await bearer({ rooms: ["*"] })}` }, 404, "no-such-room"],
+    ["/v1/rooms/%zz/snapshot", { authorization: `Bearer ${await bearer({ rooms: ["*"] })}` }, 404, "no-such-room"],
+    ["/v1/rooms/empty/snapshot", { authorization: `Bearer ${await bearer()}` }, 404, "no-document"],
+  ];
+  for (const [path, headers, status, error] of cases) {
+    const response = await get(path, headers);
+    expect([path, response.status, ((await response.json()) as { error: string }).error]).toEqual([path, status, error]);
+  }
+});
+
+test("[HTTP4] health, readiness and metrics answer, and so does a route of somebody else's", async () => {
+  expect((await get("/healthz")).status).toBe(200);
+  expect((await get("/readyz")).status).toBe(200);
+  expect(await (await get("/metrics")).text()).toContain("coroom_gateway_connections 0");
+  expect(await (await get("/demo/hello?name=Ann")).text()).toBe("hello Ann");
+});
+
+test("[HTTP5] a gateway that cannot reach NATS says that it is not ready", async () => {
+  const crashed = nats.crash();
+  await until(async () => (await get("/readyz")).status === 503, "readiness to end");
+  await crashed;
+  await until(async () => (await get("/readyz")).status === 200, "readiness to come back");
+});
+
+test("[HTTP6] files are served with their types, and nothing outside their folder is", async () => {
+  const page = await get("/");
+  expect([page.status, page.headers.get("content-type"), await page.text()]).toEqual([200, "text/html; charset=utf-8", "<h1>demo</h1>"]);
+  const script = await get("/assets/app-1a2b.js");
+  expect([script.headers.get("content-type"), script.headers.get("cache-control")]).toEqual(["text/javascript; charset=utf-8", "public, max-age=31536000, immutable"]);
+  for (const path of ["/nothing", "/assets", "/link.txt", "/..%2fsecret.txt", "/assets/..%2f..%2fsecret.txt", "/%00", "/%zz"]) {
+    expect([path, (await get(path)).status]).toEqual([path, 404]);
+  }
+  expect(await raw("/../secret.txt")).toBe(404); // As no browser would send it.
+});
+
+test("[HTTP7] a page of another origin may ask with a token if its origin is allowed", async () => {
+  const preflight = (origin: string) => fetch(`${address}/v1/rooms/empty/snapshot`, { method: "OPTIONS", headers: { origin, "access-control-request-method": "GET", "access-control-request-headers": "authorization" } });
+  expect((await preflight("https://app.example")).headers.get("access-control-allow-headers")).toContain("authorization");
+  expect((await preflight("https://evil.example")).headers.get("access-control-allow-origin")).toBeNull();
+});
+
+function raw(path: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    request({ host: "127.0.0.1", port: gateway.port, path }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    }).on("error", reject).end();
+  });
+}

@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+
+import { type ClientKey, parseClientId, type TenantId, type UserId } from "../../shared/ids.ts";
+import { clientIdOf } from "./client-ids.ts";
+
+const id = (tenant: string, user: string, key: string) => clientIdOf(tenant as TenantId, user as UserId, key as ClientKey);
+
+test("[CID1] a client id is always the same for the same tenant, user and key, and well-formed", () => {
+  expect(id("acme", "ann", "12345678")).toBe(id("acme", "ann", "12345678"));
+  expect(parseClientId(id("acme", "ann", "12345678"))).toBeDefined();
+});
+
+test("[CID2] another tenant, user or key makes another id, wherever the borders lie", () => {
+  const ids = [id("acme", "ann", "12345678"), id("acme", "ann1", "2345678x"), id("acmea", "nn", "12345678"), id("acme", "bob", "12345678"), id("acme", "ann", "12345679")];
+  expect(new Set(ids).size).toBe(ids.length);
+});

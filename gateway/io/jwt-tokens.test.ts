@@ -1,0 +1,85 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { exportJWK, exportSPKI, generateKeyPair, type JWTHeaderParameters, SignJWT, UnsecuredJWT } from "jose";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { jwtTokens, type TokenOptions } from "./jwt-tokens.ts";
+
+const SECRET = "a secret of at least 32 bytes, for tests only";
+const options: TokenOptions = { jwtSecret: SECRET, jwksUrl: "", jwksFile: "", jwtIssuer: "", jwtAudience: "", jwtClockToleranceSeconds: 5 };
+const key = (secret: string) => new TextEncoder().encode(secret);
+
+let folder: string;
+let jwksFile: string;
+let pair: Awaited<ReturnType<typeof generateKeyPair>>;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "coroom-jwks-"));
+  jwksFile = join(folder, "jwks.json");
+  pair = await generateKeyPair("ES256", { extractable: true });
+  writeFileSync(jwksFile, JSON.stringify({ keys: [{ ...(await exportJWK(pair.publicKey)), kid: "one", alg: "ES256" }] }));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function token(claims: object = {}, expiry: string | number = "1h", header: JWTHeaderParameters = { alg: "HS256" }): SignJWT {
+  return new SignJWT({ rooms: ["notes"], rights: ["read", "write"], ...claims }).setProtectedHeader(header).setSubject("ann").setExpirationTime(expiry);
+}
+
+test("[JWT1] a token says who its bearer is and what it opens", async () => {
+  const exp = Math.floor(Date.now() / 1000) + 60;
+  const signed = await token({ tenant: "acme", name: "Ann" }, exp).sign(key(SECRET));
+  expect(await jwtTokens(options).verify(signed)).toEqual({
+    kind: "valid",
+    identity: { tenant: "acme", user: "ann", name: "Ann", rooms: ["notes"], rights: { read: true, write: true, admin: false }, expiresAt: (exp + 5) * 1000 },
+  });
+  expect(await jwtTokens(options).verify(await token().sign(key(SECRET)))).toMatchObject({ identity: { tenant: "default", name: "ann" } });
+});
+
+test("[JWT2] an expired token is told apart from a bad one, and clocks may differ a little", async () => {
+  const past = (seconds: number) => token({}, Math.floor(Date.now() / 1000) - seconds).sign(key(SECRET));
+  expect((await jwtTokens(options).verify(await past(60))).kind).toBe("expired");
+  expect((await jwtTokens(options).verify(await past(2))).kind).toBe("valid");
+});
+
+test.each<[string, () => Promise<string> | string]>([
+  ["no JWT", () => "hello"],
+  ["nothing", () => ""],
+  ["signed with another secret", () => token().sign(key("another secret, just as long as ours is"))],
+  ["signed with HS512", () => token({}, "1h", { alg: "HS512" }).sign(key(SECRET.padEnd(64)))],
+  ["not signed", () => new UnsecuredJWT({ rooms: ["*"], rights: ["read"] }).setSubject("ann").setExpirationTime("1h").encode()],
+  ["without expiry", () => new SignJWT({ rooms: ["notes"], rights: ["read"] }).setProtectedHeader({ alg: "HS256" }).setSubject("ann").sign(key(SECRET))],
+  ["without subject", () => new SignJWT({ rooms: ["notes"], rights: ["read"] }).setProtectedHeader({ alg: "HS256" }).setExpirationTime("1h").sign(key(SECRET))],
+  ["not valid yet", () => token().setNotBefore("1h").sign(key(SECRET))],
+  ["with rooms that are no list", () => token({ rooms: "notes" }).sign(key(SECRET))],
+  ["without rights", () => token({ rights: undefined }).sign(key(SECRET))],
+  ["of a tenant that is no token", () => token({ tenant: "a.b" }).sign(key(SECRET))],
+  ["of a user with a control character", () => token().setSubject("a\u0000b").sign(key(SECRET))],
+])("[JWT3] a token that is %s is refused, with a reason", async (_, make) => {
+  const verdict = await jwtTokens(options).verify(await make());
+  expect(verdict).toMatchObject({ kind: "refused" });
+  expect(verdict.kind === "refused" && verdict.why.length).toBeGreaterThan(5);
+});
+
+test("[JWT4] issuer and audience are checked where they are set", async () => {
+  const strict = jwtTokens({ ...options, jwtIssuer: "https://id.example", jwtAudience: "coroom" });
+  expect((await strict.verify(await token().sign(key(SECRET)))).kind).toBe("refused");
+  expect((await strict.verify(await token().setIssuer("https://id.example").setAudience("coroom").sign(key(SECRET)))).kind).toBe("valid");
+});
+
+test("[JWT5] keys of a JWKS take their own algorithms, and a public key is never a secret", async () => {
+  const tokens = jwtTokens({ ...options, jwtSecret: "", jwksFile });
+  const header = { alg: "ES256", kid: "one" };
+  expect((await tokens.verify(await token({}, "1h", header).sign(pair.privateKey))).kind).toBe("valid");
+  const confused = await token({}, "1h", { alg: "HS256", kid: "one" }).sign(key(await exportSPKI(pair.publicKey)));
+  expect((await tokens.verify(confused)).kind).toBe("refused");
+  const stranger = await generateKeyPair("ES256");
+  expect((await tokens.verify(await token({}, "1h", header).sign(stranger.privateKey))).kind).toBe("refused");
+  expect((await tokens.verify(await token({}, "1h", { alg: "ES256", kid: "two" }).sign(pair.privateKey))).kind).toBe("refused");
+});
+
+test("[JWT6] keys that cannot be fetched are the world failing, and no verdict on the token", async () => {
+  const tokens = jwtTokens({ ...options, jwtSecret: "", jwksUrl: "http://127.0.0.1:1/jwks.json" });
+  await expect(tokens.verify(await token({}, "1h", { alg: "ES256", kid: "one" }).sign(pair.privateKey))).rejects.toThrow("could not be had");
+});

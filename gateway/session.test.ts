@@ -1,0 +1,175 @@
+import { expect, test } from "vitest";
+
+import type { ClientId, ClientKey, Epoch, Millis, RoomId, RoomKey, Seq, TenantId, UserId } from "../shared/ids.ts";
+import { START } from "../shared/ids.ts";
+import { encodeFrame } from "../shared/wire/codec.ts";
+import { CLOSE, type CloseName } from "../shared/wire/close-codes.ts";
+import type { ClientFrame, Frame } from "../shared/wire/frames.ts";
+import type { Identity } from "./identity.ts";
+import { Session, type SessionEffect } from "./session.ts";
+
+const at = (ms: number): Millis => ms as Millis;
+const now = at(1_000);
+const notes = "acme.notes" as RoomKey;
+const ann = "annannannannann1" as ClientId;
+const limits = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1_000, editBytesMax: 100, editBurst: 3, editsPerSecond: 1 };
+const hello: ClientFrame = { type: "hello", version: 1, token: "jwt", agent: "" };
+const identity: Identity = { tenant: "acme" as TenantId, user: "ann" as UserId, name: "Ann", rooms: ["notes", "other"], rights: { read: true, write: true, admin: false }, expiresAt: at(1e9) };
+
+function connect(): Session {
+  const clientIdOf = (_tenant: TenantId, user: UserId, key: ClientKey) => `${user}${key}`.slice(0, 16).padEnd(16, "1") as ClientId;
+  return new Session({ name: "gw-1", limits, helloMsMax: 10_000, roomsMax: 2, editRates: { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 2, perSecond: 1 } }, controlRate: { burst: 20, perSecond: 1 }, clientIdOf }, now);
+}
+
+function welcomed(rights: Partial<Identity["rights"]> = {}): Session {
+  const session = connect();
+  say(session, hello);
+  session.receiveVerdict({ kind: "valid", identity: { ...identity, rights: { ...identity.rights, ...rights } } }, now);
+  return session;
+}
+
+/** In the room "notes", on channel 7. */
+function joined(rights: Partial<Identity["rights"]> = {}): Session {
+  const session = welcomed(rights);
+  say(session, join("notes"));
+  session.receiveJoined({ room: notes, channel: 7, client: ann, rights: { read: true, write: true, ...rights } }, now);
+  return session;
+}
+
+function say(session: Session, frame: ClientFrame | Frame, time = now): SessionEffect[] {
+  return session.receiveFrame(encodeFrame(frame), time);
+}
+
+function join(room: string, request = 1): ClientFrame {
+  return { type: "join", request, room: room as RoomId, clientKey: "annannann" as ClientKey, position: START };
+}
+
+function edit(counter: number, bytes = 3, channel = 7): ClientFrame {
+  return { type: "edit", channel, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(bytes) };
+}
+
+function closed(name: CloseName): object {
+  return [{ kind: "send", frame: { type: "error", code: CLOSE[name].code } }, { kind: "close", close: name }];
+}
+
+test("[SES1] HELLO comes first, and only once", () => {
+  expect(say(connect(), join("notes"))).toMatchObject(closed("badFrame"));
+  expect(say(connect(), { type: "ping", nonce: 1 })).toMatchObject(closed("badFrame"));
+  expect(say(welcomed(), hello)).toMatchObject(closed("badFrame"));
+});
+
+test("[SES2] a valid token is answered by WELCOME with the limits", () => {
+  const session = connect();
+  expect(say(session, hello)).toEqual([{ kind: "verify", token: "jwt" }]);
+  expect(session.receiveVerdict({ kind: "valid", identity }, now)).toEqual([{ kind: "send", frame: { type: "welcome", version: 1, connection: "gw-1", limits } }]);
+});
+
+test("[SES3] a version not served, a refused token, an expired one and one that cannot be checked each have their code", () => {
+  expect(say(connect(), { ...hello, version: 2 } as ClientFrame)).toMatchObject(closed("versionUnsupported"));
+  for (const [verdict, close] of [[{ kind: "refused", why: "" }, "unauthorized"], [{ kind: "expired" }, "tokenExpired"], [{ kind: "unchecked" }, "overloaded"], [{ kind: "valid", identity: { ...identity, expiresAt: now } }, "tokenExpired"]] as const) {
+    const session = connect();
+    say(session, hello);
+    expect(session.receiveVerdict(verdict, now)).toMatchObject(closed(close));
+  }
+});
+
+test("[SES4] a JOIN that follows HELLO at once is heard after WELCOME", () => {
+  const session = connect();
+  say(session, hello);
+  expect(say(session, join("notes"))).toEqual([]);
+  const effects = session.receiveVerdict({ kind: "valid", identity }, now);
+  expect(effects.map(({ kind }) => kind)).toEqual(["send", "join"]);
+  expect(effects[1]).toMatchObject({ room: notes, client: "annannannann1111", position: START });
+});
+
+test("[SES5] nothing is heard after a close, and the rooms joined are left", () => {
+  const session = joined();
+  say(session, hello);
+  expect(say(session, { type: "ping", nonce: 1 })).toEqual([]);
+  expect(session.receiveTick(at(1e12))).toEqual([]);
+  expect(session.receiveClosed()).toEqual([notes]);
+});
+
+test("[SES6] a room that the token does not open is refused, and so is one too many", () => {
+  expect(say(welcomed(), join("secrets"))).toMatchObject([{ kind: "send", frame: { type: "join-refused", reason: "not-allowed", retryAfterMs: 0 } }]);
+  expect(say(welcomed({ read: false }), join("notes"))).toMatchObject([{ frame: { type: "join-refused", reason: "not-allowed" } }]);
+  const session = connect();
+  say(session, hello);
+  session.receiveVerdict({ kind: "valid", identity: { ...identity, rooms: ["*"] } }, now);
+  for (const room of ["a", "b", "a"]) expect(say(session, join(room))).toMatchObject([{ kind: "join" }]);
+  expect(say(session, join("c"))).toMatchObject([{ frame: { type: "join-refused", reason: "too-many-rooms" } }]);
+  session.receiveJoinRefused("acme.a" as RoomKey);
+  expect(say(session, join("c"))).toMatchObject([{ kind: "join" }]);
+});
+
+test("[SES7] an edit goes on with the author that the gateway knows, in bytes of its own", () => {
+  const bytes = encodeFrame(edit(1));
+  const [effect] = joined().receiveFrame(bytes, now);
+  expect(effect).toMatchObject({ kind: "edit", room: notes, edit: { author: { user: "ann", client: ann }, counter: 1 } });
+  bytes.fill(0xff); // The socket's buffer is lent.
+  expect(effect?.kind === "edit" && [...effect.edit.payload]).toEqual([0, 0, 0]);
+});
+
+test("[SES8] an edit without the right to write, or too large, is refused and the connection stays", () => {
+  const reader = joined({ write: false });
+  expect(say(reader, edit(1))).toEqual([{ kind: "send", frame: { type: "nack", channel: 7, counter: 1, reason: "read-only", expected: 1, retryAfterMs: 0 } }]);
+  expect(say(joined(), edit(1, 101))).toMatchObject([{ frame: { type: "nack", reason: "too-large", expected: 1 } }]);
+  expect(say(reader, { type: "ping", nonce: 5 })).toEqual([{ kind: "send", frame: { type: "pong", nonce: 5 } }]);
+});
+
+test("[SES9] a frame naming a channel that is not joined ends the connection", () => {
+  for (const frame of [edit(1, 3, 8), { type: "leave", channel: 8 }, { type: "replay-request", channel: 8, after: 0, through: 1 }] as ClientFrame[]) {
+    expect(say(joined(), frame)).toMatchObject(closed("badFrame"));
+  }
+});
+
+test("[SES10] a room whose second join was refused keeps its channel for edits on their way", () => {
+  const session = joined();
+  say(session, join("notes", 2));
+  session.receiveJoinRefused(notes);
+  expect(say(session, edit(1))).toMatchObject([{ kind: "edit" }]);
+});
+
+test("[SES11] LEAVE is answered, and its channel is no more", () => {
+  const session = joined();
+  expect(say(session, { type: "leave", channel: 7 })).toEqual([{ kind: "leave", room: notes }, { kind: "send", frame: { type: "left", channel: 7, reason: "asked" } }]);
+  expect(say(session, edit(1))).toMatchObject(closed("badFrame"));
+});
+
+test("[SES12] faster than the limits ends the connection: new edits, edits sent again, other frames", () => {
+  const typist = joined();
+  for (const counter of [1, 2, 3, 4, 5]) expect(say(typist, edit(counter))).toMatchObject([{ kind: "edit" }]); // The last two on the allowance for repeats after a join.
+  expect(say(typist, edit(6))).toMatchObject(closed("rateLimited"));
+  const chatterer = welcomed();
+  let effects: SessionEffect[] = [];
+  for (let nonce = 0; nonce < 20; nonce++) effects = say(chatterer, { type: "ping", nonce });
+  expect(effects).toMatchObject(closed("rateLimited"));
+});
+
+test("[SES13] what is no frame, too large a frame, and a gateway's own frame each end the connection", () => {
+  expect(joined().receiveFrame(Uint8Array.of(0x03), now)).toMatchObject(closed("badFrame"));
+  expect(joined().receiveFrame(new Uint8Array(1_001), now)).toMatchObject(closed("frameTooLarge"));
+  expect(say(joined(), { type: "pong", nonce: 1 })).toMatchObject(closed("badFrame"));
+});
+
+test("[SES14] a frame of a later protocol is skipped", () => {
+  expect(connect().receiveFrame(Uint8Array.of(0x55, 1, 2, 3), now)).toEqual([]);
+  expect(joined().receiveFrame(Uint8Array.of(0xf0), now)).toEqual([]);
+});
+
+test("[SES15] no hello in time, a token that runs out and a client not heard of end the connection", () => {
+  expect(connect().receiveTick(at(10_999))).toEqual([]);
+  expect(connect().receiveTick(at(11_000))).toMatchObject(closed("helloTimeout"));
+  expect(joined().receiveTick(at(1e9))).toMatchObject(closed("tokenExpired"));
+  const session = joined();
+  say(session, { type: "ping", nonce: 1 }, at(50_000));
+  expect(session.receiveTick(at(124_999))).toEqual([]);
+  expect(session.receiveTick(at(125_000))).toMatchObject(closed("silent"));
+});
+
+test("[SES16] a resubmission goes on as it came, from anyone who may write, and is never answered", () => {
+  const tentative = { epoch: 1 as Epoch, user: "bob" as UserId, client: "bobbobbobbobbob1" as ClientId, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, mac: new Uint8Array(16), payload: new Uint8Array(2) };
+  const frame: ClientFrame = { type: "resubmit", channel: 7, edit: tentative };
+  expect(say(joined(), frame)).toEqual([{ kind: "resubmit", room: notes, edit: tentative }]);
+  expect(say(joined({ write: false }), frame)).toEqual([]);
+});
