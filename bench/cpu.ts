@@ -1,4 +1,4 @@
-/** CPU seconds that server processes have used, as the kernel counts them, in ticks of 10 ms. Read from /proc: on Linux only. */
+/** CPU seconds that server processes and the whole machine have used, as the kernel counts them, in ticks of 10 ms. Read from /proc: on Linux only. */
 
 import { readFileSync } from "node:fs";
 
@@ -18,6 +18,13 @@ export function cpuByRole(processes: readonly ServerProcess[]): CpuByRole {
 
 export function cpuBetween(before: CpuByRole, after: CpuByRole): CpuByRole {
   return Object.fromEntries(Object.entries(after).map(([role, seconds]) => [role, seconds - (before[role] ?? 0)]));
+}
+
+/** What all processes of the machine have used: more than the bench's own, and its figures are not to be trusted. */
+export function cpuOfMachine(): number {
+  if (process.platform !== "linux") return Number.NaN;
+  const [user, nice, system, , , irq, softIrq, steal] = readFileSync("/proc/stat", "latin1").split("\n")[0]!.trim().split(/\s+/).slice(1).map(Number);
+  return (user! + nice! + system! + irq! + softIrq! + steal!) / TICKS_PER_SECOND;
 }
 
 function cpuSecondsOf(pid: number): number {

@@ -10,7 +10,7 @@
 import { createHash } from "node:crypto";
 
 import type { ClientKey, RoomId } from "../shared/ids.ts";
-import { cpuBetween, cpuByRole, type CpuByRole } from "./cpu.ts";
+import { cpuBetween, cpuByRole, type CpuByRole, cpuOfMachine } from "./cpu.ts";
 import { LoadProcesses, type PhaseResult } from "./load/load-processes.ts";
 import type { Pace, RoomCounts, RoomPlan } from "./load/plan.ts";
 import type { MeasuredSystem } from "./systems/system.ts";
@@ -29,7 +29,7 @@ export type LegOptions = { readonly round: number; readonly seed: number; readon
 
 /** One system under one scenario, once. */
 export type Leg = { readonly system: string; readonly phases: readonly MeasuredPhase[]; readonly rooms: readonly RoomCounts[]; readonly hash: string };
-export type MeasuredPhase = PhaseResult & { readonly inFlight: number | undefined; readonly seconds: number; readonly serverCpu: CpuByRole };
+export type MeasuredPhase = PhaseResult & { readonly inFlight: number | undefined; readonly seconds: number; readonly serverCpu: CpuByRole; readonly machineCpuSeconds: number };
 
 export const P99_MS_MAX = 100;
 
@@ -88,11 +88,12 @@ async function runPhases(system: MeasuredSystem, loads: LoadProcesses, { load }:
 }
 
 async function runPhase(system: MeasuredSystem, loads: LoadProcesses, pace: Pace, { warmMs, measureMs }: LegOptions): Promise<MeasuredPhase> {
-  let before: CpuByRole = {};
-  let after: CpuByRole = {};
-  const events = { measuring: () => void (before = cpuByRole(system.processes)), measured: () => void (after = cpuByRole(system.processes)) };
-  const result = await loads.run({ pace, warmMs, measureMs }, events);
-  return { ...result, inFlight: pace.kind === "window" ? pace.inFlight : undefined, seconds: measureMs / 1000, serverCpu: cpuBetween(before, after) };
+  const readCpu = () => ({ servers: cpuByRole(system.processes), machine: cpuOfMachine() });
+  let before = readCpu();
+  let after = before;
+  const result = await loads.run({ pace, warmMs, measureMs }, { measuring: () => void (before = readCpu()), measured: () => void (after = readCpu()) });
+  const cpu = { serverCpu: cpuBetween(before.servers, after.servers), machineCpuSeconds: after.machine - before.machine };
+  return { ...result, ...cpu, inFlight: pace.kind === "window" ? pace.inFlight : undefined, seconds: measureMs / 1000 };
 }
 
 const GROWTH_MIN = 1.02;

@@ -47,7 +47,8 @@ function cpuFigures(phases: readonly MeasuredPhase[]): Figures {
   return {
     "CPU a delivered edit, µs": micros((role) => !BESIDE_THE_PATH.has(role)),
     ...Object.fromEntries(roles.map((role) => [`  ${role}, µs`, micros((other) => other === role)])),
-    "load's own CPU, cores": sum(phases.map(({ cpuSeconds }) => cpuSeconds)) / sum(phases.map(({ seconds }) => seconds)),
+    "load's own CPU, cores": coresOf(phases, ({ cpuSeconds }) => cpuSeconds),
+    "others' CPU, cores": coresOf(phases, othersCpuSeconds),
   };
 }
 
@@ -68,13 +69,29 @@ export function table(figures: Readonly<Record<string, Figures>>): string {
 
 /** One phase by itself. */
 export function phaseFacts(phase: MeasuredPhase) {
-  return { inFlight: phase.inFlight, editsPerSecond: rateOf(phase), p99Ms: slowestP99(phase), serverCores: secondsOf(phase.serverCpu, () => true) / phase.seconds, loadCores: phase.cpuSeconds / phase.seconds };
+  return {
+    inFlight: phase.inFlight,
+    editsPerSecond: rateOf(phase),
+    p99Ms: slowestP99(phase),
+    serverCores: coresOf([phase], ({ serverCpu }) => secondsOf(serverCpu, () => true)),
+    loadCores: coresOf([phase], ({ cpuSeconds }) => cpuSeconds),
+    othersCores: coresOf([phase], othersCpuSeconds),
+  };
 }
 
 export function phaseLine(phase: MeasuredPhase): string {
-  const { inFlight, editsPerSecond, p99Ms, serverCores, loadCores } = phaseFacts(phase);
+  const { inFlight, editsPerSecond, p99Ms, serverCores, loadCores, othersCores } = phaseFacts(phase);
   const pace = inFlight === undefined ? "typing" : `${inFlight} un-acked a writer`;
-  return `${pace.padEnd(24)} ${shown(editsPerSecond).padStart(10)} edits/s   p99 ${shown(p99Ms).padStart(8)} ms   CPU ${shown(serverCores)} cores, load ${shown(loadCores)}`;
+  return `${pace.padEnd(22)} ${shown(editsPerSecond).padStart(10)} edits/s   p99 ${shown(p99Ms).padStart(8)} ms   cores: servers ${shown(serverCores)}, load ${shown(loadCores)}, others ${shown(othersCores)}`;
+}
+
+function coresOf(phases: readonly MeasuredPhase[], cpuSeconds: (phase: MeasuredPhase) => number): number {
+  return sum(phases.map(cpuSeconds)) / sum(phases.map(({ seconds }) => seconds));
+}
+
+/** What the rest of the machine did meanwhile, the system that is not measured included. */
+function othersCpuSeconds({ machineCpuSeconds, serverCpu, cpuSeconds }: MeasuredPhase): number {
+  return Math.max(0, machineCpuSeconds - secondsOf(serverCpu, () => true) - cpuSeconds);
 }
 
 function secondsOf(cpu: CpuByRole, wanted: (role: string) => boolean): number {
