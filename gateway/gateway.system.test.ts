@@ -327,3 +327,68 @@ test("[GW15] a client that falls behind the hard limit is cut, and no edit is sk
   await flooding;
   expect(seqsOf(stuck)).toEqual(seqsOf(stuck).map((_, index) => index + 1));
 }, 60_000);
+
+test("[GW16] frames sent to one and frames for all keep their order: two who write at once each get every seq in turn", async () => {
+  startOwner("rs-1");
+  const address = await start({ editBurst: "10000" });
+  const [ann, bob] = [await enter(address, "ann"), await enter(address, "bob")];
+  const { channel } = await ann.join(ROOM, "annannann");
+  await bob.join(ROOM, "bobbobbob");
+  const edits = 500;
+  for (let counter = 1; counter <= edits; counter++) {
+    ann.edit(channel, counter, "from ann");
+    bob.edit(channel, counter, "from bob");
+    if (counter % 7 === 0) await new Promise(setImmediate); // Turns end between, so that batches differ in size and authors.
+  }
+  await until(() => log.edits.length === 2 * edits, "all edits in the log");
+  for (const client of [ann, bob]) {
+    await until(() => seqsInTurn(client).at(-1) === 2 * edits, "the last seq");
+    expect(seqsInTurn(client)).toEqual(Array.from({ length: 2 * edits }, (_, index) => index + 1));
+  }
+});
+
+/** What acks and committed frames told, in the order they came. */
+function seqsInTurn(client: WireClient): number[] {
+  return client.received.flatMap((frame) => {
+    if (frame.type === "ack") return Array.from({ length: frame.count }, (_, index) => frame.seq + index);
+    return frame.type === "committed" ? frame.edits.edits.map((_, index) => frame.edits.firstSeq + index) : [];
+  });
+}
+
+test("[GW17] when NATS stays away clients are sent to another gateway, and new ones are not taken", async () => {
+  startOwner("rs-1");
+  const address = await start({ backboneLossMsMax: "100" });
+  const ann = await enter(address, "ann");
+  await ann.join(ROOM, "annannann");
+  nats.signal("SIGKILL");
+  expect((await ann.end()).code).toBe(4003);
+  await expect(WireClient.open(`ws://${address}/v1/connect`)).rejects.toThrow("HTTP 503");
+  await nats.crash(); // Starts it again.
+  await until(async () => (await fetch(`http://${address}/readyz`)).status === 200, "the gateway to be ready again");
+});
+
+test("[GW18] a gateway that stops sends its clients on, and another can have its port at once", async () => {
+  const port = (await start()).split(":")[1]!;
+  await gateways.pop()!.stop();
+  const address = await start({ port });
+  const ann = await enter(address, "ann");
+  await gateways.pop()!.stop();
+  expect((await ann.end()).code).toBe(4001);
+  expect(await start({ port })).toBe(address);
+  await expect(start({ port })).rejects.toThrow("COROOM_PORT");
+});
+
+test("[GW19] a crowd joining one room at once asks its owner a few times, not once each", async () => {
+  const owner = startOwner("rs-1");
+  const address = await start();
+  const ann = await enter(address, "ann");
+  const { channel } = await ann.join(ROOM, "annannann");
+  ann.edit(channel, 1, "one");
+  await ann.next("ack");
+  const questions = () => owner.received.filter(({ kind }) => kind === "catch-up-request").length;
+  const before = questions();
+  const crowd = await Promise.all(Array.from({ length: 200 }, (_, index) => enter(address, `user${index}`)));
+  await Promise.all(crowd.map((client, index) => client.join(ROOM, `client-${index}`)));
+  await Promise.all(crowd.map((client) => client.until(() => client.committed().size === 1, "the edit")));
+  expect(questions() - before).toBeLessThan(5);
+});
