@@ -2,28 +2,35 @@
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 
-import { jetstream } from "@nats-io/jetstream";
+import { jetstream, JetStreamApiError, jetstreamManager, type StoredMsg } from "@nats-io/jetstream";
 import { headers } from "nats";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as Y from "yjs";
 
+import { type Child, spawnChild } from "../engines/child.ts";
 import type { Engine } from "../engines/engine.ts";
 import { startNatsServer } from "../engines/nats-server.ts";
+import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
-import { type ClientId, type Epoch, type Millis, type RoomKey, type Seq, type UserId } from "../shared/ids.ts";
+import type { ClientId, Epoch, Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
 import type { Running } from "../shared/lifecycle.ts";
+import { Prng } from "../shared/prng.ts";
 import { sharedSettings } from "../shared/settings.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { documentServiceSettings } from "./config.ts";
+import { jetstreamLog } from "./io/jetstream-log.ts";
+import { kvCheckpoints } from "./io/kv-checkpoints.ts";
 import { startDocumentService } from "./main.ts";
 
+const WRONG_LAST_SEQUENCE = 10_071;
 const SECRET = "a secret of the tests, 32 characters";
 let dataDir: string;
 let engine: Engine;
@@ -37,7 +44,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await nats?.close();
   await engine?.stop();
-  rmSync(dataDir, { recursive: true, force: true });
+  if (process.env["TEST_KEEP"] === undefined) rmSync(dataDir, { recursive: true, force: true });
 });
 
 const ANN = { client: "annannannannann1" as ClientId, user: "ann" as UserId };
@@ -49,7 +56,7 @@ class Writer {
   readonly #room: RoomKey;
   #streamSeq = 0;
   #seq = 0;
-  #epoch = 0;
+  #epoch = 1;
   #records = 0;
 
   constructor(environment: string, room: string) {
@@ -61,8 +68,9 @@ class Writer {
     return this.#seq;
   }
 
+  /** Begins an epoch, as an owner does; without it edits are appended in epoch 1. */
   async claim(): Promise<void> {
-    this.#epoch += 1;
+    if (this.#streamSeq > 0) this.#epoch += 1;
     await this.#append(encodeEpochRecord({ id: this.#id(), time: Date.now() as Millis, epoch: this.#epoch as Epoch, head: this.#seq as Seq }));
   }
 
@@ -91,18 +99,70 @@ class Writer {
     return made[0]!;
   }
 
+  /** Until it is known to be stored: after a failure the identical bytes again, and on a mismatch a look at what is there. */
   async #append(record: Uint8Array): Promise<void> {
+    const subject = subjectsOf(this.#environment).log(0, this.#room);
     const expectation = headers();
     expectation.set("Nats-Expected-Last-Subject-Sequence", String(this.#streamSeq));
-    const { seq } = await jetstream(nats).publish(subjectsOf(this.#environment).log(0, this.#room), record, { headers: expectation, timeout: 5_000 });
-    this.#streamSeq = seq;
+    for (;;) {
+      const seq = await jetstream(nats).publish(subject, record, { headers: expectation, timeout: 1_000 }).then(({ seq }) => seq, (error: unknown) => this.#storedAt(subject, record, error));
+      if (seq === undefined) continue;
+      this.#streamSeq = seq;
+      return;
+    }
+  }
+
+  /** Undefined: try again. */
+  async #storedAt(subject: string, record: Uint8Array, error: unknown): Promise<number | undefined> {
+    await sleep(20); // NATS is away, or the stream is not there yet.
+    if (!(error instanceof JetStreamApiError) || error.code !== WRONG_LAST_SEQUENCE) return undefined;
+    const last = await lastRecord(this.#environment, subject).catch(() => undefined);
+    if (last !== undefined && Buffer.compare(last.data, record) !== 0) throw error;
+    return last?.seq;
   }
 }
 
-async function start(environment: string, settings: Readonly<Record<string, string>> = {}): Promise<Running & { url: string }> {
-  const flags = { environment, natsUrl: engine.url, internalSecret: SECRET, documentsLeaseMs: "400", ...settings };
-  const config = readSettings({ ...sharedSettings, ...documentServiceSettings }, { flags, env: {} });
+async function lastRecord(environment: string, subject: string): Promise<StoredMsg | undefined> {
+  const manager = await jetstreamManager(nats);
+  return (await manager.streams.getMessage(subjectsOf(environment).logStream(0), { last_by_subj: subject })) ?? undefined;
+}
+
+type Settings = Readonly<Record<string, string>>;
+
+function settingsOf(environment: string, settings: Settings): Settings {
+  return { environment, natsUrl: engine.url, internalSecret: SECRET, documentsLeaseMs: "400", ...settings };
+}
+
+async function start(environment: string, settings: Settings = {}): Promise<Running & { url: string }> {
+  const config = readSettings({ ...sharedSettings, ...documentServiceSettings }, { flags: settingsOf(environment, settings), env: {} });
   return startDocumentService(config, { log: pinoLog({}, process.env["TEST_LOG"] ?? "silent"), registry: new Registry() });
+}
+
+/** The same in a process of its own, as built, that can be killed. */
+function startProcess(environment: string, settings: Settings): Promise<Child> {
+  const script = `
+    import { Registry } from "prom-client";
+    import { documentServiceSettings } from "./dist/document-service/config.js";
+    import { startDocumentService } from "./dist/document-service/main.js";
+    import { readSettings } from "./dist/shared/config.js";
+    import { pinoLog } from "./dist/shared/io/pino-log.js";
+    import { sharedSettings } from "./dist/shared/settings.js";
+    const config = readSettings({ ...sharedSettings, ...documentServiceSettings }, { flags: ${JSON.stringify(settingsOf(environment, settings))}, env: {} });
+    await startDocumentService(config, { log: pinoLog({}, "warn"), registry: new Registry() });`;
+  return spawnChild({ path: process.execPath, args: ["--input-type=module", "-e", script], env: {}, cwd: resolve("."), logFile: join(dataDir, `${environment}.log`) });
+}
+
+async function checkpointOf(environment: string, room: string): Promise<Checkpoint | undefined> {
+  return (await (await kvCheckpoints(jetstream(nats), subjectsOf(environment).checkpointsBucket, 1)).read(room as RoomKey)).checkpoint;
+}
+
+/** The stream sequences of the room's records that the log still has. */
+async function keptOf(environment: string, room: string): Promise<{ records: number; last: number }> {
+  const [subjects, manager] = [subjectsOf(environment), await jetstreamManager(nats)];
+  const subject = subjects.log(0, room as RoomKey);
+  const { state } = await manager.streams.info(subjects.logStream(0), { subjects_filter: subject });
+  const last = await lastRecord(environment, subject);
+  return { records: state.subjects?.[subject] ?? 0, last: last?.seq ?? 0 };
 }
 
 function get(url: string, room: string, headers: Record<string, string> = {}): Promise<Response> {
@@ -132,5 +192,145 @@ test("[DOC1] whoever asks gets all edits ordered so far, with their position", {
   expect((await get(service.url, "notes", { "if-none-match": '"1-3"' })).status).toBe(304);
   expect((await get(service.url, "notes", { "x-coroom-internal": "guess" })).status).toBe(401);
   expect((await get(service.url, "other")).status).toBe(404);
+  await service.stop();
+});
+
+test("[DOC5] a trim keeps what it was told to keep, the room's last record too, and the next append still meets its expected sequence", { timeout: 60_000 }, async () => {
+  const environment = "doc5";
+  await (await start(environment)).stop(); // Makes the streams.
+  const log = await jetstreamLog(jetstream(nats), subjectsOf(environment), { partitions: 1 });
+  const [writer, other] = [new Writer(environment, "acme.trimmed"), new Writer(environment, "acme.other")];
+  for (let round = 0; round < 5; round++) {
+    await writer.type("a");
+    await other.type("b");
+  }
+  await log.trim("acme.trimmed" as RoomKey, 5); // Its records are 1, 3, 5, 7 and 9: "before", so 5 stays.
+  expect(await keptOf(environment, "acme.trimmed")).toEqual({ records: 3, last: 9 });
+  expect(await keptOf(environment, "acme.other")).toEqual({ records: 5, last: 10 });
+  await log.trim("acme.trimmed" as RoomKey, 9);
+  expect(await keptOf(environment, "acme.trimmed")).toEqual({ records: 1, last: 9 });
+  expect(await log.head("acme.trimmed" as RoomKey)).toBe(5);
+  await writer.type("c"); // Expects 9.
+  expect(await keptOf(environment, "acme.trimmed")).toEqual({ records: 2, last: 11 });
+  await expect(new Writer(environment, "acme.trimmed").type("expects 0")).rejects.toMatchObject({ code: WRONG_LAST_SEQUENCE });
+});
+
+test("[DOC6] the log is trimmed behind a snapshot, and whoever comes later still gets the whole document", { timeout: 60_000 }, async () => {
+  const environment = "doc6";
+  const settings = { snapshotEditsMax: "10", snapshotIntervalMsMin: "1", replayWindowMs: "200", snapshotAgeMsMax: "500" };
+  const service = await start(environment, settings);
+  const writer = new Writer(environment, "acme.old");
+  await writer.claim();
+  for (let round = 0; round < 50; round++) await writer.type(`${round} `);
+  await eventually("the log is trimmed to its last record", async () => (await keptOf(environment, "acme.old")).records === 1);
+  expect((await checkpointOf(environment, "acme.old"))?.seq).toBe(50);
+  await service.stop();
+  const later = await start(environment, settings);
+  await eventually("the whole document is served", async () => (await text(later.url, "old")).status === 200);
+  expect(await text(later.url, "old")).toEqual({ status: 200, seq: 50, text: writer.doc.getText("text").toString() });
+  await writer.claim();
+  await writer.type("more");
+  await eventually("the edit after the trim is served", async () => (await text(later.url, "old")).seq === 51);
+  await later.stop();
+});
+
+test("[DOC7] killed at random with the service and NATS, every document is complete in the end", { timeout: 240_000 }, async () => {
+  const environment = "doc7";
+  const settings = { snapshotEditsMax: "20", snapshotIntervalMsMin: "10", replayWindowMs: "300", snapshotAgeMsMax: "300" };
+  const prng = new Prng(7);
+  const writers = Array.from({ length: 5 }, (_, index) => new Writer(environment, `acme.room${index}`));
+  let service = await startProcess(environment, settings);
+  let isWriting = true;
+  const written = Promise.all(
+    writers.map(async (writer) => {
+      await writer.claim();
+      for (let round = 0; isWriting; round++) {
+        await writer.type(`${round} `, "and ");
+        await sleep(5); // As fast as many people type.
+      }
+    }),
+  );
+  for (let kill = 0; kill < 12; kill++) {
+    const [room, before] = [`acme.room${kill % 5}`, writers[kill % 5]!.seq];
+    await eventually("the service saves again", () => checkpointOf(environment, room).then((checkpoint) => (checkpoint?.seq ?? 0) > before, () => false));
+    await sleep(prng.below(300)); // Anywhere between two steps.
+    if (kill % 3 === 2) {
+      engine.kill("SIGKILL");
+      await engine.restart();
+    } else {
+      service.kill("SIGKILL");
+      await service.exited;
+      service = await startProcess(environment, settings);
+    }
+  }
+  isWriting = false;
+  await written;
+  service.kill("SIGKILL");
+  const last = await start(environment, settings);
+  for (const [index, writer] of writers.entries()) {
+    await eventually(`room ${index} is served whole`, async () => (await text(last.url, `room${index}`)).seq === writer.seq);
+    expect((await text(last.url, `room${index}`)).text).toBe(writer.doc.getText("text").toString());
+    await eventually(`room ${index} is trimmed`, async () => (await keptOf(environment, `acme.room${index}`)).records === 1);
+  }
+  await last.stop();
+});
+
+test("[DOC8] a service that is paused is taken over from, and cannot put back an older checkpoint when it goes on", { timeout: 120_000 }, async () => {
+  const environment = "doc8";
+  const settings = { snapshotEditsMax: "5", snapshotIntervalMsMin: "1", snapshotAgeMsMax: "200" };
+  const writer = new Writer(environment, "acme.notes");
+  const paused = await startProcess(environment, settings);
+  await writer.claim();
+  await writer.type("one ");
+  await eventually("the first service saves", async () => (await checkpointOf(environment, "acme.notes"))?.seq === 1);
+  await writer.type("two ");
+  paused.kill("SIGSTOP");
+  const standby = await start(environment, settings);
+  for (let round = 0; round < 20; round++) await writer.type(`${round} `);
+  await eventually("the second service saves", async () => (await checkpointOf(environment, "acme.notes"))?.seq === 22);
+  paused.kill("SIGCONT");
+  await writer.type("end");
+  await eventually("the last edit is saved", async () => (await checkpointOf(environment, "acme.notes"))?.seq === 23);
+  expect(await text(standby.url, "notes")).toEqual({ status: 200, seq: 23, text: writer.doc.getText("text").toString() });
+  paused.kill("SIGKILL");
+  await standby.stop();
+});
+
+test("[DOC9] a service that stops hands over at once, with all edits in snapshots", { timeout: 60_000 }, async () => {
+  const environment = "doc9";
+  const settings = { documentsLeaseMs: "60000" };
+  const first = await start(environment, settings);
+  const second = await start(environment, settings);
+  const writer = new Writer(environment, "acme.notes");
+  await writer.claim();
+  await writer.type("kept");
+  await eventually("the first serves", async () => (await text(first.url, "notes")).seq === 1);
+  expect((await get(second.url, "notes")).status).toBe(503);
+  await first.stop();
+  expect((await checkpointOf(environment, "acme.notes"))?.seq).toBe(1);
+  await second.stop();
+  const third = await start(environment, settings);
+  await eventually("the next one serves", async () => (await text(third.url, "notes")).text === "kept");
+  await third.stop();
+});
+
+test("[DOC10] a room whose edits are no Yjs updates stands alone: others are served, and its log stays whole", { timeout: 60_000 }, async () => {
+  const environment = "doc10";
+  const settings = { snapshotEditsMax: "2", snapshotIntervalMsMin: "1", replayWindowMs: "100", snapshotAgeMsMax: "100" };
+  const service = await start(environment, settings);
+  const [raw, poisoned, good] = ["acme.raw", "acme.poisoned", "acme.good"].map((room) => new Writer(environment, room));
+  for (let round = 0; round < 10; round++) {
+    await raw!.append([Buffer.from(`{"edit":${round}}`)]);
+    await poisoned!.type(`${round} `);
+    if (round === 3) await poisoned!.append([Uint8Array.of(255)]);
+    await good!.type(`${round} `);
+  }
+  await eventually("the good room is trimmed", async () => (await keptOf(environment, "acme.good")).records === 1);
+  await eventually("the others are saved", async () => (await checkpointOf(environment, "acme.raw"))?.seq === 10 && (await checkpointOf(environment, "acme.poisoned"))?.seq === 11);
+  expect(await text(service.url, "good")).toMatchObject({ seq: 10, text: good!.doc.getText("text").toString() });
+  expect(await text(service.url, "poisoned")).toMatchObject({ seq: 11, text: poisoned!.doc.getText("text").toString() });
+  const refused = await get(service.url, "raw");
+  expect([refused.status, await refused.json()]).toMatchObject([404, { error: "not-a-document" }]);
+  expect((await keptOf(environment, "acme.raw")).records).toBe(10);
   await service.stop();
 });

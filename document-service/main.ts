@@ -2,6 +2,7 @@
 
 import { createHash, randomUUID } from "node:crypto";
 
+import { jetstream } from "@nats-io/jetstream";
 import type { Registry } from "prom-client";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
@@ -23,6 +24,9 @@ import { sendHeartbeats } from "./io/nats-heartbeats.ts";
 import { objectStoreSnapshots } from "./io/object-store-snapshots.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 
+/** What was asked of a nats-server that died is asked again after so long. */
+const ANSWER_MS_MAX = 2_000;
+
 export async function startDocumentService(config: SharedConfig & DocumentServiceConfig, { log, registry }: { log: Log; registry: Registry }): Promise<Running & { url: string }> {
   if (config.internalSecret === "") throw new SettingError("the document service answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
   const service = randomUUID();
@@ -31,12 +35,13 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
 
   const nats = await connectNats({ servers: config.natsUrl, name: "document-service" });
   await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
+  const streams = jetstream(nats, { timeout: ANSWER_MS_MAX });
   const merging = mergeThread();
   const ports = {
-    log: await jetstreamLog(nats, subjects, { partitions: config.logPartitions }),
-    checkpoints: await kvCheckpoints(nats, subjects.checkpointsBucket, config.logReplicas),
-    leases: await kvLeases(nats, subjects.documentsBucket, config.logReplicas),
-    snapshots: await objectStoreSnapshots(nats, subjects.snapshotsBucket, config.logReplicas),
+    log: await jetstreamLog(streams, subjects, { partitions: config.logPartitions }),
+    checkpoints: await kvCheckpoints(streams, subjects.checkpointsBucket, config.logReplicas),
+    leases: await kvLeases(streams, subjects.documentsBucket, config.logReplicas),
+    snapshots: await objectStoreSnapshots(streams, subjects.snapshotsBucket, config.logReplicas),
     merging,
     digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
   };

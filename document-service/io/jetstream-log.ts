@@ -1,11 +1,10 @@
 /** The log in JetStream: read in order by partition, asked for a room's head, trimmed. */
 
-import { DeliverPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { DeliverPolicy, type JetStreamClient } from "@nats-io/jetstream";
 
 import { decodeRecord, headOf } from "../../shared/bus/record.ts";
 import { partitionOf, roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
 import type { Millis, RoomKey, Seq } from "../../shared/ids.ts";
-import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { EditLog, StoredRecord } from "../ports.ts";
 
 /** At least the largest record, or the server would not send it. */
@@ -15,9 +14,8 @@ const PULL_MS_MAX = 5_000;
 /** Sockets and timers have their turn after so much reading at a stretch. */
 const STRETCH_MS_MAX = 10;
 
-export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, options: { partitions: number }): Promise<EditLog> {
-  const manager = await jetstreamManager(nats);
-  const client = jetstream(nats);
+export async function jetstreamLog(jetstream: JetStreamClient, subjects: Subjects, options: { partitions: number }): Promise<EditLog> {
+  const manager = await jetstream.jetstreamManager();
   const placeOf = (room: RoomKey) => {
     const partition = partitionOf(room, options.partitions);
     return { stream: subjects.logStream(partition), subject: subjects.log(partition, room) };
@@ -29,10 +27,11 @@ export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, opt
     if (state.last_seq < after) {
       throw new Error(`the log ${stream} ends at ${state.last_seq}, before ${after} which had been read: it was lost or rolled back; restore it, or remove the checkpoints with it`);
     }
-    const consumer = await client.consumers.get(stream, { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: after + 1 });
+    const consumer = await jetstream.consumers.get(stream, { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: after + 1 });
     const messages = await consumer.consume({ max_bytes: AHEAD_BYTES_MAX, idle_heartbeat: IDLE_HEARTBEAT_MS, expires: PULL_MS_MAX });
     const end = () => messages.stop();
     signal.addEventListener("abort", end);
+    if (signal.aborted) end(); // While we were asking.
     try {
       let stretchEnd = performance.now() + STRETCH_MS_MAX;
       for await (const message of messages) {

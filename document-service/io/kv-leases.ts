@@ -1,18 +1,18 @@
 /** The leases on the log's partitions, and their floors, in JetStream KV. */
 
+import type { JetStreamClient } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { z } from "zod";
 
 import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
-import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Leases } from "../ports.ts";
 import { replace } from "./kv-replace.ts";
 
 const StoredLease = z.object({ holder: z.string(), floor: z.int().nonnegative() });
 
 /** `bucket` is created where it is missing, with `replicas` copies. */
-export async function kvLeases(nats: NatsConnection, bucket: string, replicas: number): Promise<Leases> {
-  const kvm = new Kvm(nats);
+export async function kvLeases(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<Leases> {
+  const kvm = new Kvm(jetstream);
   await kvm.create(bucket, { replicas });
   const kv = await kvm.open(bucket, { allow_direct: false });
   const read: Leases["read"] = async (partition) => {

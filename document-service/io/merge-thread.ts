@@ -23,7 +23,7 @@ export function mergeThread(): Merging & { stop(): Promise<void> } {
 
   /** Started when first needed, and again after it died: of a document too long for its memory, say. */
   function start(): Worker {
-    const thread = new Worker(WORKER);
+    const thread = new Worker(WORKER, { execArgv: [] }); // Flags of this process may make no sense for a file.
     thread.on("message", (answer: MergeAnswer) => {
       const asker = waiting.get(answer.id);
       waiting.delete(answer.id);

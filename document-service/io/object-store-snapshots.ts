@@ -1,9 +1,8 @@
 /** Snapshots in the JetStream object store. */
 
-import { jetstreamManager } from "@nats-io/jetstream";
+import type { JetStreamClient } from "@nats-io/jetstream";
 import { Objm, StorageType } from "@nats-io/obj";
 
-import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Snapshots } from "../ports.ts";
 import { inTime } from "./in-time.ts";
 
@@ -12,9 +11,9 @@ const CHUNK_BYTES = 512 * 1024;
 const TRANSFER_MS_MAX = 15_000;
 
 /** `bucket` is created where it is missing, with `replicas` copies. */
-export async function objectStoreSnapshots(nats: NatsConnection, bucket: string, replicas: number): Promise<Snapshots> {
-  const store = await new Objm(nats).create(bucket, { storage: StorageType.File, replicas });
-  const manager = await jetstreamManager(nats);
+export async function objectStoreSnapshots(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<Snapshots> {
+  const store = await new Objm(jetstream).create(bucket, { storage: StorageType.File, replicas });
+  const manager = await jetstream.jetstreamManager();
   return {
     write: async (name, bytes) => {
       await inTime(TRANSFER_MS_MAX, `writing snapshot ${name}`, store.putBlob({ name, options: { max_chunk_size: CHUNK_BYTES } }, bytes));
