@@ -1,0 +1,63 @@
+/**
+ * One edit, from its author's keyboard to everybody in the room, through the real parts and with no fault. Read
+ * this first: each step is one hop of ARCHITECTURE.md's table, and what a hop decides is in the file named above it.
+ * The hops' hosts and adapters are left out: here the test carries every effect to the next part by hand.
+ */
+
+import { expect, test } from "vitest";
+
+import { readFromOwner } from "../../gateway/from-owner.ts";
+import { decodeToOwner, encodeToOwner } from "../../shared/bus/envelope.ts";
+import { decodeRecord } from "../../shared/bus/record.ts";
+import { decodeFrame, encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
+import type { ServerFrame } from "../../shared/wire/frames.ts";
+import { CHANNEL, joinedRoom, NOW, the } from "./joined-room.ts";
+
+const HELLO = new TextEncoder().encode("hello");
+
+test("one edit goes from its author over the log to everybody, and is acknowledged once the log has it", () => {
+  const { ann, ben, gateway, owner } = joinedRoom();
+
+  // client/outbox.ts numbers it, and keeps it until it is acknowledged.
+  ann.room.receive({ kind: "edit", payload: HELLO }, NOW);
+  const { frame } = the("send", ann.room.receive({ kind: "tick" }, NOW));
+  expect(frame).toEqual({ type: "edit", channel: CHANNEL, counter: 1, ackedThrough: 0, parentSeq: 0, payload: HELLO });
+
+  // gateway/session.ts decodes it, sees that Ann may write, and adds that it is Ann who sent it.
+  const { edit } = the("edit", ann.session.receiveFrame(encodeFrame(frame), NOW));
+  expect(edit).toEqual({ author: { user: "ann", client: ann.client }, counter: 1, ackedThrough: 0, parentSeq: 0, payload: HELLO });
+
+  // gateway/unacked.ts keeps it until the log has it; when the turn ends it goes to the owner, whoever that is.
+  expect(gateway.receive({ kind: "edit", connection: ann.connection, edit }, NOW)).toEqual([]);
+  const { message } = the("tell", gateway.receive({ kind: "turn-ended" }, NOW));
+  const overNats = encodeToOwner(message);
+
+  // room-server/sequencer.ts finds it next in Ann's numbering, room-server/group-commit.ts none in flight: it gets
+  // the next seq, in a record that the log takes only right behind the owner's last one. Nobody is told anything.
+  const toAppend = owner.receive({ kind: "message", message: decodeToOwner(overNats)!, bytes: overNats.byteLength }, NOW);
+  expect(toAppend.map(({ kind }) => kind)).toEqual(["append"]);
+  const { record } = the("append", toAppend);
+  expect(record.expectedStreamSeq).toBe(1);
+  expect(decodeRecord(record.bytes)).toMatchObject({ kind: "edits", edits: { epoch: 1, firstSeq: 1, edits: [{ client: ann.client, counter: 1, payload: HELLO }] } });
+  expect(ann.room.unsavedEdits).toBe(1);
+
+  // The log stores the record, and republishes it as stored. The owner learns it too, and need not say it again.
+  expect(owner.receive({ kind: "append-settled", outcome: { kind: "appended", streamSeq: 2 } }, NOW)).toEqual([]);
+
+  // gateway/in-order.ts finds the record next in the room's order; gateway/delivery.ts gives everybody its bytes,
+  // encoded once, and Ann, who has the edit already, an acknowledgement in its place.
+  const toMembers = gateway.receive({ kind: "from-owner", message: readFromOwner(record.bytes)! }, NOW);
+  const { batch, except } = the("publish-edits", toMembers);
+  const { to, frame: ack } = the("send", toMembers);
+  expect({ firstSeq: batch.firstSeq, lastSeq: batch.lastSeq, except }).toEqual({ firstSeq: 1, lastSeq: 1, except: ann.connection });
+  expect({ to, ack }).toEqual({ to: [ann.connection], ack: { type: "ack", channel: CHANNEL, epoch: 1, counter: 1, seq: 1, count: 1 } });
+
+  // client/inbox.ts delivers it to Ben in order, client/outbox.ts lets go of Ann's: both stand at the same place.
+  const committed = decodeFrame(encodeCommittedFrame(CHANNEL, batch.bytes)) as ServerFrame & { type: "committed" };
+  const toBen = ben.room.receive({ kind: "frame", frame: committed }, NOW);
+  const toAnn = ann.room.receive({ kind: "frame", frame: ack as ServerFrame & { type: "ack" } }, NOW);
+  expect(the("deliver", toBen).edits).toEqual([{ seq: 1, client: ann.client, counter: 1, payload: HELLO, own: false }]);
+  expect(the("deliver", toAnn).edits).toEqual([{ seq: 1, client: ann.client, counter: 1, payload: HELLO, own: true }]);
+  expect(ann.room.unsavedEdits).toBe(0);
+  expect([ann.room.position, ben.room.position]).toEqual([{ epoch: 1, seq: 1 }, { epoch: 1, seq: 1 }]);
+});
