@@ -46,7 +46,7 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
   const options = roomHostOptions(config, nats.info?.max_payload);
   const ports = {
-    log: await jetstreamLog(nats, subjects, { server, partitions: config.logPartitions, appendAnswerMsMax: config.appendAnswerMsMax }, { log, metrics }),
+    log: await jetstreamLog(nats, subjects, { server, partitions: config.logPartitions, appendAnswerMsMax: config.appendAnswerMsMax }, { clock, log, metrics }),
     inbox: natsInbox(nats, subjects, { log, metrics }),
     gateways: natsGateways(nats, subjects),
     checkpoints: await kvCheckpoints(nats, subjects.checkpointsBucket, config.logReplicas),

@@ -10,6 +10,7 @@
 import { headers, type Msg, type MsgHdrs } from "nats";
 
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
+import type { Clock } from "../../shared/clock.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
 import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
@@ -18,7 +19,7 @@ import type { RoomServerMetrics } from "../metrics.ts";
 import type { AppendOutcome, OutgoingRecord, RoomLog } from "../ports.ts";
 
 export type AppendOptions = { readonly server: ServerId; readonly partitions: number; readonly appendAnswerMsMax: number };
-export type AppendDeps = { readonly readLast: RoomLog["readLast"]; readonly log: Log; readonly metrics: RoomServerMetrics };
+export type AppendDeps = { readonly readLast: RoomLog["readLast"]; readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics };
 
 type Append = {
   readonly room: RoomKey;
@@ -28,7 +29,7 @@ type Append = {
   readonly headers: MsgHdrs;
   readonly settled: (outcome: AppendOutcome) => void;
   readonly begun: number;
-  /** When it is sent again, unless an answer comes first. */
+  /** At which check it is sent again, unless an answer comes first. */
   resendAt: number;
   /** While the log is asked what its last record is. */
   looking: boolean;
@@ -38,17 +39,21 @@ type PubAck = { readonly seq?: number; readonly error?: { readonly err_code?: nu
 
 /** As a single server says it, and as a cluster does while another append is on its way. */
 const WRONG_LAST_SEQUENCE = new Set([10_071, 10_164]);
+/** Deadlines are counted in checks: a clock that jumps would send everything again, or nothing for as long as it jumped. */
 const CHECK_MS = 50;
 const UNAVAILABLE_RETRY_MS = 100;
 
 export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, options: AppendOptions, deps: AppendDeps): RoomLog["append"] {
-  const { log, metrics } = deps;
+  const { clock, log, metrics } = deps;
   const appends = new Map<string, Append>();
   let tokens = 0;
+  let checks = 0;
   let connected = true;
 
+  const checkIn = (delayMs: number): number => checks + Math.ceil(delayMs / CHECK_MS);
+
   const send = (append: Append): void => {
-    append.resendAt = performance.now() + options.appendAnswerMsMax;
+    append.resendAt = checkIn(options.appendAnswerMsMax);
     if (connected) nats.publish(append.subject, append.record.bytes, { headers: append.headers, reply: append.reply });
   };
 
@@ -72,7 +77,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     );
     append.looking = false;
     if (outcome !== undefined) settle(token, append, outcome);
-    else append.resendAt = performance.now() + UNAVAILABLE_RETRY_MS;
+    else append.resendAt = checkIn(UNAVAILABLE_RETRY_MS);
   };
 
   const receiveAnswer = (error: Error | null, msg: Msg): void => {
@@ -88,15 +93,17 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     }
     if (ack.error?.err_code !== undefined && WRONG_LAST_SEQUENCE.has(ack.error.err_code)) return void lookAtLast(token, append);
     log.warn({ room: append.room, error: ack.error ?? msg.headers?.description }, "the log does not take a record; trying on");
-    append.resendAt = Math.min(append.resendAt, performance.now() + UNAVAILABLE_RETRY_MS);
+    append.resendAt = Math.min(append.resendAt, checkIn(UNAVAILABLE_RETRY_MS));
   };
 
   nats.subscribe(subjects.allAppended(options.server), { callback: crashing(receiveAnswer) });
-  const check = setInterval(() => {
-    const now = performance.now();
-    for (const append of appends.values()) if (now >= append.resendAt && !append.looking) resend(append, "silence");
-  }, CHECK_MS);
-  void nats.closed().then(() => clearInterval(check));
+  const check = (): void => {
+    checks += 1;
+    for (const append of appends.values()) if (checks >= append.resendAt && !append.looking) resend(append, "silence");
+    cancelCheck = clock.after(CHECK_MS, check);
+  };
+  let cancelCheck = clock.after(CHECK_MS, check);
+  void nats.closed().then(() => cancelCheck());
   void (async () => {
     for await (const { type } of nats.status()) {
       if (type === "disconnect") connected = false;

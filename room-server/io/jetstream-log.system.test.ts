@@ -10,6 +10,7 @@ import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq, ServerId, UserId } from "../../shared/ids.ts";
 import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import { connectNats } from "../../shared/io/nats.ts";
+import { systemClock } from "../../shared/io/system-clock.ts";
 import type { Log } from "../../shared/log.ts";
 import { Line } from "../../test/contract/line.ts";
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
@@ -50,7 +51,7 @@ afterEach(async () => {
 });
 
 function logOf(connection: NatsConnection, server: string): Promise<RoomLog> {
-  return jetstreamLog(connection, subjectsOf(environment), { server: server as ServerId, partitions: 1, appendAnswerMsMax: 100 }, { log: silent, metrics: roomServerMetrics(new Registry()) });
+  return jetstreamLog(connection, subjectsOf(environment), { server: server as ServerId, partitions: 1, appendAnswerMsMax: 100 }, { clock: systemClock, log: silent, metrics: roomServerMetrics(new Registry()) });
 }
 
 const claim = (id: string, epoch: number, expectedStreamSeq: number): OutgoingRecord => ({ id, expectedStreamSeq, bytes: encodeEpochRecord({ id, time: 0 as Millis, epoch: epoch as Epoch, head: 0 as Seq }) });
