@@ -10,10 +10,14 @@ type Entry = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: 
 
 /** What an entry costs beside its bytes. */
 const ENTRY_OVERHEAD_BYTES = 100;
+const FORGOTTEN_MAX = 1024;
+const FORGOTTEN: Entry = { epoch: 0 as Epoch, firstSeq: 0 as Seq, lastSeq: 0 as Seq, bytes: new Uint8Array(0), at: 0 as Millis };
 
 export class Recent {
   readonly #options: { readonly bytesMax: number; readonly msMax: number };
   #entries: Entry[] = [];
+  /** Entries before it are forgotten; they are cut off together, for cutting off each would move all others. */
+  #first = 0;
   #bytes = 0;
 
   constructor(options: { bytesMax: number; msMax: number }) {
@@ -21,7 +25,7 @@ export class Recent {
   }
 
   get empty(): boolean {
-    return this.#entries.length === 0;
+    return this.#first === this.#entries.length;
   }
 
   append({ epoch, firstSeq, lastSeq, bytes }: CommittedBatch, now: Millis): void {
@@ -32,30 +36,44 @@ export class Recent {
 
   /** The bytes of the edits behind `seq`. Undefined: some of them are no longer here. */
   after(seq: Seq): Uint8Array[] | undefined {
-    const first = this.#entries.findIndex((entry) => entry.lastSeq > seq);
-    if (first < 0) return undefined;
-    return this.#entries[first]!.firstSeq <= seq + 1 ? this.#entries.slice(first).map((entry) => entry.bytes) : undefined;
+    const first = this.#indexOf((seq + 1) as Seq);
+    return first === undefined ? undefined : this.#entries.slice(first).map((entry) => entry.bytes);
   }
 
   /** Whether somebody may hold the position: edits never change, but a log that was lost begins anew. */
   vouchesFor(position: Position): boolean {
-    const entry = this.#entries.find(({ firstSeq, lastSeq }) => firstSeq <= position.seq && position.seq <= lastSeq);
-    return entry !== undefined && position.epoch >= entry.epoch;
+    const index = this.#indexOf(position.seq);
+    return index !== undefined && position.epoch >= this.#entries[index]!.epoch;
   }
 
   expire(now: Millis): void {
     const oldest = now - this.#options.msMax;
-    let drop = 0;
-    while (drop < this.#entries.length && (this.#bytes > this.#options.bytesMax || this.#entries[drop]!.at < oldest)) {
-      this.#bytes -= costOf(this.#entries[drop]!.bytes);
-      drop += 1;
+    while (this.#first < this.#entries.length) {
+      const entry = this.#entries[this.#first]!;
+      if (this.#bytes <= this.#options.bytesMax && entry.at >= oldest) break;
+      this.#bytes -= costOf(entry.bytes);
+      this.#entries[this.#first] = FORGOTTEN;
+      this.#first += 1;
     }
-    if (drop > 0) this.#entries.splice(0, drop);
+    if (this.#first < FORGOTTEN_MAX && this.#first < this.#entries.length) return;
+    this.#entries = this.#entries.slice(this.#first);
+    this.#first = 0;
   }
 
   clear(): void {
     this.#entries = [];
+    this.#first = 0;
     this.#bytes = 0;
+  }
+
+  /** Which entry holds the edit. Sought from the end: whoever asks was there a moment ago. */
+  #indexOf(seq: Seq): number | undefined {
+    for (let index = this.#entries.length - 1; index >= this.#first; index--) {
+      const { firstSeq, lastSeq } = this.#entries[index]!;
+      if (seq > lastSeq) return undefined;
+      if (seq >= firstSeq) return index;
+    }
+    return undefined;
   }
 }
 
