@@ -62,17 +62,19 @@ export class EditFeed {
   }
 
   join({ connection, request, client, position, rights }: JoinInput, now: Millis, effects: RoomEffect[]): void {
-    this.leave(connection, effects); // A second join takes the place of the first.
+    this.leave(connection, now, effects); // A second join takes the place of the first.
     const member: Member = { connection, client, rights, state: { kind: "waiting", request, position, since: now } };
     this.#members.set(member);
+    this.#unacked.clientBack(client);
     if (this.#isOurs(position)) this.#meet(this.#letIn(member, this.#order.position!.seq, now, effects), position, now, effects);
     else this.#ask(this.#catchUps.askForMember(connection, position, now), effects);
   }
 
-  leave(connection: ConnectionId, effects: RoomEffect[]): void {
+  leave(connection: ConnectionId, now: Millis, effects: RoomEffect[]): void {
     const member = this.#members.remove(connection);
     if (member === undefined) return;
     this.#catchUps.forget(connection);
+    if (!this.#members.has(member.client)) this.#unacked.clientGone(member.client, now);
     if (member.state.kind === "live") effects.push({ kind: "unlisten", connection });
   }
 
@@ -239,7 +241,7 @@ export class EditFeed {
   #turnAwayTheWeary(now: Millis, effects: RoomEffect[]): void {
     for (const { connection, state } of this.#members.all()) {
       if (state.kind !== "waiting" || now - state.since < this.#options.joinMsMax) continue;
-      this.leave(connection, effects);
+      this.leave(connection, now, effects);
       effects.push({ kind: "turn-away", connection, request: state.request });
     }
   }

@@ -32,6 +32,8 @@ export class EditRelay {
     switch (this.#unacked.add(edit, now)) {
       case "added":
         this.#fresh.push(edit);
+        // Its join was turned away while it wrote on in good faith.
+        if (!this.#members.has(edit.author.client)) this.#unacked.clientGone(edit.author.client, now);
         return;
       case "held":
         return; // On its way already: its client came back and repeats itself.

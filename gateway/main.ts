@@ -73,8 +73,9 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
     close();
     clients.stop();
     rooms.stop();
-    web.stop();
+    await web.stop();
     await nats.drain();
   };
-  return { port, stop };
+  let stopped: Promise<void> | undefined;
+  return { port, stop: () => (stopped ??= stop()) };
 }

@@ -42,6 +42,10 @@ export class Members {
     return [...this.#byConnection.values()];
   }
 
+  has(client: ClientId): boolean {
+    return this.#byClient.has(client);
+  }
+
   /** One client's connections: one, but for a moment after it reconnected. */
   of(client: ClientId): Member[] {
     return [...(this.#byClient.get(client) ?? [])].map((connection) => this.#byConnection.get(connection)!);

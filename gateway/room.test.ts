@@ -281,6 +281,16 @@ test("[ROOM22] a room is idle once nobody is in it and nothing of theirs is on i
   expect(room.idleSince).toBe(200);
 });
 
+test("[ROOM24] what a client sent before it was turned away is kept for as long as if it had left", () => {
+  bothLive();
+  send(ann, 1);
+  feed({ kind: "leave", connection: bob.connection });
+  join(ann, { epoch: 9 as Epoch, seq: 0 as Seq });
+  expect(said(feed({ kind: "tick" }, 10_000))).toContain("turn 1 away");
+  feed({ kind: "tick" }, 300_001);
+  expect(room.idleSince).toBeDefined();
+});
+
 test("[ROOM23] a member that misses something is served from what is here, or by the owner", () => {
   bothLive();
   feed(committed(1, [bob]));

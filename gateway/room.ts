@@ -110,10 +110,10 @@ export class Room {
     switch (input.kind) {
       case "join":
         this.#feed.join(input, now, effects);
-        this.#unacked.clientBack(input.client);
         break;
       case "leave":
-        this.#receiveLeave(input.connection, now, effects);
+        this.#feed.leave(input.connection, now, effects);
+        this.#usedAt = now;
         break;
       case "edit":
         this.#relay.receiveEdit(input.connection, input.edit, now, effects);
@@ -168,14 +168,6 @@ export class Room {
 
   get #ownerIsThere(): boolean {
     return this.#attached && !this.#search.active;
-  }
-
-  #receiveLeave(connection: ConnectionId, now: Millis, effects: RoomEffect[]): void {
-    const member = this.#members.get(connection);
-    if (member === undefined) return;
-    this.#feed.leave(connection, effects);
-    if (this.#members.of(member.client).length === 0) this.#unacked.clientGone(member.client, now);
-    this.#usedAt = now;
   }
 
   #receiveFromOwner(message: Heard, now: Millis, effects: RoomEffect[]): void {

@@ -3,6 +3,8 @@
  * connection that cannot take what is sent is cut, never skipped, so that an edit is not lost unseen.
  */
 
+import { setTimeout as sleep } from "node:timers/promises";
+
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket, us_socket_context_t, WebSocket } from "uws-node20";
 
 import { CLOSE } from "../../shared/wire/close-codes.ts";
@@ -26,6 +28,8 @@ export type TurnedAway = "full" | "origin" | "degraded";
 
 const PATHS = ["/v1/connect", "/"];
 const SWEEP_MS = 1_000;
+/** For close frames to be read: a socket cut with something unread on it takes them along. */
+const FAREWELL_MS = 250;
 const IDLE_GRACE_SECONDS = 15;
 const IDLE_SECONDS_MAX = 960;
 /** What a text stands for: frames are binary. */
@@ -33,7 +37,7 @@ const NO_FRAME = new Uint8Array(0);
 /** Frames up to so many times the limit are read, to be refused with a code; larger ones break the line. */
 const OVERSIZE_FACTOR = 4;
 
-export function uwsSockets(app: TemplatedApp, options: SocketOptions, { isReady, onTurnedAway }: { isReady: () => boolean; onTurnedAway: (reason: TurnedAway) => void }): { sockets: Sockets; start(clients: Clients): void; stop(): void } {
+export function uwsSockets(app: TemplatedApp, options: SocketOptions, { isReady, onTurnedAway }: { isReady: () => boolean; onTurnedAway: (reason: TurnedAway) => void }): { sockets: Sockets; start(clients: Clients): void; stop(): Promise<void> } {
   const open = new Map<ConnectionId, Socket>();
   let lastId = 0;
 
@@ -111,7 +115,13 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, { isReady,
     },
   };
 
-  return { sockets, start, stop: () => clearInterval(sweep) };
+  const stop = async (): Promise<void> => {
+    clearInterval(sweep);
+    await sleep(FAREWELL_MS);
+    app.close();
+  };
+
+  return { sockets, start, stop };
 }
 
 const REFUSALS: Readonly<Record<TurnedAway, { status: string; message: string }>> = {
