@@ -1,6 +1,6 @@
 /** The gateway's settings, and what production refuses to start with. */
 
-import { flag, list, port, positiveInteger, type Settings, text, type Values } from "../shared/config.ts";
+import { flag, list, port, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber } from "../shared/config.ts";
 import type { SessionOptions } from "./session.ts";
 
 export const gatewaySettings = {
@@ -44,6 +44,7 @@ export const gatewaySettings = {
   recentBytesMax: { parse: positiveInteger, fallback: 1_048_576, meaning: "newest bytes of one room kept, so that joins meet the live flow without asking the owner again" },
   recentMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long those are kept" },
   roomLingerMs: { parse: positiveInteger, fallback: 5_000, meaning: "how long a room without members is still followed" },
+  drainMsMax: { parse: wholeNumber, fallback: 30_000, meaning: "time that clients have to move to another gateway before this one stops; 0: none, they are closed at once" },
   backboneLossMsMax: { parse: positiveInteger, fallback: 30_000, meaning: "after so long without NATS, clients are sent to another gateway" },
 } as const satisfies Settings;
 
@@ -51,8 +52,8 @@ export type GatewayConfig = Values<typeof gatewaySettings>;
 
 const SECRET_BYTES_MIN = 32;
 
-/** What stands in the way of starting, each with its remedy. Empty: nothing. */
-export function unsafeSettings(config: GatewayConfig): string[] {
+/** Throws with all that stands in the way of starting, each with its remedy. */
+export function refuseUnsafe(config: GatewayConfig): void {
   const problems: string[] = [];
   const keys = [config.jwtSecret, config.jwksUrl, config.jwksFile].filter((key) => key !== "");
   if (keys.length === 0) problems.push("no key to check tokens with: set COROOM_JWT_SECRET, COROOM_JWKS_URL or COROOM_JWKS_FILE");
@@ -63,7 +64,7 @@ export function unsafeSettings(config: GatewayConfig): string[] {
   if (config.editBytesMax >= config.frameBytesMax) problems.push("COROOM_FRAME_BYTES_MAX must be above COROOM_EDIT_BYTES_MAX: a frame carries more than the edit's payload");
   if (config.production && config.allowedOrigins.length === 0) problems.push("in production the pages that may connect must be named: set COROOM_ALLOWED_ORIGINS");
   if (config.production && config.internalSecret === "") problems.push("in production the tiers must share a secret: set COROOM_INTERNAL_SECRET");
-  return problems;
+  if (problems.length > 0) throw new SettingError(`bad configuration:\n  ${problems.join("\n  ")}`);
 }
 
 /** What each room keeps to. */

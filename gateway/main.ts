@@ -5,14 +5,13 @@ import { randomBytes } from "node:crypto";
 import type { Registry } from "prom-client";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { SettingError } from "../shared/config.ts";
 import type { GatewayId } from "../shared/ids.ts";
 import { connectNats } from "../shared/io/nats.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
-import { type GatewayConfig, roomOptions, sessionOptions, unsafeSettings } from "./config.ts";
+import { type GatewayConfig, refuseUnsafe, roomOptions, sessionOptions } from "./config.ts";
 import { clientIdOf } from "./io/client-ids.ts";
 import { healthRoutes } from "./io/health-routes.ts";
 import { type HttpRoute, serveRoutes } from "./io/http-routes.ts";
@@ -30,16 +29,12 @@ import { RoomHost } from "./room-host.ts";
 import { SessionHost, type Sessions } from "./session-host.ts";
 import { UnackedBudget } from "./unacked.ts";
 
-export type StartGatewayConfig = SharedConfig & GatewayConfig & {
-  /** Placement's setting; gateways judge by it when no placement answers. */
-  readonly serverSilenceMsMax: number;
-};
+/** `serverSilenceMsMax` is placement's setting: gateways judge by it when no placement answers. */
+export type StartGatewayConfig = SharedConfig & GatewayConfig & { readonly serverSilenceMsMax: number };
 
 /** `routes`: further HTTP, such as a demo's. */
 export async function startGateway(config: StartGatewayConfig, { log, registry, routes = [] }: { log: Log; registry: Registry; routes?: readonly HttpRoute[] }): Promise<Running & { readonly port: number }> {
-  const problems = unsafeSettings(config);
-  if (problems.length > 0) throw new SettingError(`bad configuration:\n  ${problems.join("\n  ")}`);
-
+  refuseUnsafe(config);
   const gateway = randomBytes(9).toString("base64url") as GatewayId;
   const subjects = subjectsOf(config.environment);
   const deps = { clock, endOfTurn: setImmediate, log, metrics: gatewayMetrics(registry) };
@@ -64,17 +59,23 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   rooms.start();
   clients.start();
   web.start(clients);
-  const all = [...healthRoutes(registry, isReady), ...snapshotRoutes(tokens, documents, config), ...routes, ...(config.staticDir === "" ? [] : staticRoutes(config.staticDir))];
-  serveRoutes(app, all, { allowedOrigins: config.allowedOrigins, log });
-  const { port, close } = await listen(uws, app, config);
-  log.info({ gateway, port }, "gateway is listening");
+  const ours = [...healthRoutes(registry, isReady), ...snapshotRoutes(tokens, documents, config)];
+  serveRoutes(app, [...ours, ...routes, ...staticRoutes(config.staticDir)], { allowedOrigins: config.allowedOrigins, log });
 
-  const stop = async (): Promise<void> => {
-    close();
+  const end = async (): Promise<void> => {
     clients.stop();
     rooms.stop();
     await web.stop();
     await nats.drain();
+  };
+  const { port, close } = await listen(uws, app, config).catch(async (error: unknown) => {
+    await end();
+    throw error;
+  });
+  log.info({ gateway, port }, "gateway is listening");
+  const stop = (): Promise<void> => {
+    close();
+    return end();
   };
   let stopped: Promise<void> | undefined;
   return { port, stop: () => (stopped ??= stop()) };

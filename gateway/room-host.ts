@@ -63,6 +63,19 @@ export class RoomHost implements Backbone {
     });
   }
 
+  /** Resolves once every edit taken is in the log or refused, or the time is up. */
+  settled(msMax: number): Promise<void> {
+    const { clock } = this.#deps;
+    const until = clock.now() + msMax;
+    return new Promise((resolve) => {
+      const check = (): void => {
+        if (this.#unacked.edits === 0 || clock.now() >= until) resolve();
+        else clock.after(TICK_MS, check);
+      };
+      check();
+    });
+  }
+
   stop(): void {
     this.#stopTicking();
     this.#endTurn();

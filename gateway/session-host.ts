@@ -25,6 +25,8 @@ export type SessionHostOptions = {
 };
 
 const TICK_MS = 1_000;
+/** Of the time to drain: the rest is for the last who are asked, and for those who try again. */
+const SPREAD_SHARE = 0.75;
 
 export class SessionHost implements Clients {
   readonly #ports: SessionHostPorts;
@@ -32,6 +34,7 @@ export class SessionHost implements Clients {
   readonly #deps: HostDeps;
   readonly #sessions: Sessions;
   #stopTicking: () => void = () => {};
+  #drained: () => void = () => {};
 
   constructor(ports: SessionHostPorts, sessions: Sessions, options: SessionHostOptions, deps: HostDeps) {
     this.#ports = ports;
@@ -47,7 +50,22 @@ export class SessionHost implements Clients {
     });
   }
 
-  /** Sends everybody to another gateway. */
+  /** Asks everybody to move to another gateway, one after the other. Resolves once all are gone, or the time is up. */
+  drain(drainMsMax: number): Promise<void> {
+    const everybody = [...this.#sessions];
+    const stepMs = (drainMsMax * SPREAD_SHARE) / everybody.length;
+    return new Promise((resolve) => {
+      if (everybody.length === 0 || drainMsMax === 0) return resolve();
+      const stopWaiting = this.#deps.clock.after(drainMsMax, resolve);
+      this.#drained = () => {
+        stopWaiting();
+        resolve();
+      };
+      everybody.forEach(([connection, session], index) => this.#carryOut(connection, session, session.receiveGoingAway(Math.floor(index * stepMs))));
+    });
+  }
+
+  /** Closes whoever is left. */
   stop(): void {
     this.#stopTicking();
     this.#closeAll("goingAway");
@@ -74,6 +92,7 @@ export class SessionHost implements Clients {
     this.#sessions.delete(connection);
     this.#deps.metrics.connections.set(this.#sessions.size);
     for (const room of session.receiveClosed()) this.#ports.rooms.receive(room, { kind: "leave", connection });
+    if (this.#sessions.size === 0) this.#drained();
   }
 
   #carryOut(connection: ConnectionId, session: Session, effects: readonly SessionEffect[]): void {

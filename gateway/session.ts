@@ -141,6 +141,21 @@ export class Session {
     }
   }
 
+  /** The gateway stops soon. Whoever has not come in yet has nothing to move, and is closed. */
+  receiveGoingAway(reconnectAfterMs: number): SessionEffect[] {
+    switch (this.#state.kind) {
+      case "open":
+        return [{ kind: "send", frame: { type: "going-away", reconnectAfterMs } }];
+      case "awaiting-hello":
+      case "checking-token":
+        return this.#refuse("goingAway", "this gateway stops: connect to another");
+      case "closed":
+        return [];
+      default:
+        return assertNever(this.#state);
+    }
+  }
+
   /** The rooms to leave. */
   receiveClosed(): RoomKey[] {
     this.#end();

@@ -2,12 +2,19 @@
 
 import type { Registry } from "prom-client";
 
-import type { HttpRoute } from "./http-routes.ts";
+import type { HttpAnswer, HttpRoute } from "./http-routes.ts";
+import type { Unready } from "./uws-server.ts";
 
-export function healthRoutes(registry: Registry, isReady: () => boolean): HttpRoute[] {
+export function healthRoutes(registry: Registry, unready: () => Unready | undefined): HttpRoute[] {
   return [
     { method: "get", path: "/healthz", answer: () => ({ status: 200, body: "ok\n" }) },
-    { method: "get", path: "/readyz", answer: () => (isReady() ? { status: 200, body: "ready\n" } : { status: 503, body: "NATS is out of reach\n" }) },
+    { method: "get", path: "/readyz", answer: () => readiness(unready()) },
     { method: "get", path: "/metrics", answer: async () => ({ status: 200, headers: { "content-type": registry.contentType }, body: await registry.metrics() }) },
   ];
 }
+
+function readiness(unready: Unready | undefined): HttpAnswer {
+  return unready === undefined ? { status: 200, body: "ready\n" } : { status: 503, body: `${REASONS[unready]}\n` };
+}
+
+const REASONS: Readonly<Record<Unready, string>> = { degraded: "NATS is out of reach", draining: "going away" };

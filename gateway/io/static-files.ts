@@ -23,8 +23,9 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 
 const NOT_FOUND = errorAnswer(404, "not-found", "there is nothing at this address");
 
+/** None for no folder. */
 export function staticRoutes(folder: string): HttpRoute[] {
-  return [{ method: "get", path: "/*", answer: ({ path }) => serveFile(folder, path) }];
+  return folder === "" ? [] : [{ method: "get", path: "/*", answer: ({ path }) => serveFile(folder, path) }];
 }
 
 async function serveFile(folder: string, path: string): Promise<HttpAnswer> {

@@ -24,7 +24,9 @@ export type SocketOptions = {
 type Socket = WebSocket<Connection>;
 type Connection = { readonly id: ConnectionId; buffered: number };
 
-export type TurnedAway = "full" | "origin" | "degraded";
+/** Why a gateway takes no connections. */
+export type Unready = "degraded" | "draining";
+export type TurnedAway = "full" | "origin" | Unready;
 
 const PATHS = ["/v1/connect", "/"];
 const SWEEP_MS = 1_000;
@@ -37,7 +39,7 @@ const NO_FRAME = new Uint8Array(0);
 /** Frames up to so many times the limit are read, to be refused with a code; larger ones break the line. */
 const OVERSIZE_FACTOR = 4;
 
-export function uwsSockets(app: TemplatedApp, options: SocketOptions, { isReady, onTurnedAway }: { isReady: () => boolean; onTurnedAway: (reason: TurnedAway) => void }): { sockets: Sockets; start(clients: Clients): void; stop(): Promise<void> } {
+export function uwsSockets(app: TemplatedApp, options: SocketOptions, { unready, onTurnedAway }: { unready: () => Unready | undefined; onTurnedAway: (reason: TurnedAway) => void }): { sockets: Sockets; start(clients: Clients): void; stop(): Promise<void> } {
   const open = new Map<ConnectionId, Socket>();
   let lastId = 0;
 
@@ -55,8 +57,7 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, { isReady,
 
   const reasonToRefuse = (origin: string): TurnedAway | undefined => {
     if (!mayConnect(origin, options.allowedOrigins)) return "origin";
-    if (!isReady()) return "degraded";
-    return open.size >= options.connectionsMax ? "full" : undefined;
+    return unready() ?? (open.size >= options.connectionsMax ? "full" : undefined);
   };
 
   const start = (clients: Clients): void => {
@@ -127,6 +128,7 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, { isReady,
 const REFUSALS: Readonly<Record<TurnedAway, { status: string; message: string }>> = {
   full: { status: "503 Service Unavailable", message: "this gateway takes no more connections: try again, or another" },
   degraded: { status: "503 Service Unavailable", message: "this gateway cannot reach its backbone: try again, or another" },
+  draining: { status: "503 Service Unavailable", message: "this gateway is going away: connect to another" },
   origin: { status: "403 Forbidden", message: "pages of this origin may not connect: add it to COROOM_ALLOWED_ORIGINS" },
 };
 
