@@ -1,3 +1,5 @@
+/** Compare-and-set on a KV entry: the guard that keeps an instance that was deposed from writing over its successor. */
+
 import { JetStreamApiError } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
 
