@@ -153,7 +153,7 @@ function startProcess(environment: string, settings: Settings): Promise<Child> {
 }
 
 async function checkpointOf(environment: string, room: string): Promise<Checkpoint | undefined> {
-  return (await (await kvCheckpoints(jetstream(nats), subjectsOf(environment).checkpointsBucket, 1)).read(room as RoomKey)).checkpoint;
+  return (await (await kvCheckpoints(jetstream(nats, { timeout: 500 }), subjectsOf(environment).checkpointsBucket, 1)).read(room as RoomKey)).checkpoint;
 }
 
 /** The stream sequences of the room's records that the log still has. */

@@ -31,19 +31,23 @@ export type Received =
 export type MergedState = { readonly state: Uint8Array; readonly applied: Applied; readonly clients: readonly Watermark[]; readonly leftOut: number };
 
 /** What one merge is given. */
-export type Merge = { readonly base: Uint8Array; readonly edits: readonly Uint8Array[]; readonly into: Omit<MergedState, "state"> };
+export type Merge = { readonly base: Uint8Array; readonly records: number; readonly edits: readonly Uint8Array[]; readonly into: Omit<MergedState, "state"> };
+
+/** The payloads are views into one copy of the record: `bytes` long. */
+type PendingRecord = { readonly payloads: readonly Uint8Array[]; readonly bytes: number };
 
 export class Document {
   #checkpoint: Checkpoint | undefined;
   #applied: Applied = { ...START, streamSeq: 0 };
   #leftOut = 0;
+  #pendingEdits = 0;
+  #pendingBytes = 0;
   readonly #options: { silenceMsMax: number; clientsMax: number };
   #clients: Watermarks;
   /** Undefined while the state lies in the checkpoint's snapshot only. */
   #merged: MergedState | undefined;
-  /** The edits after the merged state. */
-  #pending: Uint8Array[] = [];
-  #pendingBytes = 0;
+  /** The edits after the merged state, record by record. */
+  #pending: PendingRecord[] = [];
   #uncovered: Uncovered | undefined;
 
   constructor(checkpoint: Checkpoint | undefined, options: { silenceMsMax: number; clientsMax: number }) {
@@ -66,7 +70,7 @@ export class Document {
   }
 
   get pending(): { edits: number; bytes: number } {
-    return { edits: this.#pending.length, bytes: this.#pendingBytes };
+    return { edits: this.#pendingEdits, bytes: this.#pendingBytes };
   }
 
   get merged(): MergedState | undefined {
@@ -93,7 +97,8 @@ export class Document {
 
   #receive(stored: StoredRecord, { acrossGap }: { acrossGap: boolean }): Received {
     if (stored.streamSeq <= this.#applied.streamSeq) return { kind: "repeat" };
-    const record = decodeRecord(stored.bytes);
+    const bytes = stored.bytes.slice(); // The reader's buffer is not for keeping.
+    const record = decodeRecord(bytes);
     if (record === undefined) {
       this.#applied = { ...this.#applied, streamSeq: stored.streamSeq };
       this.#leftOut += 1;
@@ -111,14 +116,16 @@ export class Document {
   }
 
   #takeEdits(record: EditsRecord, stored: StoredRecord): void {
+    const payloads = record.edits.edits.map(({ payload }) => payload);
     this.#clients.receiveEdits(record);
-    let bytes = 0;
-    for (const { payload } of record.edits.edits) {
-      this.#pending.push(payload.slice()); // Its own buffer: see merge.ts.
-      bytes += payload.byteLength;
-    }
-    this.#pendingBytes += bytes;
-    this.#uncover({ edits: record.edits.edits.length, bytes }, stored);
+    this.#addPending({ payloads, bytes: stored.bytes.byteLength });
+    this.#uncover({ edits: payloads.length, bytes: stored.bytes.byteLength }, stored);
+  }
+
+  #addPending(record: PendingRecord): void {
+    this.#pending.push(record);
+    this.#pendingEdits += record.payloads.length;
+    this.#pendingBytes += record.bytes;
   }
 
   #uncover(more: { edits: number; bytes: number }, { streamSeq, time }: StoredRecord): void {
@@ -137,15 +144,16 @@ export class Document {
   planMerge(): Merge | undefined {
     if (this.#pending.length === 0 && this.#leftOut === this.#merged?.leftOut) return undefined;
     assert(this.#merged !== undefined, "edits are merged into a state that is here");
-    return { base: this.#merged.state, edits: this.#pending.slice(), into: { applied: this.#applied, clients: this.#clients.all(), leftOut: this.#leftOut } };
+    return { base: this.#merged.state, records: this.#pending.length, edits: this.#pending.flatMap(({ payloads }) => payloads), into: { applied: this.#applied, clients: this.#clients.all(), leftOut: this.#leftOut } };
   }
 
-  receiveMerged({ base, edits, into }: Merge, { state, refused }: Merged): void {
+  receiveMerged({ base, records, into }: Merge, { state, refused }: Merged): void {
     if (this.#merged?.state !== base) return; // The document began again from a newer checkpoint meanwhile.
     this.#merged = { ...into, state, leftOut: into.leftOut + refused };
     this.#leftOut += refused;
-    this.#pending = this.#pending.slice(edits.length);
-    this.#pendingBytes = this.#pending.reduce((bytes, edit) => bytes + edit.byteLength, 0);
+    const rest = this.#pending.slice(records);
+    this.#forgetPending();
+    for (const record of rest) this.#addPending(record);
   }
 
   /** Ours was written, or somebody else's was found. One that is ahead of us replaces all we have. */
@@ -168,9 +176,14 @@ export class Document {
     this.#leftOut = checkpoint.leftOut ?? 0;
     this.#clients = new Watermarks(checkpoint.clients, this.#options);
     this.#merged = undefined;
-    this.#pending = [];
-    this.#pendingBytes = 0;
     this.#uncovered = undefined;
+    this.#forgetPending();
+  }
+
+  #forgetPending(): void {
+    this.#pending = [];
+    this.#pendingEdits = 0;
+    this.#pendingBytes = 0;
   }
 }
 

@@ -96,12 +96,14 @@ export class RoomHost {
     else if (this.#take(this.#document, stored, this.#document.receiveRecord(stored)) === "gap") void this.#lookBehindGap(this.#document, stored);
   }
 
-  /** The document as it is now, with all records received; asked for many times at once, it is merged once. */
+  /** The document with all records received by now. Asked for many times at once it is merged once, or twice where a merge had begun before. */
   async serve(): Promise<Served> {
     const document = await this.opened;
     this.#lastUsed = this.#deps.clock.now();
     if (document.applied.seq === 0) return { kind: "no-document" };
-    const merged = await this.#mergedState(document);
+    const asked = document.applied.seq;
+    let merged = await this.#mergedState(document);
+    if (merged !== undefined && merged.applied.seq < asked) merged = await this.#mergedState(document);
     if (merged === undefined) return { kind: "loading" };
     const { state, applied, leftOut } = merged;
     if (leftOut > 0 && state.byteLength <= EMPTY_STATE.byteLength) return { kind: "not-a-document" };

@@ -3,15 +3,15 @@
 import { parentPort } from "node:worker_threads";
 
 import { mergeEdits } from "../merge.ts";
-import type { MergeAnswer, MergeQuestion } from "./merge-thread.ts";
+import { type MergeAnswer, type MergeQuestion, unpack } from "./merge-thread.ts";
 
-parentPort?.on("message", ({ id, state, edits }: MergeQuestion) => {
-  parentPort?.postMessage(answer(id, state, edits));
+parentPort?.on("message", (question: MergeQuestion) => {
+  parentPort?.postMessage(answer(question));
 });
 
-function answer(id: number, state: Uint8Array, edits: readonly Uint8Array[]): MergeAnswer {
+function answer({ id, state, edits }: MergeQuestion): MergeAnswer {
   try {
-    return { id, merged: mergeEdits(state, edits) };
+    return { id, merged: mergeEdits(state, unpack(edits)) };
   } catch (error) {
     return { id, failure: error instanceof Error ? error.message : String(error) }; // A state that does not read back, or no memory left.
   }
