@@ -1,0 +1,61 @@
+/** What a room's boards are made of: how far they are counted, what a batch adds, and who stands where. */
+
+import type { Epoch, Millis, Seq, UserId } from "../shared/ids.ts";
+import type { Role } from "./keys.ts";
+import type { BandCounts } from "./bands.ts";
+import type { Window } from "./windows.ts";
+
+/** No score is higher: past it a double skips numbers. */
+export const SCORE_MAX = 2 ** 53;
+
+/** How far a room's log is counted into its boards. Stored with them, in the same atomic step. */
+export type Applied = {
+  readonly epoch: Epoch;
+  readonly seq: Seq;
+  readonly streamSeq: number;
+  /** Of the last edit counted, on the log's clock; it never goes back, so that no edit counts into a window that closed. */
+  readonly time: Millis;
+  /** Edits that the log had lost before they were counted. */
+  readonly missing: number;
+};
+
+export const NOTHING_APPLIED: Applied = { epoch: 0 as Epoch, seq: 0 as Seq, streamSeq: 0, time: 0 as Millis, missing: 0 };
+
+/** The minute that a room is in, and what each user has got in it. */
+export type MinuteUse = { readonly minute: number; readonly points: ReadonlyMap<UserId, number> };
+
+/** `reachedAt`: the seq of the edit that brought the score to where it is. */
+export type Award = { readonly member: UserId; readonly points: number; readonly reachedAt: number };
+
+export type Batch = {
+  /** What must have been applied before, no more and no less. */
+  readonly after: Seq;
+  readonly applied: Applied;
+  readonly minute: { readonly minute: number; readonly hasBegun: boolean; readonly points: ReadonlyMap<UserId, number> };
+  /** All edits of a batch lie in the same ones. */
+  readonly windows: readonly Window[];
+  readonly awards: ReadonlyMap<Role, readonly Award[]>;
+};
+
+export type Standing = { readonly member: string; readonly score: number; readonly reachedAt: number };
+
+/** The first is ahead: more points, or the same and there before. Within a room no two edits have the same seq. */
+export function byRank(a: Standing, b: Standing): number {
+  return b.score - a.score || a.reachedAt - b.reachedAt;
+}
+
+/** What Redis answers about a board in one step. `hot`: its first members in order. */
+export type BoardState = {
+  readonly applied: Applied | undefined;
+  readonly hot: readonly Standing[];
+  readonly members: number;
+  readonly points: number;
+  readonly bands: BandCounts;
+};
+
+/** All of a room's boards, whole. */
+export type BoardsDump = {
+  readonly applied: Applied;
+  readonly minute: MinuteUse;
+  readonly boards: readonly { readonly role: Role; readonly window: Window; readonly standings: readonly Standing[] }[];
+};

@@ -1,0 +1,183 @@
+/** The boards of rooms in Redis: what is written goes through one script, what is read is of one instant. */
+
+import { readFileSync } from "node:fs";
+
+import type { Cluster, Redis } from "ioredis";
+
+import { assert } from "../../shared/assert.ts";
+import type { Epoch, Millis, RoomKey, Seq, UserId } from "../../shared/ids.ts";
+import { type Applied, byRank, type BoardState, type MinuteUse, type Standing } from "../board.ts";
+import type { Keys, Role } from "../keys.ts";
+import type { BoardReads, Boards, Write } from "../ports.ts";
+import { reachedAtOf, STAMP_LENGTH, stampOf } from "../stamp.ts";
+import type { Window } from "../windows.ts";
+
+const DONE = -1;
+const SCAN_COUNT = 1_000;
+
+type Arguments = readonly (string | number)[];
+type Scripts = {
+  applyBatch(keys: number, ...args: Arguments): Promise<number>;
+  restoreBoards(keys: number, ...args: Arguments): Promise<number>;
+};
+
+export type RedisBoard = Boards & BoardReads;
+
+/** `hotMembers`: how many of a board's first members stand in order; the same for all who write. */
+export function redisBoard(redis: Redis | Cluster, keys: Keys, options: { hotMembers: number; roles: readonly Role[] }): RedisBoard {
+  redis.defineCommand("applyBatch", { lua: script("apply.lua") });
+  redis.defineCommand("restoreBoards", { lua: script("restore.lua") });
+  const scripts = redis as unknown as Scripts; // `defineCommand` adds them to the client itself.
+
+  const boardKeys = (room: RoomKey, role: Role, window: Window): string[] => {
+    const { hot, full, counts } = keys.board(room, role, window);
+    return [hot, full, counts];
+  };
+
+  /** All in one step of Redis. */
+  const atOnce = async (commands: readonly (readonly [string, ...(string | number)[]])[]): Promise<unknown[]> => {
+    const answers = await redis.multi(commands.map(([name, ...args]) => [name, ...args])).exec();
+    if (answers === null) throw new Error("Redis did not run a transaction: was its connection lost?");
+    return answers.map(([error, answer]) => {
+      if (error !== null) throw error;
+      return answer;
+    });
+  };
+
+  const write = (answer: number): Write => (answer === DONE ? { kind: "written" } : { kind: "stale", seq: answer as Seq });
+
+  return {
+    load: async (room) => {
+      const [applied, minute] = await atOnce([["hgetall", keys.applied(room)], ["hgetall", keys.minute(room)]]);
+      return loaded(fieldsOf(applied), fieldsOf(minute));
+    },
+
+    apply: async (room, batch) => {
+      const roles = options.roles.filter((role) => (batch.awards.get(role)?.length ?? 0) > 0);
+      const boards = roles.flatMap((role) => batch.windows.flatMap((window) => boardKeys(room, role, window)));
+      const awards = roles.flatMap((role) => {
+        const ofRole = batch.awards.get(role) ?? [];
+        return [ofRole.length, ...ofRole.flatMap(({ member, points, reachedAt }) => [member, points, stampOf(reachedAt)])];
+      });
+      const answer = await scripts.applyBatch(
+        2 + boards.length, keys.applied(room), keys.minute(room), ...boards,
+        batch.after, ...hashOf(appliedFields(batch.applied, batch.minute.minute)), options.hotMembers,
+        batch.minute.hasBegun ? 1 : 0, ...hashOf([...batch.minute.points]), batch.windows.length, roles.length, ...awards,
+      );
+      return write(answer);
+    },
+
+    dump: async (room, windows) => {
+      const wanted = options.roles.flatMap((role) => windows.map((window) => ({ role, window })));
+      const [applied, minute, ...boards] = await atOnce([
+        ["hgetall", keys.applied(room)],
+        ["hgetall", keys.minute(room)],
+        ...wanted.map(({ role, window }) => ["hgetall", keys.board(room, role, window).full] as const),
+      ]);
+      const found = loaded(fieldsOf(applied), fieldsOf(minute));
+      if (found === undefined) return undefined;
+      const whole = wanted.map((board, index) => ({ ...board, standings: standingsOf(fieldsOf(boards[index])).sort(byRank) }));
+      return { ...found, boards: whole.filter(({ standings }) => standings.length > 0) };
+    },
+
+    restore: async (room, { applied, minute, boards }) => {
+      const boardArguments = boards.map(({ standings }) => [standings.length, ...standings.flatMap(({ member, score, reachedAt }) => [member, stampOf(reachedAt), score])]).flat();
+      const boardKeyList = boards.flatMap(({ role, window }) => boardKeys(room, role, window));
+      const answer = await scripts.restoreBoards(
+        2 + boardKeyList.length, keys.applied(room), keys.minute(room), ...boardKeyList,
+        applied.seq, ...hashOf(appliedFields(applied, minute.minute)), options.hotMembers, ...hashOf([...minute.points]), ...boardArguments,
+      );
+      return write(answer);
+    },
+
+    read: async (room, role, window) => {
+      const { hot, full, counts } = keys.board(room, role, window);
+      const [applied, entries, members, bands] = await atOnce([["hgetall", keys.applied(room)], ["zrange", hot, 0, -1, "REV", "WITHSCORES"], ["hlen", full], ["hgetall", counts]]);
+      return boardState(fieldsOf(applied), entries as string[], members as number, fieldsOf(bands));
+    },
+
+    members: async (room, role, window, members) => {
+      if (members.length === 0) return [];
+      const values = await redis.hmget(keys.board(room, role, window).full, ...members);
+      return members.flatMap((member, index) => {
+        const value = values[index];
+        return value == null ? [] : [standingOf(member, value)];
+      });
+    },
+
+    all: async function* (room, role, window) {
+      let cursor = "0";
+      do {
+        const [next, flat] = await redis.hscan(keys.board(room, role, window).full, cursor, "COUNT", SCAN_COUNT);
+        yield standingsOf(pairsOf(flat));
+        cursor = next;
+      } while (cursor !== "0");
+    },
+  };
+}
+
+function script(file: string): string {
+  return readFileSync(new URL(file, import.meta.url), "utf8");
+}
+
+/** A hash as the scripts take it: how many fields, and then each with its value. */
+function hashOf(fields: readonly (readonly [string, string | number])[]): (string | number)[] {
+  return [fields.length, ...fields.flat()];
+}
+
+function appliedFields(applied: Applied, minute: number): (readonly [string, number])[] {
+  return [["epoch", applied.epoch], ["seq", applied.seq], ["streamSeq", applied.streamSeq], ["time", applied.time], ["missing", applied.missing], ["minute", minute]];
+}
+
+function loaded(fields: ReadonlyMap<string, string>, minute: ReadonlyMap<string, string>): { applied: Applied; minute: MinuteUse } | undefined {
+  if (fields.size === 0) return undefined;
+  return { applied: appliedOf(fields), minute: { minute: numberIn(fields, "minute"), points: new Map([...minute].map(([user, points]) => [user as UserId, Number(points)])) } };
+}
+
+function appliedOf(fields: ReadonlyMap<string, string>): Applied {
+  return {
+    epoch: numberIn(fields, "epoch") as Epoch,
+    seq: numberIn(fields, "seq") as Seq,
+    streamSeq: numberIn(fields, "streamSeq"),
+    time: numberIn(fields, "time") as Millis,
+    missing: numberIn(fields, "missing"),
+  };
+}
+
+function boardState(applied: ReadonlyMap<string, string>, entries: readonly string[], members: number, counts: ReadonlyMap<string, string>): BoardState {
+  const hot: Standing[] = [];
+  for (let index = 0; index < entries.length; index += 2) {
+    const entry = entries[index]!;
+    hot.push({ member: entry.slice(STAMP_LENGTH), score: Number(entries[index + 1]), reachedAt: reachedAtOf(entry) });
+  }
+  const bands = new Map([...counts].filter(([field]) => field !== "points").map(([band, count]) => [Number(band), Number(count)]));
+  return { applied: applied.size === 0 ? undefined : appliedOf(applied), hot, members, points: Number(counts.get("points") ?? 0), bands };
+}
+
+/** As the scripts store it: the stamp, then the score. */
+function standingOf(member: string, value: string): Standing {
+  return { member, score: Number(value.slice(STAMP_LENGTH)), reachedAt: reachedAtOf(value) };
+}
+
+function standingsOf(fields: ReadonlyMap<string, string>): Standing[] {
+  return [...fields].map(([member, value]) => standingOf(member, value));
+}
+
+/** A hash as Redis answers it: fields and values in turn, or by name. */
+function fieldsOf(answer: unknown): ReadonlyMap<string, string> {
+  if (Array.isArray(answer)) return pairsOf(answer as string[]);
+  assert(typeof answer === "object" && answer !== null, "Redis answers a hash");
+  return new Map(Object.entries(answer as Record<string, string>));
+}
+
+function pairsOf(flat: readonly string[]): ReadonlyMap<string, string> {
+  const fields = new Map<string, string>();
+  for (let index = 0; index < flat.length; index += 2) fields.set(flat[index]!, flat[index + 1]!);
+  return fields;
+}
+
+function numberIn(fields: ReadonlyMap<string, string>, name: string): number {
+  const number = Number(fields.get(name) ?? 0);
+  assert(Number.isFinite(number), `the field ${name} of a room's applied hash is a number`);
+  return number;
+}

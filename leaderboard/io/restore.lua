@@ -1,0 +1,50 @@
+-- Puts a room's boards back as a checkpoint holds them, unless Redis has counted as far or farther.
+--
+-- KEYS  applied, minute, then of each board: hot, full, counts
+-- ARGV  the checkpoint's seq; the applied hash, after its length; members kept in a hot set; users of the
+--       minute with points, after their number; of each board its members, the first ahead, after their
+--       number: member, stamp, score
+-- Returns -1, or the seq that is counted and nothing done.
+
+local counted = tonumber(redis.call("HGET", KEYS[1], "seq") or "0")
+if counted >= tonumber(ARGV[1]) then return counted end
+
+local at = 2
+local function take()
+  at = at + 1
+  return ARGV[at - 1]
+end
+
+redis.call("DEL", unpack(KEYS, 1, 2))
+local function takeHash(key)
+  for _ = 1, tonumber(take()) do
+    local field, value = take(), take()
+    redis.call("HSET", key, field, value)
+  end
+end
+
+takeHash(KEYS[1])
+local hotMembers = tonumber(take())
+takeHash(KEYS[2])
+
+local function bandOf(score)
+  local mantissa, exponent = math.frexp(score)
+  return (exponent - 1) * 8 + math.floor((mantissa * 2 - 1) * 8)
+end
+
+for key = 3, #KEYS, 3 do
+  local hot, full, counts = KEYS[key], KEYS[key + 1], KEYS[key + 2]
+  redis.call("DEL", hot, full, counts)
+  local bands, points = {}, 0
+  for rank = 1, tonumber(take()) do
+    local member, stamp, score = take(), take(), take()
+    redis.call("HSET", full, member, stamp .. score)
+    if rank <= hotMembers then redis.call("ZADD", hot, score, stamp .. member) end
+    local number = tonumber(score)
+    points = points + number
+    bands[bandOf(number)] = (bands[bandOf(number)] or 0) + 1
+  end
+  for band, members in pairs(bands) do redis.call("HSET", counts, band, members) end
+  redis.call("HSET", counts, "points", string.format("%.0f", points))
+end
+return -1

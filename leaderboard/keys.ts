@@ -1,0 +1,40 @@
+/**
+ * Every Redis key, built here and nowhere else. `{env}` is the environment's name. What one script touches
+ * shares a hash tag in braces, so that it lies in one slot of a Redis Cluster.
+ *
+ *   {env}:board:{<room>}:applied               hash: how far the room's log is counted; the writer's fence
+ *   {env}:board:{<room>}:minute                hash: user -> points in the minute `applied` names
+ *   {env}:board:{<room>}:<role>:<window>:hot     sorted set: the first `boardHotMembers` members, tie-break in the member
+ *   {env}:board:{<room>}:<role>:<window>:full    hash: member -> stamp and score, of all members
+ *   {env}:board:{<room>}:<role>:<window>:counts  hash: band of scores -> members in it; `points` -> sum of all scores
+ *   {env}:boards:<partition>:progress          string: the projector's word on how far it is; gone when Redis lost its data
+ *   {env}:boards:<partition>:closing           sorted set: windows to archive, by the instant they end
+ */
+
+import type { RoomKey } from "../shared/ids.ts";
+import type { Window } from "./windows.ts";
+
+export type BoardKeys = { readonly hot: string; readonly full: string; readonly counts: string };
+export type Keys = ReturnType<typeof keysOf>;
+
+/** Boards of those who edit or comment only, beside the one of everyone. */
+export const ROLES = ["everyone", "editors", "commenters"] as const;
+export type Role = (typeof ROLES)[number];
+
+export function keysOf(env: string) {
+  const ofRoom = (room: RoomKey) => `${env}:board:{${room}}`;
+  return {
+    applied: (room: RoomKey) => `${ofRoom(room)}:applied`,
+    minute: (room: RoomKey) => `${ofRoom(room)}:minute`,
+    board: (room: RoomKey, role: Role, window: Pick<Window, "id">): BoardKeys => {
+      const board = `${ofRoom(room)}:${role}:${window.id}`;
+      return { hot: `${board}:hot`, full: `${board}:full`, counts: `${board}:counts` };
+    },
+    progress: (partition: number) => `${env}:boards:${partition}:progress`,
+    closing: (partition: number) => `${env}:boards:${partition}:closing`,
+  } as const;
+}
+
+export function parseRole(text: string): Role | undefined {
+  return ROLES.find((role) => role === text);
+}

@@ -1,0 +1,230 @@
+/**
+ * The scripts of the boards on a real redis-server: one and the same log, cut into batches anyhow, sent twice,
+ * by several writers and with lost memory, comes to the boards that a pencil comes to.
+ */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import type { Engine } from "../../engines/engine.ts";
+import { startRedisServer } from "../../engines/redis-server.ts";
+import { bandOf } from "../../leaderboard/bands.ts";
+import { type Applied, type Batch, NOTHING_APPLIED, SCORE_MAX, type Standing } from "../../leaderboard/board.ts";
+import { type RedisLine, redisLine } from "../../leaderboard/io/redis.ts";
+import { type RedisBoard, redisBoard } from "../../leaderboard/io/redis-board.ts";
+import { keysOf } from "../../leaderboard/keys.ts";
+import { RoomProjection } from "../../leaderboard/room-projection.ts";
+import { recordOf } from "../../leaderboard/testing/records.ts";
+import { type LoggedEdit, referenceBoards } from "../../leaderboard/testing/reference-boards.ts";
+import { ALL_TIME, parseWindow, windowsAt } from "../../leaderboard/windows.ts";
+import { decodeRecord } from "../../shared/bus/record.ts";
+import type { Epoch, Millis, RoomKey, Seq, UserId } from "../../shared/ids.ts";
+
+const HOT_MEMBERS = 6;
+const SCORING = { boardEditPointsSmall: 1, boardEditPointsMedium: 2, boardEditPointsLarge: 5, boardEditMediumBytesMin: 10, boardEditLargeBytesMin: 30, boardPointsPerMinuteMax: 7 };
+const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+let dataDir: string;
+let engine: Engine;
+let line: RedisLine;
+let boards: RedisBoard;
+let rooms = 0;
+
+beforeAll(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), "coroom-boards-"));
+  engine = await startRedisServer({ dataDir });
+  line = redisLine(engine.url, SILENT);
+  await new Promise((resolve) => line.redis.once("ready", resolve));
+  boards = redisBoard(line.redis, keysOf("contract"), { hotMembers: HOT_MEMBERS, roles: ["everyone"] });
+}, 120_000);
+afterAll(async () => {
+  line?.stop();
+  await engine?.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+const newRoom = () => `acme.room-${++rooms}` as RoomKey;
+
+function batchOf(after: number, seq: number, awards: readonly (readonly [string, number, number])[]): Batch {
+  return {
+    after: after as Seq,
+    applied: { ...NOTHING_APPLIED, epoch: 1 as Epoch, seq: seq as Seq },
+    minute: { minute: 0, hasBegun: false, points: new Map() },
+    windows: [ALL_TIME],
+    awards: new Map([["everyone" as const, awards.map(([member, points, reachedAt]) => ({ member: member as UserId, points, reachedAt }))]]),
+  };
+}
+
+async function allOf(room: RoomKey, window = ALL_TIME): Promise<Standing[]> {
+  const found: Standing[] = [];
+  for await (const some of boards.all(room, "everyone", window)) found.push(...some);
+  return found.sort((a, b) => b.score - a.score || a.reachedAt - b.reachedAt);
+}
+
+/** What is stored agrees with itself: the hot set is the first of all, the bands count everyone. */
+async function expectBoard(room: RoomKey, windowId: string, expected: readonly Standing[]): Promise<void> {
+  const window = parseWindow(windowId)!;
+  expect(await allOf(room, window), windowId).toEqual(expected);
+  const state = await boards.read(room, "everyone", window);
+  expect(state.hot, windowId).toEqual(expected.slice(0, HOT_MEMBERS));
+  expect(state.members).toBe(expected.length);
+  expect(state.points).toBe(expected.reduce((sum, { score }) => sum + score, 0));
+  const bands = new Map<number, number>();
+  for (const { score } of expected) bands.set(bandOf(score), (bands.get(bandOf(score)) ?? 0) + 1);
+  expect(new Map([...state.bands].sort())).toEqual(new Map([...bands].sort()));
+}
+
+test("[BOARD1] a batch counts once: sent again it is told how far the room is, and changes nothing", async () => {
+  const room = newRoom();
+  const batch = batchOf(0, 3, [["ann", 5, 3], ["bob", 2, 2]]);
+  expect(await boards.apply(room, batch)).toEqual({ kind: "written" });
+  expect(await boards.apply(room, batch)).toEqual({ kind: "stale", seq: 3 });
+  await expectBoard(room, "all", [{ member: "ann", score: 5, reachedAt: 3 }, { member: "bob", score: 2, reachedAt: 2 }]);
+});
+
+test("[BOARD2] of several writers with the same batch one succeeds", async () => {
+  const room = newRoom();
+  const answers = await Promise.all(Array.from({ length: 8 }, () => boards.apply(room, batchOf(0, 1, [["ann", 1, 1]]))));
+  expect(answers.filter(({ kind }) => kind === "written")).toHaveLength(1);
+  await expectBoard(room, "all", [{ member: "ann", score: 1, reachedAt: 1 }]);
+});
+
+test("[BOARD3] a batch that leaves a hole is refused", async () => {
+  const room = newRoom();
+  expect(await boards.apply(room, batchOf(4, 5, [["ann", 1, 5]]))).toEqual({ kind: "stale", seq: 0 });
+  expect((await boards.read(room, "everyone", ALL_TIME)).applied).toBeUndefined();
+});
+
+test("[BOARD4] of equal scores the one reached first is ahead, to the last digit a double has", async () => {
+  const room = newRoom();
+  const near = SCORE_MAX - 1;
+  await boards.apply(room, batchOf(0, 4, [["late", near, 4], ["first", near, 2], ["second", near, 3], ["top", SCORE_MAX, 1]]));
+  const order = ["top", "first", "second", "late"];
+  expect((await allOf(room)).map(({ member }) => member)).toEqual(order);
+  expect((await boards.read(room, "everyone", ALL_TIME)).hot.map(({ member, score }) => [member, score])).toEqual(order.map((member) => [member, member === "top" ? SCORE_MAX : near]));
+  await boards.apply(room, batchOf(4, 5, [["late", 1, 5]]));
+  expect((await allOf(room)).map(({ member }) => member)).toEqual(["top", "late", "first", "second"]);
+});
+
+test("[BOARD5] at the top of what a double holds a score stays, with the moment it was reached", async () => {
+  const room = newRoom();
+  await boards.apply(room, batchOf(0, 1, [["ann", SCORE_MAX, 1]]));
+  await boards.apply(room, batchOf(1, 2, [["ann", 10, 2]]));
+  expect(await allOf(room)).toEqual([{ member: "ann", score: SCORE_MAX, reachedAt: 1 }]);
+});
+
+test("[BOARD6] somebody from the long tail enters the hot set with the full score, and pushes out its last", async () => {
+  const room = newRoom();
+  const many = Array.from({ length: 20 }, (_, index) => [`user-${index}`, 100 - index, index + 1] as const);
+  await boards.apply(room, batchOf(0, 20, many));
+  expect((await boards.read(room, "everyone", ALL_TIME)).hot.at(-1)?.member).toBe("user-5");
+  await boards.apply(room, batchOf(20, 21, [["user-19", 14, 21]]));
+  expect((await boards.read(room, "everyone", ALL_TIME)).hot.at(-1)?.member).toBe("user-5"); // A tie at 95, reached later.
+  await boards.apply(room, batchOf(21, 22, [["user-19", 1, 22]]));
+  expect((await boards.read(room, "everyone", ALL_TIME)).hot.slice(-2).map(({ member, score }) => [member, score])).toEqual([["user-4", 96], ["user-19", 96]]);
+});
+
+test("[BOARD7] names are only names, whatever they are", async () => {
+  const room = newRoom();
+  const names = ["__proto__", "constructor", "seq", "points", "0", "ünïcode ✓", " ", "{x}", "a:b"];
+  await boards.apply(room, batchOf(0, names.length, names.map((name, index) => [name, 1, index + 1] as const)));
+  expect((await allOf(room)).map(({ member }) => member)).toEqual(names);
+  expect((await boards.members(room, "everyone", ALL_TIME, ["__proto__", "nobody", "0"])).map(({ member }) => member)).toEqual(["__proto__", "0"]);
+  const dump = await boards.dump(room, [ALL_TIME]);
+  expect(dump?.boards[0]?.standings.map(({ member }) => member)).toEqual(names);
+});
+
+test("[BOARD8] whoever reads meanwhile sees whole batches only", async () => {
+  const room = newRoom();
+  let isWriting = true;
+  const writing = (async () => {
+    for (let after = 0; after < 300; after += 2) await boards.apply(room, batchOf(after, after + 2, [["ann", 1, after + 1], ["bob", 1, after + 2]]));
+    isWriting = false;
+  })();
+  let reads = 0;
+  for (; isWriting; reads++) {
+    const { applied, hot, points, members } = await boards.read(room, "everyone", ALL_TIME);
+    if (applied === undefined) continue;
+    expect({ scores: hot.map(({ score }) => score), points, members }).toEqual({ scores: [applied.seq / 2, applied.seq / 2], points: applied.seq, members: 2 });
+  }
+  await writing;
+  expect(reads).toBeGreaterThan(0);
+});
+
+test("[BOARD11] a minute that begins clears what everyone had in the one before", async () => {
+  const room = newRoom();
+  const minuteOf = (minute: number, user: string) => ({ minute, hasBegun: true, points: new Map([[user as UserId, 7]]) });
+  await boards.apply(room, { ...batchOf(0, 1, [["ann", 7, 1]]), minute: minuteOf(1, "ann") });
+  await boards.apply(room, { ...batchOf(1, 2, [["bob", 7, 2]]), minute: minuteOf(2, "bob") });
+  expect((await boards.load(room))?.minute).toEqual({ minute: 2, points: new Map([["bob", 7]]) });
+});
+
+const USERS = ["ann", "bob", "cy", "dee", "__proto__", "eve", "fay", "gus", "hal", "ida"] as UserId[];
+/** Minutes and hours long pauses, from shortly before the boundaries of every window. */
+const steps = fc.array(fc.record({ user: fc.constantFrom(...USERS), bytes: fc.constantFrom(0, 5, 10, 29, 30), pause: fc.oneof(fc.constant(0), fc.nat(1_000), fc.nat(90_000), fc.nat(7_200_000)) }), { minLength: 1, maxLength: 80 });
+const start = fc.constantFrom("2026-12-31T23:58:00Z", "2027-01-03T23:59:30Z", "2028-02-29T23:59:59Z", "2026-07-15T10:20:00Z").map((text) => Date.parse(text));
+const cuts = fc.array(fc.record({ edits: fc.integer({ min: 1, max: 7 }), next: fc.constantFrom("on", "on", "again", "crash", "crash after", "stale", "lost") }), { minLength: 1, maxLength: 40 });
+
+test("[BOARD9] random edits, repeats, crashes, stale writers and lost memory: every board equals the reference, ties included", { timeout: 180_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(steps, start, cuts, async (done, begin, plan) => {
+      const room = newRoom();
+      let time = begin;
+      const edits: LoggedEdit[] = done.map(({ user, bytes, pause }) => ({ user, bytes, time: (time += pause) as Millis }));
+      const windows = [...new Map(edits.flatMap((edit) => windowsAt(edit.time)).map((window) => [window.id, window])).values()];
+      const load = async (): Promise<RoomProjection> => {
+        const stored = await boards.load(room);
+        return new RoomProjection(stored?.applied ?? NOTHING_APPLIED, stored?.minute ?? { minute: 0, points: new Map() }, SCORING);
+      };
+      const feed = (projection: RoomProjection, from: number, to: number): void => {
+        for (let first = from; first <= to; first++) {
+          // Records of one to three edits; times within a record are the record's.
+          const record = decodeRecord(recordOf(first, edits.slice(first - 1, first)))!;
+          projection.receiveRecord(record, first, edits[first - 1]!.time);
+        }
+      };
+      let projection = await load();
+      let checkpoint = await boards.dump(room, windows);
+      let fed = 0;
+      for (let round = 0; fed < edits.length || projection.edits > 0; round++) {
+        const cut = plan[round % plan.length]!;
+        const to = Math.min(edits.length, fed + cut.edits);
+        feed(projection, fed + 1, to);
+        fed = to;
+        if (cut.next === "crash") {
+          projection = await load();
+          feed(projection, 1, fed); // The log is read again from some way back.
+        }
+        const stale = cut.next === "stale" ? await load() : undefined;
+        for (let batch = projection.takeBatch(); batch !== undefined; batch = projection.takeBatch()) {
+          expect(await boards.apply(room, batch)).toEqual({ kind: "written" });
+          if (cut.next === "again") expect((await boards.apply(room, batch)).kind).toBe("stale");
+        }
+        if (stale !== undefined) {
+          feed(stale, 1, fed);
+          for (let batch = stale.takeBatch(); batch !== undefined; batch = stale.takeBatch()) expect((await boards.apply(room, batch)).kind).toBe("stale");
+        }
+        if (cut.next === "crash after") projection = await load();
+        if (cut.next === "lost" && fed < edits.length) {
+          const keys = await line.redis.keys(`contract:board:{${room}}:*`);
+          if (keys.length > 0) await line.redis.del(...keys);
+          if (checkpoint !== undefined) expect(await boards.restore(room, checkpoint)).toEqual({ kind: "written" });
+          projection = await load();
+          feed(projection, 1, fed);
+        }
+        if (round % 3 === 0 && cut.next !== "lost") checkpoint = await boards.dump(room, windows);
+      }
+      const expected = referenceBoards(edits, SCORING);
+      for (const [id, standings] of expected) await expectBoard(room, id, standings);
+      expect([...expected.keys()].sort()).toEqual(windows.map(({ id }) => id).filter((id) => expected.has(id)).sort());
+      expect((await boards.load(room))?.applied).toMatchObject({ seq: edits.length, missing: 0 } satisfies Partial<Applied> | object);
+      // A restore of what is older than what is counted is turned away.
+      if (checkpoint !== undefined) expect((await boards.restore(room, checkpoint)).kind).toBe("stale");
+    }),
+    { numRuns: 60 },
+  );
+});
