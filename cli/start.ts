@@ -49,9 +49,11 @@ async function startRoles(given: StartConfig, add: (part: Running) => void): Pro
   if (runs("document-service")) add(await startDocumentService(config, deps("document-service")));
   if (!runs("gateway")) return say("coroom ready");
 
+  // Where the engines end with this process there is no other gateway to move to.
+  const drainMsMax = runs("engines") && given.natsUrl === "" ? 0 : config.drainMsMax;
   const demo = config.demo && !config.production;
   const gateway = await startGateway(
-    { ...config, staticDir: demo ? fileURLToPath(new URL("../../console/dist", import.meta.url)) : config.staticDir },
+    { ...config, drainMsMax, staticDir: demo ? fileURLToPath(new URL("../../console/dist", import.meta.url)) : config.staticDir },
     { ...deps("gateway"), ...(demo ? { routes: demoRoutes(config) } : {}) },
   );
   add(gateway);

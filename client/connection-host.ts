@@ -1,10 +1,13 @@
 /**
- * One socket to the server and the rooms on it. Feeds `connection.ts` and carries out what it decides; hands each
- * room its frames. Several providers may share one, if one token opens all their rooms.
+ * One line to the server and the rooms on it. Feeds `connection.ts` and carries out what it decides; hands each
+ * room its frames. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH5.
+ *
+ * When the gateway goes away there are two lines for a moment: the next opens while the present one still serves,
+ * and what befalls it is nobody's business until it takes over.
  */
 
 import { assert, assertNever } from "../shared/assert.ts";
-import type { ClientKey, Position, RoomId } from "../shared/ids.ts";
+import type { ClientKey, Millis, Position, RoomId } from "../shared/ids.ts";
 import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
 import { type Channel, type ClientFrame, type Frame, FrameType, type ServerFrame, type UnknownFrame } from "../shared/wire/frames.ts";
 import { type Address, addressOf, snapshotUrl } from "./address.ts";
@@ -36,23 +39,27 @@ export interface Member {
   receive(input: RoomInput): void;
 }
 
+/** An attempt to reach a gateway, and what came of it. */
+type Line = { readonly core: Connection; socket: Socket | undefined; tokensAsked: number };
+
 const AGENT = "@coroom/client";
 
 export class ConnectionHost {
   readonly #address: Address;
   readonly #token: Token;
   readonly #world: World;
-  readonly #core: Connection;
-  readonly #turns = new Turns<ConnectionInput>((input) => this.#take(input));
+  readonly #turns = new Turns<{ line: Line; input: ConnectionInput }>(({ line, input }) => this.#take(line, input));
   readonly #alarm: Alarm;
   readonly #events: Events<ConnectionEvents>;
   readonly #members = new Map<RoomId, Member>();
   readonly #requests = new Map<number, Member>();
   readonly #channels = new Map<Channel, Member>();
-  #socket: Socket | undefined;
-  #line: (RoomInput & { kind: "line-open" }) | undefined;
+  #line: Line;
+  /** Takes the line's place once it is open. */
+  #next: Line | undefined;
+  /** What rooms are told of a line that is open. */
+  #opened: (RoomInput & { kind: "line-open" }) | undefined;
   #lastToken = "";
-  #tokensAsked = 0;
   #lastRequest = 0;
   #status: LineStatus = "disconnected";
 
@@ -60,13 +67,13 @@ export class ConnectionHost {
     this.#address = addressOf(url);
     this.#token = token;
     this.#world = world;
-    this.#core = new Connection({ ...defaults.CONNECTION, agent: AGENT, tokenIsFixed: typeof token === "string" }, () => world.chance.unit());
-    this.#alarm = new Alarm(world.clock, () => this.#turns.receive({ kind: "tick" }));
+    this.#line = this.#newLine();
+    this.#alarm = new Alarm(world.clock, () => this.#tick());
     this.#events = new Events(world.reportError);
   }
 
   get status(): LineStatus {
-    return this.#core.status;
+    return this.#line.core.status;
   }
 
   on<Name extends keyof ConnectionEvents>(name: Name, listener: (...args: ConnectionEvents[Name]) => void): void {
@@ -83,11 +90,11 @@ export class ConnectionHost {
 
   /** Connects, and stays connected until told otherwise. While it waits to try again: tries at once. */
   connect(): void {
-    this.#turns.receive({ kind: "connect" });
+    this.#turns.receive({ line: this.#line, input: { kind: "connect" } });
   }
 
   disconnect(): void {
-    this.#turns.receive({ kind: "disconnect" });
+    this.#turns.receive({ line: this.#line, input: { kind: "disconnect" } });
   }
 
   /** For rooms: takes part in the connection. */
@@ -95,7 +102,7 @@ export class ConnectionHost {
     const there = this.#members.get(member.room);
     assert(there === undefined || there === member, `room ${JSON.stringify(member.room)} is on this connection already: one RoomConnection or provider a room`);
     this.#members.set(member.room, member);
-    if (this.#line !== undefined) member.receive(this.#line);
+    if (this.#opened !== undefined) member.receive(this.#opened);
   }
 
   leave(member: Member): void {
@@ -113,7 +120,7 @@ export class ConnectionHost {
   }
 
   send(frame: ClientFrame): void {
-    this.#socket?.send(encodeFrame(frame));
+    this.#line.socket?.send(encodeFrame(frame));
   }
 
   async fetchSnapshot(room: RoomId): Promise<SnapshotAnswer> {
@@ -124,64 +131,97 @@ export class ConnectionHost {
     }
   }
 
-  #take(input: ConnectionInput): void {
-    for (const effect of this.#core.receive(input, this.#world.clock.now())) this.#carryOut(effect);
-    if (input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown") this.#route(input.frame);
-    this.#alarm.setFor(this.#core.dueAt);
+  #newLine(): Line {
+    const core = new Connection({ ...defaults.CONNECTION, agent: AGENT, tokenIsFixed: typeof this.#token === "string" }, () => this.#world.chance.unit());
+    return { core, socket: undefined, tokensAsked: 0 };
+  }
+
+  #tick(): void {
+    this.#turns.receive({ line: this.#line, input: { kind: "tick" } });
+    if (this.#next !== undefined) this.#turns.receive({ line: this.#next, input: { kind: "tick" } });
+  }
+
+  #take(line: Line, input: ConnectionInput): void {
+    if (line !== this.#line && line !== this.#next) return; // Given up meanwhile.
+    for (const effect of line.core.receive(input, this.#world.clock.now())) this.#carryOut(line, effect);
+    if (line === this.#line && input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown") this.#route(input.frame);
+    if (this.#next !== undefined && this.#line.core.status !== "connected") this.#abandonNext(this.#next); // From here on the line comes back by itself.
+    this.#alarm.setFor(earlier(this.#line.core.dueAt, this.#next?.core.dueAt));
     this.#tellStatus();
   }
 
-  #carryOut(effect: ConnectionEffect): void {
+  #carryOut(line: Line, effect: ConnectionEffect): void {
     switch (effect.kind) {
       case "ask-token":
-        void this.#askToken();
+        void this.#askToken(line);
         return;
       case "open-socket":
-        return this.#openSocket();
+        return this.#openSocket(line);
       case "close-socket":
-        this.#socket?.close();
-        this.#socket = undefined;
+        line.socket?.close();
+        line.socket = undefined;
         return;
       case "send":
-        return this.send(effect.frame);
+        line.socket?.send(encodeFrame(effect.frame));
+        return;
       case "line-open":
-        this.#line = { kind: "line-open", limits: effect.limits, pace: new Pace(effect.limits, this.#world.clock.now()) };
-        return this.#tellMembers(this.#line);
+        if (line === this.#next) this.#moveTo(line);
+        this.#opened = { kind: "line-open", limits: effect.limits, pace: new Pace(effect.limits, this.#world.clock.now()) };
+        return this.#tellMembers(this.#opened);
       case "line-lost":
-        this.#line = undefined;
+        this.#opened = undefined;
         this.#requests.clear();
         this.#channels.clear();
         return this.#tellMembers({ kind: "line-lost", heardAt: effect.heardAt });
+      case "move":
+        this.#next ??= this.#newLine();
+        return this.#turns.receive({ line: this.#next, input: { kind: "connect" } });
       case "refused":
-        return this.#events.emit("refused", effect.refusal);
+        if (line === this.#line) this.#events.emit("refused", effect.refusal);
+        else this.#next = undefined;
+        return;
       case "problem":
-        return this.#events.emit("error", effect.problem);
+        if (line === this.#line) this.#events.emit("error", effect.problem);
+        return;
       default:
         return assertNever(effect);
     }
   }
 
-  async #askToken(): Promise<void> {
-    this.#tokensAsked += 1;
-    const asked = this.#tokensAsked;
+  /** What the old line had not acknowledged is sent again on the new one, once its rooms are joined. */
+  #moveTo(line: Line): void {
+    const old = this.#line;
+    this.#line = line;
+    this.#next = undefined;
+    for (const effect of old.core.receive({ kind: "disconnect" }, this.#world.clock.now())) this.#carryOut(old, effect);
+  }
+
+  #abandonNext(next: Line): void {
+    this.#next = undefined;
+    for (const effect of next.core.receive({ kind: "disconnect" }, this.#world.clock.now())) this.#carryOut(next, effect);
+  }
+
+  async #askToken(line: Line): Promise<void> {
+    line.tokensAsked += 1;
+    const asked = line.tokensAsked;
     let input: ConnectionInput;
     try {
       input = { kind: "token", token: typeof this.#token === "string" ? this.#token : await this.#token() };
     } catch (cause) {
       input = { kind: "token-failed", cause }; // The application's function may fail as it likes.
     }
-    if (asked !== this.#tokensAsked) return;
+    if (asked !== line.tokensAsked) return;
     if (input.kind === "token") this.#lastToken = input.token;
-    this.#turns.receive(input);
+    this.#turns.receive({ line, input });
   }
 
-  #openSocket(): void {
-    const socket: Socket = this.#world.openSocket(this.#address.socket, {
-      opened: () => this.#turns.receive({ kind: "socket-opened" }),
-      received: (bytes) => this.#turns.receive({ kind: "frame", frame: serverFrameOf(bytes) }),
-      closed: (code) => this.#turns.receive({ kind: "socket-closed", code }),
+  #openSocket(line: Line): void {
+    const receive = (input: ConnectionInput): void => this.#turns.receive({ line, input });
+    line.socket = this.#world.openSocket(this.#address.socket, {
+      opened: () => receive({ kind: "socket-opened" }),
+      received: (bytes) => receive({ kind: "frame", frame: serverFrameOf(bytes) }),
+      closed: (code) => receive({ kind: "socket-closed", code }),
     });
-    this.#socket = socket;
   }
 
   #route(frame: ServerFrame): void {
@@ -189,6 +229,7 @@ export class ConnectionHost {
       case "welcome":
       case "pong":
       case "error":
+      case "going-away":
         return;
       case "joined":
       case "join-refused": {
@@ -233,6 +274,10 @@ export class ConnectionHost {
     this.#status = status;
     this.#events.emit("status", { status });
   }
+}
+
+function earlier(one: Millis | undefined, other: Millis | undefined): Millis | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : (Math.min(one, other) as Millis);
 }
 
 /** Undefined: no frame, or none that a server may send. */

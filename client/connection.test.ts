@@ -196,3 +196,11 @@ test("[CON10] a refusal says what the server said", () => {
   driver.receive({ kind: "frame", frame: { type: "error", code: 4101, message: "the token was refused: wrong signature" } });
   expect(driver.receive({ kind: "socket-closed", code: 4101 }).at(-1)).toBe("refused: the token was refused: wrong signature (close code 4101)");
 });
+
+test("[CON11] told that the gateway goes away, it asks for another line when its time has come, and holds this one", () => {
+  const driver = new Driver();
+  driver.open();
+  expect(driver.receive({ kind: "frame", frame: { type: "going-away", reconnectAfterMs: 12_000 } })).toEqual([]);
+  expect([driver.untilDue(), driver.tick()]).toEqual([12_000, ["move"]]);
+  expect([driver.connection.status, driver.untilDue(), driver.tick()]).toEqual(["connected", 18_000, ["send ping"]]);
+});

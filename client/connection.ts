@@ -1,6 +1,6 @@
 /**
  * One line to the server, for as long as it is wanted: token, socket, HELLO, pings, and back again after whatever
- * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON10.
+ * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON11.
  */
 
 import { assertNever } from "../shared/assert.ts";
@@ -29,6 +29,8 @@ export type ConnectionEffect =
   | { kind: "send"; frame: ClientFrame }
   | { kind: "line-open"; limits: Limits }
   | { kind: "line-lost"; heardAt: Millis }
+  /** The gateway goes away: make another connection while this one still holds. */
+  | { kind: "move" }
   | { kind: "refused"; refusal: Refusal }
   | { kind: "problem"; problem: Problem };
 
@@ -52,7 +54,9 @@ type State =
   | { readonly kind: "asking-token"; readonly until: Millis }
   | { readonly kind: "opening"; readonly token: string; readonly until: Millis }
   | { readonly kind: "greeting"; readonly until: Millis }
-  | { readonly kind: "open"; readonly limits: Limits; readonly since: Millis; heardAt: Millis; pingAt: Millis };
+  | { readonly kind: "open"; readonly limits: Limits; readonly since: Millis; heardAt: Millis; pingAt: Millis; moveAt: Millis | undefined };
+
+type OpenState = State & { kind: "open" };
 
 export type LineStatus = "disconnected" | "stopped" | "waiting" | "connecting" | "connected";
 
@@ -101,7 +105,7 @@ export class Connection {
       case "greeting":
         return state.until;
       case "open":
-        return Math.min(state.pingAt, state.heardAt + state.limits.silenceMsMax) as Millis;
+        return Math.min(state.pingAt, state.moveAt ?? Infinity, state.heardAt + state.limits.silenceMsMax) as Millis;
       case "idle":
       case "refused":
         return undefined;
@@ -157,9 +161,10 @@ export class Connection {
     if (state.kind === "open") state.heardAt = now;
     if (frame === undefined) return this.#giveUp(connectionRefused(CLOSE.badFrame.code, "the server sent bytes that are no frame: it may speak another protocol"));
     if (frame.type === "error") this.#said = frame.message;
+    if (frame.type === "going-away" && state.kind === "open") state.moveAt = (now + frame.reconnectAfterMs) as Millis;
     if (frame.type !== "welcome" || state.kind !== "greeting") return [];
     const { limits } = frame;
-    this.#state = { kind: "open", limits, since: now, heardAt: now, pingAt: (now + limits.pingIntervalMs) as Millis };
+    this.#state = { kind: "open", limits, since: now, heardAt: now, pingAt: (now + limits.pingIntervalMs) as Millis, moveAt: undefined };
     return [{ kind: "line-open", limits }];
   }
 
@@ -191,10 +196,7 @@ export class Connection {
         return now < state.until ? [] : this.#breakOff(now);
       case "open": {
         if (now - state.heardAt >= state.limits.silenceMsMax) return this.#breakOff(now);
-        if (now < state.pingAt) return [];
-        state.pingAt = (now + state.limits.pingIntervalMs) as Millis;
-        this.#pings += 1;
-        return [{ kind: "send", frame: { type: "ping", nonce: this.#pings } }];
+        return [...this.#moveIfDue(state, now), ...this.#pingIfDue(state, now)];
       }
       case "idle":
       case "refused":
@@ -202,6 +204,19 @@ export class Connection {
       default:
         return assertNever(state);
     }
+  }
+
+  #moveIfDue(state: OpenState, now: Millis): ConnectionEffect[] {
+    if (state.moveAt === undefined || now < state.moveAt) return [];
+    state.moveAt = undefined;
+    return [{ kind: "move" }];
+  }
+
+  #pingIfDue(state: OpenState, now: Millis): ConnectionEffect[] {
+    if (now < state.pingAt) return [];
+    state.pingAt = (now + state.limits.pingIntervalMs) as Millis;
+    this.#pings += 1;
+    return [{ kind: "send", frame: { type: "ping", nonce: this.#pings } }];
   }
 
   /** The line is no more, and is wanted still. */

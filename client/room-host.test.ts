@@ -474,3 +474,47 @@ test("[COH3] frames that only a client may send, and acks of a client unknown, d
   await server.clock.advance(100);
   expect([ann.edits, ann.host.status]).toEqual([["1:8"], "connected"]);
 });
+
+test("[COH4] when the gateway goes away the next line opens before this one is given up, and no edit is lost or doubled", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new App(server, 1), new App(server, 2)];
+  await server.clock.advance(1_000);
+  const [old] = server.lines;
+  let typed = 0;
+  const type = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += 5) {
+      ann.host.send(bytes(++typed % 256));
+      await server.clock.advance(5);
+    }
+  };
+  await type(100);
+  server.send({ type: "going-away", reconnectAfterMs: 500 });
+  await type(450);
+  expect(server.lines.has(old!), "nobody moves before the time").toBe(true);
+  await type(500);
+  await server.clock.advance(1_000);
+  expect([server.lines.has(old!), server.lines.size]).toEqual([false, 2]);
+  expect(ann.edits).toEqual(Array.from({ length: typed }, (_, index) => `${index + 1}:${(index + 1) % 256} own`));
+  expect(bob.edits).toHaveLength(typed);
+  expect([...ann.problems, ...ann.refusals, ...bob.problems, ...bob.refusals]).toEqual([]);
+  expect(ann.statuses, "away for one answer to JOIN only").toEqual(["connecting", "connected", "connecting", "connected"]);
+});
+
+test("[COH5] as long as there is nowhere to move to, the line that goes away serves on, and its end is as any other", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.reachable = false;
+  server.send({ type: "going-away", reconnectAfterMs: 0 });
+  for (let second = 1; second <= 20; second++) {
+    ann.host.send(bytes(second));
+    await server.clock.advance(1_000);
+    expect(ann.host.saved).toBe(true);
+  }
+  expect([ann.statuses, ann.problems]).toEqual([["connecting", "connected"], []]);
+  server.cut(4001);
+  server.reachable = true;
+  await server.clock.advance(1_000);
+  expect([ann.host.status, ann.edits.length, server.lines.size]).toEqual(["connected", 20, 1]);
+  expect(ann.statuses).toEqual(["connecting", "connected", "waiting", "connecting", "connected"]);
+});

@@ -47,7 +47,7 @@ afterEach(async () => {
 });
 
 async function start(settings: Record<string, string> = {}): Promise<string> {
-  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, ...settings };
+  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, drainMsMax: "0", ...settings };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
   const gateway = await startGateway(config, { log: silent, registry: new Registry() });
   gateways.push(gateway);
@@ -391,4 +391,36 @@ test("[GW19] a crowd joining one room at once asks its owner a few times, not on
   await Promise.all(crowd.map((client, index) => client.join(ROOM, `client-${index}`)));
   await Promise.all(crowd.map((client) => client.until(() => client.committed().size === 1, "the edit")));
   expect(questions() - before).toBeLessThan(5);
+});
+
+test("[GW20] a gateway that stops is unready at once, serves on while its clients move one after the other, and ends when all have", async () => {
+  startOwner("rs-1");
+  const address = await start({ drainMsMax: "60000" });
+  const crowd = await Promise.all(["ann", "bob", "cid", "dan"].map((user) => enter(address, user)));
+  const { channel } = await crowd[0]!.join(ROOM, "annannann");
+  const stopped = gateways.pop()!.stop();
+  const delays = await Promise.all(crowd.map(async (client) => (await client.next("going-away")).reconnectAfterMs));
+  expect(delays.toSorted((a, b) => a - b)).toEqual([0, 11_250, 22_500, 33_750]);
+
+  expect(await (await fetch(`http://${address}/readyz`)).text()).toBe("going away\n");
+  await expect(WireClient.open(`ws://${address}/v1/connect`)).rejects.toThrow("HTTP 503");
+  crowd[0]!.edit(channel, 1, "still served");
+  expect(await crowd[0]!.next("ack")).toMatchObject({ counter: 1 });
+  for (const client of crowd) client.close();
+  await stopped;
+});
+
+test("[GW21] whoever has not moved when the time is up is closed, and what it sent reaches the log first", async () => {
+  const owner = startOwner("rs-1");
+  const address = await start({ drainMsMax: "400", ownerSilenceMsMax: "100" });
+  const ann = await enter(address, "ann");
+  const { channel } = await ann.join(ROOM, "annannann");
+  owner.mode = "ignore-edits";
+  ann.edit(channel, 1, "the last word");
+  await until(() => owner.received.some(({ kind }) => kind === "edits"), "the edit at its owner");
+  const stopped = gateways.pop()!.stop();
+  expect((await ann.end()).code).toBe(4001);
+  owner.mode = "serve";
+  await stopped;
+  expect(log.edits).toHaveLength(1);
 });

@@ -22,7 +22,7 @@ import { natsPlacement } from "./io/nats-placement.ts";
 import { natsRooms } from "./io/nats-rooms.ts";
 import { snapshotRoutes } from "./io/snapshot-routes.ts";
 import { staticRoutes } from "./io/static-files.ts";
-import { listen, uwsSockets } from "./io/uws-server.ts";
+import { listen, type Unready, uwsSockets } from "./io/uws-server.ts";
 import { gatewayMetrics } from "./metrics.ts";
 import { RoomDirectory } from "./room-directory.ts";
 import { RoomHost } from "./room-host.ts";
@@ -46,8 +46,9 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
 
   const uws = loadUws();
   const app = uws.App();
-  const isReady = (): boolean => rooms.backboneLostAt === undefined;
-  const web = uwsSockets(app, config, { isReady, onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) });
+  let draining = false;
+  const unready = (): Unready | undefined => (draining ? "draining" : rooms.backboneLostAt === undefined ? undefined : "degraded");
+  const web = uwsSockets(app, config, { unready, onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) });
 
   const sessions: Sessions = new Map();
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
@@ -59,11 +60,12 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   rooms.start();
   clients.start();
   web.start(clients);
-  const ours = [...healthRoutes(registry, isReady), ...snapshotRoutes(tokens, documents, config)];
+  const ours = [...healthRoutes(registry, unready), ...snapshotRoutes(tokens, documents, config)];
   serveRoutes(app, [...ours, ...routes, ...staticRoutes(config.staticDir)], { allowedOrigins: config.allowedOrigins, log });
 
   const end = async (): Promise<void> => {
     clients.stop();
+    await rooms.settled(config.drainMsMax);
     rooms.stop();
     await web.stop();
     await nats.drain();
@@ -73,9 +75,11 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
     throw error;
   });
   log.info({ gateway, port }, "gateway is listening");
-  const stop = (): Promise<void> => {
+  const stop = async (): Promise<void> => {
+    draining = true;
+    await clients.drain(config.drainMsMax);
     close();
-    return end();
+    await end();
   };
   let stopped: Promise<void> | undefined;
   return { port, stop: () => (stopped ??= stop()) };

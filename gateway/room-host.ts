@@ -30,6 +30,8 @@ export type HostDeps = {
 
 const TICK_MS = 100;
 const TURNED_AWAY_RETRY_MS = 1_000;
+/** For edits that nobody would send again: their page was closed meanwhile. */
+const SETTLE_MS_MAX = 2_000;
 
 export class RoomHost implements Backbone {
   readonly #ports: RoomHostPorts;
@@ -66,7 +68,7 @@ export class RoomHost implements Backbone {
   /** Resolves once every edit taken is in the log or refused, or the time is up. */
   settled(msMax: number): Promise<void> {
     const { clock } = this.#deps;
-    const until = clock.now() + msMax;
+    const until = clock.now() + Math.min(msMax, SETTLE_MS_MAX);
     return new Promise((resolve) => {
       const check = (): void => {
         if (this.#unacked.edits === 0 || clock.now() >= until) resolve();

@@ -173,3 +173,11 @@ test("[SES16] a resubmission goes on as it came, from anyone who may write, and 
   expect(say(joined(), frame)).toEqual([{ kind: "resubmit", room: notes, edit: tentative }]);
   expect(say(joined({ write: false }), frame)).toEqual([]);
 });
+
+test("[SES17] a gateway that goes away tells those who have come in, and closes the others", () => {
+  expect(joined().receiveGoingAway(700)).toEqual([{ kind: "send", frame: { type: "going-away", reconnectAfterMs: 700 } }]);
+  expect(connect().receiveGoingAway(700)).toMatchObject(closed("goingAway"));
+  const session = joined();
+  session.receiveGoingAway(700);
+  expect(say(session, edit(1)), "served on").toMatchObject([{ kind: "edit" }]);
+});

@@ -21,6 +21,12 @@ export function positiveInteger(raw: string): number {
   return value;
 }
 
+export function wholeNumber(raw: string): number {
+  const value = Number(raw);
+  if (raw.trim() === "" || !Number.isSafeInteger(value) || value < 0) throw new SettingError("must be a whole number, 0 or more");
+  return value;
+}
+
 export function port(raw: string): number {
   const value = Number(raw);
   if (!Number.isSafeInteger(value) || value < 0 || value > 65_535) throw new SettingError("must be a port, 0 (any free one) to 65535");

@@ -147,6 +147,9 @@ function writeFrame(out: encoding.Encoder, frame: Frame): void {
       encoding.writeVarUint(out, frame.code);
       encoding.writeVarString(out, frame.message);
       return;
+    case "going-away":
+      encoding.writeVarUint(out, frame.reconnectAfterMs);
+      return;
     default:
       assertNever(frame);
   }
@@ -235,6 +238,8 @@ function readFrame(input: decoding.Decoder): Frame | UnknownFrame {
       return { type: "saving", channel: readChannel(input), state: readName(input, SAVING_STATES) };
     case FrameType.error:
       return { type: "error", code: readNumber(input), message: readText(input) };
+    case FrameType["going-away"]:
+      return { type: "going-away", reconnectAfterMs: readNumber(input) };
     default:
       return { type: "unknown", number };
   }

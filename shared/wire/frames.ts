@@ -35,7 +35,8 @@ export const FrameType = {
   tentative: 0x8c,
   saving: 0x8d,
   error: 0x8e,
-  // 0x8f going away, 0x90 mode, 0x91 members, 0x92 leaderboard, 0x93 degraded: kept
+  "going-away": 0x8f,
+  // 0x90 mode, 0x91 members, 0x92 leaderboard, 0x93 degraded: kept
 } as const;
 
 /** A room on one socket: the number that JOINED gave it. Of one gateway's making, 1 and up. */
@@ -70,6 +71,7 @@ export type ServerFrame =
   | { type: "tentative"; channel: Channel; edit: TentativeEdit }
   | { type: "saving"; channel: Channel; state: SavingState }
   | { type: "pong"; nonce: number }
+  | { type: "going-away"; reconnectAfterMs: number }
   | { type: "error"; code: number; message: string };
 
 /** A frame of a type that this version does not know. The receiver skips it. */

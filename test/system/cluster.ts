@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 import { makeToken } from "../../cli/token.ts";
-import { spawnChild, type Child } from "../../engines/child.ts";
+import { spawnChild, type Child, type Exit } from "../../engines/child.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { claimPort } from "../../engines/free-port.ts";
 import { startNatsServer } from "../../engines/nats-server.ts";
@@ -53,6 +53,10 @@ export class Process {
 
   get pid(): number {
     return this.#child.pid;
+  }
+
+  get exited(): Promise<Exit> {
+    return this.#child.exited;
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -100,7 +104,7 @@ export class Cluster {
     const environment = "test";
     const nats = await startNatsServer({ dataDir: join(folder, "nats") });
     const natsUrl = shape.natsUrl === undefined ? nats.url : await shape.natsUrl(nats.url);
-    const settings = { ...shape.settings, ENVIRONMENT: environment, NATS_URL: natsUrl, JWT_SECRET, ROOM_SECRET: JWT_SECRET, INTERNAL_SECRET: JWT_SECRET, DATA_DIR: folder };
+    const settings = { DRAIN_MS_MAX: "0", ...shape.settings, ENVIRONMENT: environment, NATS_URL: natsUrl, JWT_SECRET, ROOM_SECRET: JWT_SECRET, INTERNAL_SECRET: JWT_SECRET, DATA_DIR: folder };
     const role = (name: string, index: number, more: Record<string, string> = {}) =>
       Process.start(name, join(folder, `${name}-${index}.log`), { ...settings, ...more });
 

@@ -1,0 +1,73 @@
+/** A gateway is stopped under people who type, as a deploy does it: they move to another and notice nothing. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
+import { Balancer } from "./balancer.ts";
+import { Cluster } from "./cluster.ts";
+import { checkLog, readLog } from "./log-checks.ts";
+import { insertion, Person } from "./person.ts";
+
+const ROOM = "deploy";
+const PEOPLE = 20;
+const DRAIN_MS = 2_000;
+const PAUSE_MS = 120;
+
+let cluster: Cluster;
+let balancer: Balancer;
+beforeAll(async () => {
+  cluster = await Cluster.start({ gateways: 2, roomServers: 1, settings: { DRAIN_MS_MAX: String(DRAIN_MS) } });
+  balancer = await Balancer.before(cluster.gateways);
+}, 120_000);
+afterAll(async () => {
+  await balancer.stop();
+  await cluster.stop();
+});
+
+async function connectionsTo(httpUrl: string): Promise<number> {
+  const metrics = await (await fetch(`${httpUrl}/metrics`)).text();
+  return Number(/^coroom_gateway_connections (\d+)$/m.exec(metrics)?.[1]);
+}
+
+test("[AWAY1] people who type while their gateway is stopped move to another: nothing is lost, repeated or told as an error", { timeout: 120_000 }, async () => {
+  const [leaving, staying] = cluster.gateways as [(typeof cluster.gateways)[0], (typeof cluster.gateways)[0]];
+  const people = await Promise.all(
+    Array.from({ length: PEOPLE }, (_, index) => Person.enter(cluster, { ...leaving, url: balancer.url }, ROOM, `author-${index}`, { merging: false })),
+  );
+  await Promise.all(people.map((person) => person.untilText("")));
+  expect([await connectionsTo(leaving.httpUrl), await connectionsTo(staying.httpUrl)]).toEqual([PEOPLE, 0]);
+  const statuses = people.map((person) => {
+    const seen = new Set<string>();
+    person.room.on("status", ({ status }) => seen.add(status));
+    return seen;
+  });
+
+  let typing = true;
+  const typed: string[] = [];
+  const typists = people.map(async (person) => {
+    for (let word = 0; typing; word++) {
+      const words = `<${person.name}.${word}>`;
+      typed.push(words);
+      person.type(insertion(words));
+      await sleep(PAUSE_MS);
+    }
+  });
+  await sleep(500);
+  const { exited } = leaving.process;
+  leaving.process.signal("SIGTERM");
+  expect(await exited).toEqual({ code: 0, signal: null });
+  expect(await connectionsTo(staying.httpUrl)).toBe(PEOPLE);
+  await sleep(500);
+  typing = false;
+  await Promise.all(typists);
+
+  for (const person of people) await person.untilSaved();
+  const { text } = people[0]!;
+  for (const person of people) await person.untilText(text);
+  expect(typed.filter((words) => text.split(words).length !== 2), "each word is there once").toEqual([]);
+  expect(checkLog(await readLog(cluster.nats.url, cluster.environment, roomKey("default" as TenantId, ROOM as RoomId)))).toHaveLength(typed.length);
+  expect(people.flatMap(({ disorders, errors }) => [...disorders, ...errors])).toEqual([]);
+  for (const seen of statuses) expect([...seen].toSorted(), "nobody had to wait between two attempts").toEqual(["connected", "connecting"]);
+  for (const person of people) person.leave();
+});
