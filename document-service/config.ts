@@ -11,6 +11,7 @@ export const documentServiceSettings = {
   documentsHeartbeatMs: { parse: positiveInteger, fallback: 1_000, meaning: "how often the document service tells the gateways where it is" },
   documentsLeaseMs: { parse: positiveInteger, fallback: 3_000, meaning: "another document service takes over a part of the log whose reader was silent for so long" },
   documentsDrainMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long a stopping document service may take to save what is not yet in snapshots" },
+  documentsSweepMs: { parse: positiveInteger, fallback: 3_600_000, meaning: "how often what a crash left behind is looked for: snapshots that nobody names, logs not yet trimmed" },
 
   snapshotEditsMax: { parse: positiveInteger, fallback: 5_000, meaning: "a room's snapshot is written after so many edits" },
   snapshotBytesMax: { parse: positiveInteger, fallback: 1024 ** 2, meaning: "a room's snapshot is written after so many bytes of edits" },

@@ -9,7 +9,7 @@ import { PartitionHost, type PartitionOptions, type PartitionPorts } from "./par
 import { unlessMistake, within } from "./pause.ts";
 import type { Served } from "./room-host.ts";
 
-export type DocumentHostOptions = PartitionOptions & { readonly logPartitions: number; readonly documentsAnswerMsMax: number };
+export type DocumentHostOptions = PartitionOptions & { readonly documentsAnswerMsMax: number };
 
 export class DocumentHost {
   readonly #partitions: readonly PartitionHost[];

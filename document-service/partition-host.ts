@@ -4,8 +4,9 @@
  * the limits it stops reading until its rooms are saved, and the log waits.
  */
 
+import { partitionOf } from "../shared/bus/subjects.ts";
 import type { Clock } from "../shared/clock.ts";
-import type { Millis, RoomKey } from "../shared/ids.ts";
+import { type Millis, parseRoomKey, type RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { LeaseWatch, NOBODY } from "./lease.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
@@ -17,12 +18,14 @@ export type PartitionPorts = RoomPorts & { readonly leases: Leases };
 export type PartitionOptions = RoomOptions & {
   /** This run of the service: no other ever has its name. */
   readonly service: string;
+  readonly logPartitions: number;
   readonly documentsLeaseMs: number;
   readonly documentsDrainMsMax: number;
   readonly documentsBytesMax: number;
   readonly documentsMax: number;
   readonly documentOpeningsMax: number;
   readonly documentSavesMax: number;
+  readonly documentsSweepMs: number;
 };
 
 const TICK_MS = 100;
@@ -102,7 +105,7 @@ export class PartitionHost {
   async #hold(): Promise<void> {
     const reading = new AbortController();
     const working = new AbortController();
-    const parts = [this.#follow(reading.signal), this.#work(working.signal)];
+    const parts = [this.#follow(reading.signal), this.#work(working.signal), this.#sweep(reading.signal)];
     await this.#renewUntilLost(this.#stopping.signal);
     reading.abort();
     if (this.#lease !== undefined) await this.#drain(this.#lease);
@@ -204,6 +207,37 @@ export class PartitionHost {
   #pressure(): { release: boolean; save: boolean } {
     const used = Math.max(this.#heldBytes / this.#options.documentsBytesMax, this.#rooms.size / this.#options.documentsMax);
     return { release: used > 0.5, save: used > 0.8 };
+  }
+
+  /** Looks for what a crash left behind. A room that is looked at is trimmed as it comes to be due. */
+  async #sweep(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    while (!signal.aborted) {
+      try {
+        for (const key of await this.#ports.log.untrimmed(this.#partition)) await this.#visit(key, signal);
+        for (const [key, names] of this.#orphans(await this.#ports.snapshots.list())) await (await this.#visit(key, signal))?.removeOrphans(names);
+      } catch (cause) {
+        unlessMistake(cause);
+        log.warn({ partition: this.#partition, cause }, "a look for what a crash left behind was not finished");
+      }
+      await pause(clock, this.#options.documentsSweepMs, signal);
+    }
+  }
+
+  async #visit(key: RoomKey, signal: AbortSignal): Promise<RoomHost | undefined> {
+    while (this.#isFull() && !signal.aborted) await pause(this.#deps.clock, TICK_MS, signal);
+    return signal.aborted ? undefined : this.#room(key);
+  }
+
+  /** Rooms with snapshots that are not of this run. One of them is the checkpoint's. */
+  #orphans(names: readonly string[]): Map<RoomKey, string[]> {
+    const byRoom = new Map<RoomKey, string[]>();
+    for (const name of names) {
+      const key = parseRoomKey(name.slice(0, name.indexOf("/")));
+      if (key === undefined || partitionOf(key, this.#options.logPartitions) !== this.#partition || name.includes(this.#options.service)) continue;
+      byRoom.set(key, [...(byRoom.get(key) ?? []), name]);
+    }
+    return byRoom;
   }
 
   #observe(): void {

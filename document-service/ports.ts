@@ -13,6 +13,8 @@ export interface EditLog {
   follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
   /** The last seq ordered in the room; 0: none. */
   head(room: RoomKey): Promise<Seq>;
+  /** The partition's rooms that have more than one record in the log. */
+  untrimmed(partition: number): Promise<readonly RoomKey[]>;
   /** Removes the room's records before the stream sequence `before`. */
   trim(room: RoomKey, before: number): Promise<void>;
 }
@@ -28,13 +30,15 @@ export interface Checkpoints {
   write(room: RoomKey, checkpoint: Checkpoint, revision: number): Promise<Write>;
 }
 
-/** Snapshots by name. A name is written once and never again. */
+/** Snapshots by name: the room's key, a slash, and what is unique about this one. A name is written once and never again. */
 export interface Snapshots {
   /** Resolves once the bytes are durable. */
   write(name: string, bytes: Uint8Array): Promise<void>;
   /** Undefined: no such snapshot. */
   read(name: string): Promise<Uint8Array | undefined>;
   remove(name: string): Promise<void>;
+  /** The names of all there are. */
+  list(): Promise<readonly string[]>;
 }
 
 export interface Leases {

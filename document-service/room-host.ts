@@ -182,6 +182,30 @@ export class RoomHost {
     }
   }
 
+  /**
+   * Removes snapshots that a crash left behind. Whoever wrote them may only be slow and about to name one:
+   * the checkpoint is written again first, so that it finds another revision than it knows and gives up.
+   */
+  async removeOrphans(names: readonly string[]): Promise<void> {
+    const document = await this.opened;
+    const checkpoint = document.checkpoint;
+    if (checkpoint === undefined || this.isOpening || this.#busy) return;
+    const orphans = names.filter((name) => name !== checkpoint.snapshot.object);
+    if (orphans.length === 0) return;
+    this.#busy = true;
+    try {
+      const same = { ...checkpoint, time: this.#deps.clock.now() };
+      const write = await this.#ports.checkpoints.write(this.room, same, this.#revision);
+      if (write.kind === "superseded") return;
+      await this.#adopt(document, { checkpoint: same, revision: write.revision });
+      for (const name of orphans) await this.#removeSnapshot(name);
+    } catch (cause) {
+      this.#receiveFailure("what a crash left behind was not removed", cause);
+    } finally {
+      this.#busy = false;
+    }
+  }
+
   async #open(): Promise<Document> {
     const { checkpoint, revision } = await this.#readCheckpoint();
     const document = new Document(checkpoint, { silenceMsMax: this.#options.checkpointClientMsMax, clientsMax: this.#options.checkpointClientsMax });

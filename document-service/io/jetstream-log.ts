@@ -59,6 +59,10 @@ export async function jetstreamLog(jetstream: JetStreamClient, subjects: Subject
       if (record === undefined) throw new Error(`the log of room ${room} ends in something that is no record: was it written by a newer version?`);
       return headOf(record);
     },
+    untrimmed: async (partition) => {
+      const { state } = await manager.streams.info(subjects.logStream(partition), { subjects_filter: subjects.logOfPartition(partition) });
+      return Object.entries(state.subjects ?? {}).flatMap(([subject, records]) => (records > 1 ? (roomOfSubject(subject) ?? []) : []));
+    },
     trim: async (room, before) => {
       const { stream, subject } = placeOf(room);
       await manager.streams.purge(stream, { filter: subject, seq: before });

@@ -27,11 +27,13 @@ export async function kvCheckpoints(jetstream: JetStreamClient, bucket: string, 
   return {
     read,
     write: async (room, checkpoint, revision) => {
-      const written = await replace(kv, room, encodeJson(checkpoint), revision);
+      const bytes = encodeJson(checkpoint);
+      const written = await replace(kv, room, bytes, revision);
       if (written !== undefined) return { kind: "written", revision: written };
-      // A snapshot's name is used once: found here, it was this call's own, whose answer was lost.
-      const found = await read(room);
-      return found.checkpoint?.snapshot.object === checkpoint.snapshot.object ? { kind: "written", revision: found.revision } : { kind: "superseded" };
+      const found = await kv.get(room);
+      // Found as we wrote it: an earlier try of this call, whose answer was lost.
+      const isOurs = found !== null && Buffer.compare(found.value, bytes) === 0;
+      return isOurs ? { kind: "written", revision: found.revision } : { kind: "superseded" };
     },
   };
 }

@@ -19,6 +19,7 @@ export async function objectStoreSnapshots(jetstream: JetStreamClient, bucket: s
       await inTime(TRANSFER_MS_MAX, `writing snapshot ${name}`, store.putBlob({ name, options: { max_chunk_size: CHUNK_BYTES } }, bytes));
     },
     read: async (name) => (await inTime(TRANSFER_MS_MAX, `reading snapshot ${name}`, store.getBlob(name))) ?? undefined,
+    list: async () => (await inTime(TRANSFER_MS_MAX, "listing the snapshots", store.list())).map(({ name }) => name),
     remove: async (name) => {
       await store.delete(name);
       // What is left is a note that the object was deleted. Names are never used again: nobody needs it.
