@@ -51,7 +51,7 @@ async function startRoles(given: StartConfig, add: (part: Running) => void): Pro
 
   // Where the engines end with this process there is no other gateway to move to.
   const drainMsMax = runs("engines") && given.natsUrl === "" ? 0 : config.drainMsMax;
-  const demo = config.demo && !config.production;
+  const demo = config.demo && !config.production && config.jwtSecret !== "";
   const gateway = await startGateway(
     { ...config, drainMsMax, staticDir: demo ? fileURLToPath(new URL("../../console/dist", import.meta.url)) : config.staticDir },
     { ...deps("gateway"), ...(demo ? { routes: demoRoutes(config) } : {}) },
@@ -60,10 +60,16 @@ async function startRoles(given: StartConfig, add: (part: Running) => void): Pro
   say(`coroom ready http://127.0.0.1:${gateway.port}`);
 }
 
-/** What a deployment sets and a local system makes for itself. */
+/** What a deployment sets and a local system makes for itself. Whoever checks tokens by a JWKS needs no secret for them. */
 function missingSecrets(config: StartConfig): Partial<StartConfig> {
-  const own = config.production ? undefined : localSecrets(config.dataDir);
-  return Object.fromEntries(Object.entries(own ?? {}).filter(([name]) => config[name as keyof typeof own] === ""));
+  if (config.production) return {};
+  const { jwtSecret, roomSecret, internalSecret } = localSecrets(config.dataDir);
+  const hasKeys = config.jwtSecret !== "" || config.jwksUrl !== "" || config.jwksFile !== "";
+  return {
+    ...(hasKeys ? {} : { jwtSecret }),
+    ...(config.roomSecret === "" ? { roomSecret } : {}),
+    ...(config.internalSecret === "" ? { internalSecret } : {}),
+  };
 }
 
 function say(line: string): void {
