@@ -1,0 +1,81 @@
+/** One run of a gateway: `gateway/main.ts` again, on a simulated line and simulated sockets, with its own adapters to NATS. */
+
+import { roomOptions, sessionOptions } from "../../gateway/config.ts";
+import { clientIdOf } from "../../gateway/io/client-ids.ts";
+import { natsPlacement } from "../../gateway/io/nats-placement.ts";
+import { natsRooms } from "../../gateway/io/nats-rooms.ts";
+import type { Tokens } from "../../gateway/ports.ts";
+import { RoomDirectory } from "../../gateway/room-directory.ts";
+import { RoomHost } from "../../gateway/room-host.ts";
+import { SessionHost, type Sessions } from "../../gateway/session-host.ts";
+import { UnackedBudget } from "../../gateway/unacked.ts";
+import type { GatewayId, Millis, TenantId, UserId } from "../../shared/ids.ts";
+import { SimLine } from "./sim-line.ts";
+import type { SimProcess } from "./sim-process.ts";
+import { SimListener } from "./sim-sockets.ts";
+import type { World } from "./world.ts";
+
+const TOKEN_CHECK_MS = 1;
+
+export class GatewayProcess {
+  readonly process: SimProcess;
+  readonly line: SimLine;
+  readonly listener: SimListener;
+  readonly #clients: SessionHost;
+  readonly #rooms: RoomHost;
+  #stopping = false;
+
+  constructor(world: World, name: string) {
+    this.process = world.process(name);
+    this.line = new SimLine(this.process, world.nats, world.scheduler, world.latencyMs);
+    this.listener = new SimListener(this.process, world.scheduler, world.latencyMs);
+    const { clock } = this.process;
+    const { gateway: config, placement: placementConfig } = world.settings;
+    const gateway = name as GatewayId;
+    const deps = { clock, endOfTurn: (run: () => void) => void clock.after(0, run), log: world.logOf(name), metrics: world.telemetry.gateway };
+    const bus = natsRooms(this.line.connection, world.subjects, gateway);
+    const placement = natsPlacement(this.line.connection, world.subjects, placementConfig, clock);
+    const sockets = this.listener.sockets;
+
+    const sessions: Sessions = new Map();
+    const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
+    const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
+    const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
+    this.#rooms = new RoomHost({ sockets, rooms, placement, sessions }, directory, unacked, deps);
+    this.#clients = new SessionHost({ sockets, tokens: this.#tokens(), rooms: this.#rooms }, sessions, { name, session: sessionOptions(config, clientIdOf), backboneLossMsMax: config.backboneLossMsMax }, deps);
+    this.listener.isReady = () => !this.#stopping && this.#rooms.backboneLostAt === undefined;
+    void bus.start(this.#rooms).then(
+      () => {
+        this.#rooms.start();
+        this.#clients.start();
+        this.listener.start(this.#clients);
+      },
+      () => this.process.die(), // Its line broke before it was up: it would exit and be started again.
+    );
+  }
+
+  /** In good order: clients are sent elsewhere, edits under way are sent on. */
+  stop(): void {
+    this.#stopping = true;
+    this.#clients.stop();
+    this.#rooms.stop();
+    const end = (): void => {
+      this.process.die();
+      this.listener.end(true);
+      this.line.end();
+    };
+    void this.line.flush().then(end, end);
+  }
+
+  /** The token is the user's name. */
+  #tokens(): Tokens {
+    const rights = { read: true, write: true, admin: false };
+    return {
+      verify: (token) =>
+        new Promise((resolve) => {
+          const expiresAt = (this.process.clock.now() + 1e9) as Millis;
+          this.process.clock.after(TOKEN_CHECK_MS, () => resolve({ kind: "valid", identity: { tenant: "acme" as TenantId, user: token as UserId, name: token, rooms: ["*"], rights, expiresAt } }));
+        }),
+    };
+  }
+}

@@ -1,0 +1,23 @@
+/** The payloads of simulated edits: keystrokes, four bytes each, so that edits can be merged and cut like a document's. */
+
+import type { EditFormat } from "../../client/unsent.ts";
+
+export type Keystroke = { readonly author: number; readonly index: number };
+
+const BYTES = 4;
+
+export function keystroke({ author, index }: Keystroke): Uint8Array {
+  return Uint8Array.of(author, index >> 8, index & 255, 0);
+}
+
+export function keystrokesIn(payload: Uint8Array): Keystroke[] {
+  return Array.from({ length: payload.length / BYTES }, (_, at) => ({ author: payload[at * BYTES]!, index: payload[at * BYTES + 1]! * 256 + payload[at * BYTES + 2]! }));
+}
+
+export const keystrokeEdits: EditFormat = {
+  merge: (payloads) => Uint8Array.from(payloads.flatMap((payload) => [...payload])),
+  split: (payload, bytesMax) => {
+    const pieceBytes = Math.floor(bytesMax / BYTES) * BYTES;
+    return Array.from({ length: Math.ceil(payload.length / pieceBytes) }, (_, index) => payload.slice(index * pieceBytes, (index + 1) * pieceBytes));
+  },
+};

@@ -1,0 +1,50 @@
+/**
+ * One direction of a TCP connection: what is sent arrives in order, each after some time. While the network is cut
+ * nothing arrives and nothing is lost; what is under way when the connection breaks never arrives.
+ */
+
+import type { Scheduler } from "./scheduler.ts";
+
+export class Pipe {
+  readonly #scheduler: Scheduler;
+  readonly #latencyMs: () => number;
+  #held: (() => void)[] | undefined;
+  #lastArrival = 0;
+  /** Rises when the connection breaks. */
+  #incarnation = 0;
+
+  constructor(scheduler: Scheduler, latencyMs: () => number) {
+    this.#scheduler = scheduler;
+    this.#latencyMs = latencyMs;
+  }
+
+  send(arrive: () => void): void {
+    const { now } = this.#scheduler;
+    this.#lastArrival = Math.max(this.#lastArrival, now + this.#latencyMs());
+    this.#arriveAfter(this.#lastArrival - now, arrive);
+  }
+
+  hold(): void {
+    this.#held ??= [];
+  }
+
+  release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const arrive of held) this.#arriveAfter(0, arrive); // Before what is under way still.
+  }
+
+  break(): void {
+    this.#incarnation += 1;
+    if (this.#held !== undefined) this.#held = [];
+  }
+
+  #arriveAfter(delayMs: number, arrive: () => void): void {
+    const incarnation = this.#incarnation;
+    this.#scheduler.after(delayMs, () => {
+      if (incarnation !== this.#incarnation) return;
+      if (this.#held === undefined) arrive();
+      else this.#held.push(arrive);
+    });
+  }
+}

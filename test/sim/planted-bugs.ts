@@ -1,0 +1,126 @@
+/**
+ * Bugs that the simulator must find, or it proves nothing. Each stands around a real part, at one of its ports, and
+ * changes none of the product's code.
+ */
+
+import type { RoomHost as ClientRoomHost } from "../../client/room-host.ts";
+import type { Rooms } from "../../gateway/ports.ts";
+import type { RoomHostPorts } from "../../room-server/room-host.ts";
+import { decodeToOwner, encodeToOwner } from "../../shared/bus/envelope.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import type { Epoch, RoomKey, Seq } from "../../shared/ids.ts";
+
+/** What of a process a bug stands around. One that is planted in every process of a kind is made anew for each. */
+export type PlantedBug = {
+  readonly name: string;
+  readonly roomServer?: (ports: RoomHostPorts) => RoomHostPorts;
+  readonly appendsLine?: (connection: NatsConnection) => NatsConnection;
+  readonly gatewayRooms?: (rooms: Rooms) => Rooms;
+  /** Whether a tab whose line is lost begins anew without what it had not saved. */
+  readonly tabForgets?: (status: ClientRoomHost["status"]) => boolean;
+};
+
+/** The owner acknowledges an edit when it comes, not when the log has it. */
+const earlyAck: PlantedBug = {
+  name: "early ack",
+  roomServer: (ports) => {
+    const epochs = new Map<RoomKey, Epoch>();
+    return {
+      ...ports,
+      entries: { ...ports.entries, announce: (room, epoch) => (epochs.set(room, epoch), ports.entries.announce(room, epoch)) },
+      inbox: {
+        subscribe: (room, receive) =>
+          ports.inbox.subscribe(room, (message, bytes) => {
+            receive(message, bytes);
+            const epoch = epochs.get(room);
+            if (message.kind !== "edits" || epoch === undefined) return;
+            for (const { author, counter } of message.edits) ports.gateways.answer(message.gateway, room, { kind: "acked", epoch, client: author.client, counter, seq: 0 as Seq, exact: false });
+          }),
+      },
+    };
+  },
+};
+
+/** An append does not say which record it is to follow, so the log takes it from anybody. */
+const noFencing: PlantedBug = {
+  name: "no fencing",
+  appendsLine: (connection) => ({
+    ...methodsOf(connection),
+    publish: (subject, data, options) => {
+      options?.headers?.delete("Nats-Expected-Last-Subject-Sequence");
+      connection.publish(subject, data, options);
+    },
+  }),
+};
+
+/** A new owner takes each client for one edit less far than the checkpoint says. */
+const watermarkTooLow: PlantedBug = {
+  name: "watermark one too low",
+  roomServer: (ports) => ({
+    ...ports,
+    checkpoints: {
+      newest: async (room) => {
+        const checkpoint = await ports.checkpoints.newest(room);
+        return checkpoint === undefined ? undefined : { ...checkpoint, clients: checkpoint.clients.map((client) => ({ ...client, counter: client.counter - 1 })) };
+      },
+    },
+  }),
+};
+
+/** And here for one edit further. */
+const watermarkTooHigh: PlantedBug = {
+  name: "watermark one too high",
+  roomServer: (ports) => ({
+    ...ports,
+    checkpoints: {
+      newest: async (room) => {
+        const checkpoint = await ports.checkpoints.newest(room);
+        return checkpoint === undefined ? undefined : { ...checkpoint, clients: checkpoint.clients.map((client) => ({ ...client, counter: client.counter + 1 })) };
+      },
+    },
+  }),
+};
+
+/** A new owner begins from what it had of the log, which is not its end. */
+const notCaughtUp: PlantedBug = {
+  name: "promoted without catching up",
+  roomServer: (ports) => ({
+    ...ports,
+    log: {
+      ...ports.log,
+      readLast: async (room) => {
+        const last = await ports.log.readLast(room);
+        let before = last;
+        for await (const stored of ports.log.read(room, 0, (last?.streamSeq ?? 0) - 1)) before = stored;
+        return last === undefined || before === undefined ? undefined : { record: before.record, streamSeq: last.streamSeq };
+      },
+    },
+  }),
+};
+
+/** A gateway sends each edit to an owner once, whatever becomes of the owner. */
+const unackedForgotten: PlantedBug = {
+  name: "gateway forgets un-acked edits",
+  gatewayRooms: (rooms) => {
+    const sent = new Set<string>();
+    return {
+      ...rooms,
+      tell: (room, bytes) => {
+        const message = decodeToOwner(bytes);
+        if (message?.kind !== "edits") return rooms.tell(room, bytes);
+        const fresh = message.edits.filter(({ author, counter }) => !sent.has(`${author.client} ${counter}`));
+        for (const { author, counter } of fresh) sent.add(`${author.client} ${counter}`);
+        if (fresh.length > 0) rooms.tell(room, encodeToOwner({ ...message, edits: fresh }));
+      },
+    };
+  },
+};
+
+const outboxDropped: PlantedBug = { name: "client drops its outbox on reconnect", tabForgets: (status) => status === "waiting" };
+
+export const PLANTED_BUGS: readonly PlantedBug[] = [earlyAck, noFencing, watermarkTooLow, watermarkTooHigh, notCaughtUp, unackedForgotten, outboxDropped];
+
+/** For spreading: a connection's methods, bound. */
+function methodsOf(connection: NatsConnection): NatsConnection {
+  return { subscribe: connection.subscribe.bind(connection), status: connection.status.bind(connection), closed: connection.closed.bind(connection) } as NatsConnection;
+}

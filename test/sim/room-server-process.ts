@@ -1,0 +1,116 @@
+/** One run of a room server: `room-server/main.ts` again, on a simulated line, with its own adapters wherever they speak core NATS. */
+
+import { beatHeart } from "../../room-server/heart.ts";
+import { roomHostOptions } from "../../room-server/config.ts";
+import { hmacSeal } from "../../room-server/io/hmac.ts";
+import { jetstreamAppend } from "../../room-server/io/jetstream-append.ts";
+import { natsClaims } from "../../room-server/io/nats-claims.ts";
+import { natsGateways } from "../../room-server/io/nats-gateways.ts";
+import { natsHeartbeat } from "../../room-server/io/nats-heartbeat.ts";
+import { natsInbox } from "../../room-server/io/nats-inbox.ts";
+import type { RoomEntries, RoomLog, StoredRecord } from "../../room-server/ports.ts";
+import { RoomHost, type RoomHostPorts } from "../../room-server/room-host.ts";
+import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
+import type { RoomKey, ServerId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import { Membership } from "../../shared/membership.ts";
+import { SimLine } from "./sim-line.ts";
+import type { SimProcess } from "./sim-process.ts";
+import type { World } from "./world.ts";
+
+const BEATS_MISSED_MAX = 3;
+const LISTEN_BEATS = 1.5;
+const ENTRY_ATTEMPTS_MAX = 5;
+const RECORDS_PER_FETCH = 3;
+
+export class RoomServerProcess {
+  readonly process: SimProcess;
+  readonly line: SimLine;
+  readonly server: ServerId;
+  readonly host: RoomHost;
+  readonly #world: World;
+  readonly #log: Log;
+  #stopHeart: () => void = () => {};
+
+  constructor(world: World, name: string) {
+    this.#world = world;
+    this.process = world.process(name);
+    this.line = new SimLine(this.process, world.nats, world.scheduler, world.latencyMs);
+    this.server = name as ServerId;
+    this.#log = world.logOf(name);
+    const { heartbeatMs } = world.settings.roomServer;
+    const { clock } = this.process;
+    const membership = new Membership({ silenceMsMax: BEATS_MISSED_MAX * heartbeatMs });
+    const peers = natsHeartbeat(this.line.connection, world.subjects);
+    const deps = { clock, log: this.#log, metrics: world.telemetry.roomServer, isLive: (peer: ServerId) => membership.isLive(peer, clock.now()) };
+    const ports = this.#ports();
+    this.host = new RoomHost(this.server, world.planted?.roomServer?.(ports) ?? ports, roomHostOptions(world.settings.roomServer, undefined), deps);
+    peers.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
+    clock.after(LISTEN_BEATS * heartbeatMs, () => {
+      natsClaims(this.line.connection, world.subjects, this.server, this.#log).onClaim((request) => this.host.claim(request));
+      this.#stopHeart = beatHeart(this.server, this.host, peers, clock, heartbeatMs);
+    });
+  }
+
+  /** In good order. */
+  async stop(): Promise<void> {
+    await this.host.stop();
+    this.#stopHeart();
+    await this.line.flush().catch(() => {}); // The line may be lost: then there is nobody to wait for.
+    this.process.die();
+    this.line.end();
+  }
+
+  #ports(): RoomHostPorts {
+    const { subjects, telemetry, log: jetstream } = this.#world;
+    const { connection } = this.line;
+    const deps = { log: this.#log, metrics: telemetry.roomServer };
+    const readLast: RoomLog["readLast"] = (room) => this.line.ask(() => jetstream.last(room), () => jetstream.isReadable);
+    const { appendAnswerMsMax } = this.#world.settings.roomServer;
+    return {
+      log: {
+        append: jetstreamAppend(this.#world.planted?.appendsLine?.(connection) ?? connection, subjects, { server: this.server, partitions: 1, appendAnswerMsMax }, { ...deps, readLast, clock: this.process.clock }),
+        readLast,
+        read: (room, after, through) => this.#read(room, after, through),
+      },
+      inbox: natsInbox(connection, subjects, deps),
+      gateways: natsGateways(connection, subjects),
+      checkpoints: { newest: (room) => this.line.ask(() => jetstream.checkpoint(room), () => jetstream.isReadable) },
+      entries: this.#entries(),
+      seal: hmacSeal("the secret that all room servers share"),
+    };
+  }
+
+  /** In several fetches: between two of them the log may be trimmed. */
+  async *#read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord> {
+    const { log } = this.#world;
+    for (let last = after; ; ) {
+      const fetched = await this.line.ask(() => log.read(room, last, through, RECORDS_PER_FETCH), () => log.isReadable);
+      yield* fetched;
+      if (fetched.length < RECORDS_PER_FETCH) return;
+      last = fetched.at(-1)!.streamSeq;
+    }
+  }
+
+  /** As `room-server/io/kv-rooms.ts`: each write is conditional on what was read. */
+  #entries(): RoomEntries {
+    const { entries } = this.#world.log;
+    const read = (room: RoomKey) => this.line.ask(() => entries.read(room), () => entries.isThere);
+    const write = (room: RoomKey, entry: RoomEntry | undefined, revision: number) => this.line.ask(() => entries.write(room, entry, revision), () => entries.isThere);
+    return {
+      find: async (room) => (await read(room)).entry,
+      announce: async (room, epoch) => {
+        for (let attempt = 0; attempt < ENTRY_ATTEMPTS_MAX; attempt++) {
+          const { entry, revision } = await read(room);
+          if (entry !== undefined && entry.epoch > epoch) return;
+          if (await write(room, { owner: this.server, epoch }, revision)) return;
+        }
+        throw new Error("the entry changed again and again while it was written");
+      },
+      withdraw: async (room) => {
+        const { entry, revision } = await read(room);
+        if (entry?.owner === this.server) await write(room, undefined, revision);
+      },
+    };
+  }
+}

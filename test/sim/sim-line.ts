@@ -1,0 +1,232 @@
+/**
+ * One process's connection to the simulated NATS. It has those methods of nats.js's connection that the adapters in
+ * the tiers' `io/` use, so that the adapters themselves run here; and `ask`, for what they do through JetStream's API.
+ */
+
+import { errors, type MsgHdrs } from "nats";
+
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import { Pipe } from "./pipe.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { Delivered, Interest, Published, SimNats } from "./sim-nats.ts";
+import type { SimProcess } from "./sim-process.ts";
+
+type Receive = (error: Error | null, message: SimMsg) => void;
+type Sub = { readonly subject: string; readonly queue: string | undefined; readonly receive: Receive; interest: Interest | undefined; closed: boolean };
+type Status = { readonly type: "disconnect" | "reconnect" };
+
+/** What a client keeps while it connects anew is sent then; what it was given before is gone. */
+const KEPT_MS = 100;
+const ASK_MS_MAX = 5_000;
+
+export class SimLine {
+  readonly #process: SimProcess;
+  readonly #nats: SimNats;
+  readonly #scheduler: Scheduler;
+  readonly up: Pipe;
+  readonly down: Pipe;
+  readonly #subs = new Set<Sub>();
+  readonly #statuses = new Set<(status: Status) => void>();
+  /** What waits for an answer over this connection, and fails with it. */
+  #pending = new Set<(error: Error) => void>();
+  #kept: { readonly at: number; readonly message: Published }[] = [];
+  #connected = true;
+  #requests = 0;
+
+  constructor(process: SimProcess, nats: SimNats, scheduler: Scheduler, latencyMs: () => number) {
+    this.#process = process;
+    this.#nats = nats;
+    this.#scheduler = scheduler;
+    this.up = new Pipe(scheduler, latencyMs);
+    this.down = new Pipe(scheduler, latencyMs);
+  }
+
+  /** As the adapters take it. */
+  get connection(): NatsConnection {
+    return this as unknown as NatsConnection;
+  }
+
+  get connected(): boolean {
+    return this.#connected;
+  }
+
+  subscribe(subject: string, options: { callback: Receive; queue?: string }): object {
+    const sub: Sub = { subject, queue: options.queue, receive: options.callback, interest: undefined, closed: false };
+    this.#subs.add(sub);
+    if (this.#connected) this.#announce(sub);
+    const end = (): void => {
+      sub.closed = true;
+      this.#subs.delete(sub);
+      if (this.#connected) this.up.send(() => this.#forget(sub));
+    };
+    return {
+      isClosed: () => sub.closed,
+      isDraining: () => false,
+      unsubscribe: end,
+      drain: async () => {
+        end();
+        await this.flush();
+      },
+    };
+  }
+
+  publish(subject: string, data: Uint8Array, { reply, headers }: { reply?: string; headers?: MsgHdrs } = {}): void {
+    const message: Published = { subject, data: data.slice(), reply, headers: headers === undefined ? undefined : new Map(headers.keys().map((key) => [key, headers.get(key)])) };
+    if (this.#connected) this.up.send(() => this.#nats.publish(message));
+    else this.#kept.push({ at: this.#scheduler.now, message });
+  }
+
+  flush(): Promise<void> {
+    return this.#roundTrip(() => {}, undefined);
+  }
+
+  request(subject: string, data: Uint8Array, { timeout }: { timeout: number }): Promise<SimMsg> {
+    return new Promise((resolve, reject) => {
+      const inbox = `_INBOX.${this.#process.name}.${++this.#requests}`;
+      const subscription = this.subscribe(inbox, {
+        callback: (_, message) => {
+          finish();
+          if (message.headers?.code === 503) reject(new errors.RequestError("no responders", { cause: new errors.NoRespondersError(subject) }));
+          else resolve(message);
+        },
+      }) as { unsubscribe(): void };
+      const finish = (): void => {
+        callOff();
+        subscription.unsubscribe();
+      };
+      const callOff = this.#process.clock.after(timeout, () => {
+        finish();
+        reject(new errors.TimeoutError());
+      });
+      this.publish(subject, data, { reply: inbox });
+    });
+  }
+
+  /** Runs something in the server, and brings its answer back; `answers` says whether there is one. */
+  ask<Answer>(run: () => Answer, answers: () => boolean = () => true): Promise<Answer> {
+    return this.#roundTrip(run, answers);
+  }
+
+  async *status(): AsyncIterable<Status> {
+    const waiting: Status[] = [];
+    let wake: (() => void) | undefined;
+    this.#statuses.add((status) => {
+      waiting.push(status);
+      wake?.();
+    });
+    for (;;) {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) yield next;
+      await new Promise<void>((resolve) => (wake = resolve));
+    }
+  }
+
+  /** A simulated process ends without a word. */
+  closed(): Promise<void> {
+    return new Promise(() => {});
+  }
+
+  /** The connection breaks, and both ends know. */
+  break(): void {
+    if (!this.#connected) return;
+    this.#connected = false;
+    this.up.break();
+    this.down.break();
+    for (const sub of this.#subs) this.#forget(sub);
+    this.#process.run(() => {
+      const pending = this.#pending;
+      this.#pending = new Set();
+      for (const fail of pending) fail(new errors.RequestError("connection disconnected"));
+      for (const tell of this.#statuses) tell({ type: "disconnect" });
+    });
+  }
+
+  reconnect(): void {
+    if (this.#connected || this.#process.state === "dead") return;
+    this.#process.run(() => {
+      if (this.#connected) return;
+      this.#connected = true;
+      for (const sub of this.#subs) this.#announce(sub);
+      const kept = this.#kept.filter(({ at }) => at >= this.#scheduler.now - KEPT_MS);
+      this.#kept = [];
+      for (const { message } of kept) this.up.send(() => this.#nats.publish(message));
+      for (const tell of this.#statuses) tell({ type: "reconnect" });
+    });
+  }
+
+  /** The process is gone, and the server has noticed. */
+  end(): void {
+    this.#connected = false;
+    this.up.break();
+    this.down.break();
+    for (const sub of this.#subs) this.#forget(sub);
+  }
+
+  #announce(sub: Sub): void {
+    this.up.send(() => {
+      if (sub.closed || sub.interest !== undefined) return;
+      sub.interest = { subject: sub.subject, queue: sub.queue, deliver: (message) => this.down.send(() => this.#receive(sub, message)) };
+      this.#nats.subscribe(sub.interest);
+    });
+  }
+
+  #forget(sub: Sub): void {
+    if (sub.interest !== undefined) this.#nats.unsubscribe(sub.interest);
+    sub.interest = undefined;
+  }
+
+  #receive(sub: Sub, message: Delivered): void {
+    this.#process.run(() => {
+      if (!sub.closed) sub.receive(null, new SimMsg(message, this));
+    });
+  }
+
+  #roundTrip<Answer>(run: () => Answer, answers: (() => boolean) | undefined): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      if (!this.#connected && answers === undefined) return reject(new errors.RequestError("connection disconnected"));
+      const fail = (error: Error): void => {
+        callOff();
+        this.#pending.delete(fail);
+        reject(error);
+      };
+      const callOff = answers === undefined ? () => {} : this.#process.clock.after(ASK_MS_MAX, () => fail(new errors.TimeoutError()));
+      if (answers === undefined) this.#pending.add(fail); // A request that was asked over a lost line runs into its deadline.
+      if (!this.#connected) return;
+      this.up.send(() => {
+        if (answers !== undefined && !answers()) return;
+        const answer = run();
+        this.down.send(() =>
+          this.#process.run(() => {
+            callOff();
+            this.#pending.delete(fail);
+            resolve(answer);
+          }),
+        );
+      });
+    });
+  }
+}
+
+export class SimMsg {
+  readonly subject: string;
+  readonly data: Uint8Array;
+  readonly headers: { readonly code: number; readonly description: string } | undefined;
+  readonly #reply: string | undefined;
+  readonly #line: SimLine;
+
+  constructor({ subject, data, reply, code }: Delivered, line: SimLine) {
+    this.subject = subject;
+    this.data = data;
+    this.headers = code === undefined ? undefined : { code, description: "no responders" };
+    this.#reply = reply;
+    this.#line = line;
+  }
+
+  json<Value>(): Value {
+    return JSON.parse(new TextDecoder().decode(this.data)) as Value;
+  }
+
+  respond(data: Uint8Array): boolean {
+    if (this.#reply !== undefined) this.#line.publish(this.#reply, data);
+    return this.#reply !== undefined;
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * Core NATS: every publisher's messages in its order, to whoever subscribes when they reach the server. Lost is only
+ * what is under way when a line breaks, and what is said where nobody listens: of that a publisher with a reply
+ * subject is told ("no responders"). `sim-line.ts` is the other end, as the adapters see it.
+ */
+
+import { decodeAnswer, decodeFromOwner, decodeToOwner } from "../../shared/bus/envelope.ts";
+import { roomOfSubject } from "../../shared/bus/subjects.ts";
+import type { Trace } from "./trace.ts";
+
+/** JSON in a message from JetStream, a status from NATS itself: the adapters tell by `code`. */
+export type Delivered = { readonly subject: string; readonly data: Uint8Array; readonly reply: string | undefined; readonly code: number | undefined };
+export type Published = { readonly subject: string; readonly data: Uint8Array; readonly reply?: string | undefined; readonly headers?: ReadonlyMap<string, string> | undefined };
+
+/** What the server knows of a subscription: whose it is, and how a message gets there. */
+export type Interest = { readonly subject: string; readonly queue: string | undefined; readonly deliver: (message: Delivered) => void };
+
+/** A service that hears a subject in the server itself, as JetStream does. */
+export type Inside = { readonly prefix: string; receive(message: Published): void };
+
+const NO_RESPONDERS = 503;
+const JSON_OBJECT = "{".charCodeAt(0);
+const NOTHING = new Uint8Array(0);
+
+export class SimNats {
+  readonly #trace: Trace;
+  readonly #exact = new Map<string, Set<Interest>>();
+  readonly #wildcards = new Set<Interest>();
+  readonly #inside: Inside[] = [];
+  #turns = 0;
+
+  constructor(trace: Trace) {
+    this.#trace = trace;
+  }
+
+  addInside(inside: Inside): void {
+    this.#inside.push(inside);
+  }
+
+  subscribe(interest: Interest): void {
+    if (interest.subject.includes("*")) {
+      this.#wildcards.add(interest);
+      return;
+    }
+    const there = this.#exact.get(interest.subject);
+    if (there === undefined) this.#exact.set(interest.subject, new Set([interest]));
+    else there.add(interest);
+  }
+
+  unsubscribe(interest: Interest): void {
+    this.#wildcards.delete(interest);
+    this.#exact.get(interest.subject)?.delete(interest);
+  }
+
+  publish(message: Published): void {
+    const { subject, data, reply } = message;
+    const inside = this.#inside.find(({ prefix }) => subject.startsWith(prefix));
+    if (inside !== undefined) return inside.receive(message);
+    this.#trace.mixText(subject);
+    this.#trace.detail(() => ({ text: describe(message), room: roomOfSubject(subject) }));
+    const heard = this.#deliver({ subject, data, reply, code: undefined });
+    if (!heard && reply !== undefined) this.#deliver({ subject: reply, data: NOTHING, reply: undefined, code: NO_RESPONDERS });
+  }
+
+  /** Of a queue group one member gets it, each in its turn. */
+  #deliver(message: Delivered): boolean {
+    const interests = [...(this.#exact.get(message.subject) ?? [])];
+    for (const wildcard of this.#wildcards) if (matches(wildcard.subject, message.subject)) interests.push(wildcard);
+    const queues = new Map<string, Interest[]>();
+    for (const interest of interests) {
+      if (interest.queue === undefined) interest.deliver(message);
+      else queues.set(interest.queue, [...(queues.get(interest.queue) ?? []), interest]);
+    }
+    for (const members of queues.values()) members[this.#turns++ % members.length]!.deliver(message);
+    return interests.length > 0;
+  }
+}
+
+/** For people: what goes over the bus, without payloads. */
+function describe({ subject, data }: Published): string {
+  const message = decodeToOwner(data) ?? decodeFromOwner(data) ?? decodeAnswer(data) ?? (data[0] === JSON_OBJECT ? new TextDecoder().decode(data) : undefined);
+  return `  ${subject} ${JSON.stringify(message, (key, value: unknown) => (value instanceof Uint8Array || key === "payload" ? undefined : value))}`;
+}
+
+function matches(pattern: string, subject: string): boolean {
+  const [wanted, given] = [pattern.split("."), subject.split(".")];
+  return wanted.length === given.length && wanted.every((token, index) => token === "*" || token === given[index]);
+}

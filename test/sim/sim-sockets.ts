@@ -1,0 +1,191 @@
+/**
+ * WebSockets between tabs and gateways, both ends: `Sockets` as a gateway has it over uWebSockets.js, `Socket` as a
+ * client has it. Frames keep their order in each direction; what is under way when a connection breaks is lost.
+ */
+
+import type { Socket, SocketListener } from "../../client/ports.ts";
+import type { Clients, ConnectionId, Sockets } from "../../gateway/ports.ts";
+import { CLOSE, type CloseName } from "../../shared/wire/close-codes.ts";
+import type { Channel } from "../../shared/wire/frames.ts";
+import { Pipe } from "./pipe.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { SimProcess } from "./sim-process.ts";
+
+const BROKEN = 1006;
+/** Written over frames that were lent for a call only: who kept a view of them keeps this. */
+const AFTER_THE_CALL = 0xee;
+
+/** Where a gateway takes connections. */
+export class SimListener {
+  readonly process: SimProcess;
+  readonly #scheduler: Scheduler;
+  readonly #latencyMs: () => number;
+  readonly #connections = new Map<ConnectionId, SimConnection>();
+  readonly #members = new Map<Channel, Set<ConnectionId>>();
+  #clients: Clients | undefined;
+  #lastId = 0;
+  isReady: () => boolean = () => true;
+
+  constructor(process: SimProcess, scheduler: Scheduler, latencyMs: () => number) {
+    this.process = process;
+    this.#scheduler = scheduler;
+    this.#latencyMs = latencyMs;
+  }
+
+  start(clients: Clients): void {
+    this.#clients = clients;
+  }
+
+  readonly sockets: Sockets = {
+    send: (to, frame) => this.#connections.get(to)?.toClient(frame.slice()),
+    publish: (channel, frame, except) => {
+      const copy = frame.slice();
+      for (const member of this.#members.get(channel) ?? []) if (member !== except) this.#connections.get(member)?.toClient(copy.slice());
+    },
+    listen: (connection, channel) => {
+      const members = this.#members.get(channel) ?? new Set();
+      this.#members.set(channel, members.add(connection));
+    },
+    unlisten: (connection, channel) => {
+      this.#members.get(channel)?.delete(connection);
+    },
+    close: (id, close) => {
+      this.#connections.get(id)?.closeByGateway(close);
+    },
+  };
+
+  /** Undefined: nobody takes the connection. */
+  connect(client: SimProcess, listener: SocketListener): SimConnection | undefined {
+    const clients = this.#clients;
+    if (this.process.state === "dead" || clients === undefined || !this.isReady()) return undefined;
+    const id = ++this.#lastId as ConnectionId;
+    const gateway = {
+      process: this.process,
+      receiveFrame: (bytes: Uint8Array) => {
+        clients.receiveFrame(id, bytes);
+        bytes.fill(AFTER_THE_CALL);
+      },
+      receiveSlowness: () => clients.receiveSlowness(id),
+      receiveDisconnection: () => {
+        if (!this.#connections.delete(id)) return;
+        for (const members of this.#members.values()) members.delete(id);
+        clients.receiveDisconnection(id);
+      },
+    };
+    const connection = new SimConnection(gateway, client, listener, this.#scheduler, this.#latencyMs);
+    this.#connections.set(id, connection);
+    this.process.run(() => clients.receiveConnection(id));
+    return connection;
+  }
+
+  /** The process is gone. `telling`: the kernel lives and says so to the clients. */
+  end(telling: boolean): void {
+    for (const connection of this.#connections.values()) connection.loseGateway(telling);
+    this.#connections.clear();
+  }
+}
+
+type GatewayEnd = { readonly process: SimProcess; receiveFrame(bytes: Uint8Array): void; receiveSlowness(): void; receiveDisconnection(): void };
+
+/** One WebSocket. Each end closes when it learns of it. */
+export class SimConnection implements Socket {
+  readonly #gateway: GatewayEnd;
+  readonly #client: SimProcess;
+  readonly #listener: SocketListener;
+  readonly #up: Pipe;
+  readonly #down: Pipe;
+  #clientOpen = true;
+  #gatewayOpen = true;
+
+  constructor(gateway: GatewayEnd, client: SimProcess, listener: SocketListener, scheduler: Scheduler, latencyMs: () => number) {
+    this.#gateway = gateway;
+    this.#client = client;
+    this.#listener = listener;
+    this.#up = new Pipe(scheduler, latencyMs);
+    this.#down = new Pipe(scheduler, latencyMs);
+    this.#toClient(() => listener.opened());
+  }
+
+  get isOpen(): boolean {
+    return this.#clientOpen;
+  }
+
+  /** Of the client. */
+  send(bytes: Uint8Array): void {
+    const copy = bytes.slice();
+    if (this.#clientOpen) this.#toGateway(() => this.#gateway.receiveFrame(copy));
+  }
+
+  /** By the client. */
+  close(): void {
+    this.#clientOpen = false;
+    this.#toGateway(() => this.#loseClient());
+  }
+
+  toClient(bytes: Uint8Array): void {
+    if (this.#gatewayOpen) this.#toClient(() => this.#listener.received(bytes));
+  }
+
+  becomeSlow(): void {
+    this.#gateway.process.run(() => {
+      if (this.#gatewayOpen) this.#gateway.receiveSlowness();
+    });
+  }
+
+  /** Nothing passes any more, and neither end is told. */
+  goSilent(): void {
+    this.#up.hold();
+    this.#down.hold();
+  }
+
+  /** Breaks: what is under way is lost, and both ends learn it. */
+  break(): void {
+    this.#up.break();
+    this.#down.break();
+    this.#up.release();
+    this.#down.release();
+    this.#toGateway(() => this.#loseClient());
+    this.#toClient(() => this.#closeClient(BROKEN));
+  }
+
+  loseGateway(telling: boolean): void {
+    this.#gatewayOpen = false;
+    this.#up.break();
+    this.#down.break();
+    if (telling) this.#toClient(() => this.#closeClient(BROKEN));
+  }
+
+  /** As uWebSockets.js: the gateway hears of its end at once, the client after all that was sent before. */
+  closeByGateway(close: CloseName): void {
+    if (!this.#gatewayOpen) return;
+    this.#toClient(() => this.#closeClient(CLOSE[close].code));
+    this.#loseClient();
+  }
+
+  #loseClient(): void {
+    if (!this.#gatewayOpen) return;
+    this.#gatewayOpen = false;
+    this.#gateway.receiveDisconnection();
+  }
+
+  #closeClient(code: number): void {
+    this.#clientOpen = false;
+    this.#listener.closed(code);
+  }
+
+  #toGateway(task: () => void): void {
+    this.#up.send(() =>
+      this.#gateway.process.run(() => {
+        if (this.#gatewayOpen) task();
+      }),
+    );
+  }
+
+  #toClient(task: () => void): void {
+    this.#down.send(() =>
+      this.#client.run(() => {
+        if (this.#clientOpen) task();
+      }),
+    );
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * The whole edit path under faults, seed after seed: see `simulation.ts` for what a run is and `judge.ts` for what must
+ * hold. More of them: `npm run sim -- --seconds 60`. A failing seed joins REGRESSION_SEEDS with its reason.
+ */
+
+import { expect, test } from "vitest";
+
+import { drawFaults, FAULTS } from "./faults.ts";
+import { simulate } from "./simulation.ts";
+import { telemetry, World } from "./world.ts";
+
+const REGRESSION_SEEDS: readonly number[] = [];
+const FRESH_SEEDS = Array.from({ length: 60 }, (_, index) => 1_000_000 + index);
+
+const counted = telemetry();
+const options = { telemetry: counted };
+
+test("[SIM1] whatever happens, nothing acknowledged is lost, nothing is ordered twice, and everybody ends with everything", async () => {
+  const failures = [];
+  for (const seed of [...REGRESSION_SEEDS, ...FRESH_SEEDS]) {
+    const { failure } = await simulate(seed, options);
+    if (failure !== undefined) failures.push({ seed, reason: failure.reason });
+  }
+  expect(failures).toEqual([]);
+}, 120_000);
+
+test("[SIM2] a seed replays exactly, and being looked at changes nothing", async () => {
+  const [first, again, other] = [await simulate(1, options), await simulate(1, options), await simulate(2, options)];
+  const watched = await simulate(1, { ...options, verbose: true });
+  expect([again.hash, again.steps, again.edits]).toEqual([first.hash, first.steps, first.edits]);
+  expect(watched.hash).toBe(first.hash);
+  expect(other.hash).not.toBe(first.hash);
+});
+
+test("[SIM3] a run is of some size: steps, edits, faults", async () => {
+  const outcome = await simulate(1, options);
+  expect(outcome.steps).toBeGreaterThan(1_000);
+  expect(outcome.edits).toBeGreaterThan(50);
+  expect(outcome.faults.length).toBeGreaterThan(5);
+});
+
+test("[SIM4] the seeds draw every kind of fault", () => {
+  const drawn = new Set(FRESH_SEEDS.flatMap((seed) => drawFaults(new World(seed, { telemetry: counted, planted: undefined, verbose: false }).chance("faults"), 1_000).map(({ kind }) => kind)));
+  expect([...drawn].sort()).toEqual(Object.keys(FAULTS).sort());
+});

@@ -1,0 +1,89 @@
+/**
+ * One run: a cluster of the real parts, people who type, faults, then peace. The judge looks after every step; in the
+ * end, within a bounded time, everybody must have everything and know it to be saved.
+ */
+
+import { Cluster } from "./cluster.ts";
+import { drawFaults, type Fault, describeFault, strike } from "./faults.ts";
+import type { Failure } from "./judge.ts";
+import type { PlantedBug } from "./planted-bugs.ts";
+import { START_MS } from "./scheduler.ts";
+import { type Telemetry, World } from "./world.ts";
+
+export type SimulationOptions = {
+  readonly telemetry: Telemetry;
+  readonly planted?: PlantedBug | undefined;
+  /** Instead of those drawn from the seed. */
+  readonly faults?: readonly Fault[] | undefined;
+  readonly verbose?: boolean;
+};
+
+export type Outcome = {
+  readonly seed: number;
+  readonly failure: Failure | undefined;
+  readonly hash: string;
+  readonly steps: number;
+  readonly edits: number;
+  readonly faults: readonly Fault[];
+  /** From the last fault's end until everybody had everything. */
+  readonly healedInMs: number;
+  readonly lastLines: readonly string[];
+};
+
+const FAULTY_MS = 16_000;
+const KEYSTROKES_PER_TAB = 30;
+/** Longer than any back-off, deadline and jitter in the system one after the other. */
+const HEALING_MS_MAX = 120_000;
+/** Late repeats and resubmissions come within it. */
+const QUIET_MS = 15_000;
+const QUIET_CHANCE = 0.2;
+const LINES = 120;
+
+export async function simulate(seed: number, options: SimulationOptions): Promise<Outcome> {
+  const world = new World(seed, { telemetry: options.telemetry, planted: options.planted, verbose: options.verbose ?? false });
+  const faults = options.faults ?? drawFaults(world.chance("faults"), FAULTY_MS);
+  const { scheduler, judge, trace } = world;
+  const receiveError = (error: unknown): void => judge.fail(`a part threw: ${error instanceof Error ? error.stack : String(error)}`);
+  process.on("uncaughtException", receiveError);
+  process.on("unhandledRejection", receiveError);
+  let healedInMs = 0;
+  try {
+    const cluster = new Cluster(world, world.chance("cluster"));
+    for (const fault of faults) {
+      scheduler.after(fault.atMs, () => {
+        trace.note(`--- ${describeFault(fault)}`);
+        strike(cluster, fault);
+      });
+    }
+    letType(world, cluster);
+    const checked = (): boolean => {
+      for (const tab of cluster.tabs) judge.checkSaved(tab);
+      return judge.failure !== undefined;
+    };
+    await scheduler.runUntil(START_MS + FAULTY_MS, checked);
+    if (judge.failure === undefined) {
+      trace.note("--- peace");
+      cluster.heal();
+      const isSettled = (): boolean => cluster.tabs.every((tab) => tab.isSettled);
+      await scheduler.runUntil(START_MS + FAULTY_MS + HEALING_MS_MAX, () => checked() || isSettled());
+      healedInMs = scheduler.now - START_MS - FAULTY_MS;
+      if (world.chance("quiet").chance(QUIET_CHANCE)) await scheduler.runUntil(scheduler.now + QUIET_MS, checked);
+      if (!isSettled()) judge.fail(`not everybody has everything and knows it saved:\n${cluster.tabs.map(({ state }) => `  ${state}`).join("\n")}`);
+    }
+  } catch (error) {
+    receiveError(error);
+  } finally {
+    process.off("uncaughtException", receiveError);
+    process.off("unhandledRejection", receiveError);
+  }
+  const edits = [...judge.rooms.values()].reduce((sum, { head }) => sum + head, 0);
+  return { seed, failure: judge.failure, hash: trace.hash, steps: scheduler.steps, edits, faults, healedInMs, lastLines: trace.last(LINES, judge.failure?.room) };
+}
+
+/** Each place at the table types so much, whoever sits there. */
+function letType(world: World, cluster: Cluster): void {
+  for (const place of cluster.tabs.keys()) {
+    const prng = world.chance(`typing ${place}`);
+    for (let count = 0; count < KEYSTROKES_PER_TAB; count++) world.scheduler.after(prng.below(FAULTY_MS), () => cluster.tabs[place]!.type());
+  }
+}

@@ -1,0 +1,166 @@
+/** One person's tab: the real client on a simulated socket, somebody who types, and what the judge needs to know of it. */
+
+import type { SnapshotAnswer, Socket, SocketListener, World as ClientWorld } from "../../client/ports.ts";
+import { RoomHost } from "../../client/room-host.ts";
+import { type ClientKey, type Position, roomKey, type RoomId, type RoomKey, type Seq, type TenantId } from "../../shared/ids.ts";
+import { epochOf, headOf } from "../../shared/bus/record.ts";
+import type { Prng } from "../../shared/prng.ts";
+import type { Judged } from "./judge.ts";
+import { keystroke, keystrokeEdits } from "./keystrokes.ts";
+import type { SimProcess } from "./sim-process.ts";
+import type { SimConnection, SimListener } from "./sim-sockets.ts";
+import type { World } from "./world.ts";
+
+/** What tabs of one room have in common. */
+export type Internet = { readonly listeners: () => readonly SimListener[]; snapshotsAreThere: boolean };
+
+export class Tab implements Judged {
+  readonly name: string;
+  readonly author: number;
+  readonly room: RoomKey;
+  readonly process: SimProcess;
+  readonly #world: World;
+  readonly #internet: Internet;
+  readonly #prng: Prng;
+  readonly #roomId: RoomId;
+  readonly #mergeUnsent: boolean;
+  #host: RoomHost;
+  #connection: SimConnection | undefined;
+  #keys = 0;
+  #deliveredSeq = 0;
+  typed = 0;
+  isOffline = false;
+
+  constructor(world: World, internet: Internet, author: number, roomId: RoomId) {
+    this.name = `tab-${author}`;
+    this.author = author;
+    this.room = roomKey("acme" as TenantId, roomId);
+    this.process = world.process(this.name);
+    this.#world = world;
+    this.#internet = internet;
+    this.#prng = world.chance(this.name);
+    this.#roomId = roomId;
+    this.#mergeUnsent = this.#prng.chance(0.5);
+    this.#host = this.#open();
+  }
+
+  get unsaved(): number {
+    return this.#host.unsavedEdits;
+  }
+
+  get connection(): SimConnection | undefined {
+    return this.#connection?.isOpen === true ? this.#connection : undefined;
+  }
+
+  /** Everything is where it should be. */
+  get isSettled(): boolean {
+    const { head, logged } = this.#world.judge.room(this.room);
+    return this.#host.status === "connected" && this.#host.synced && this.#host.saved && this.#deliveredSeq === head && (logged.get(this.author) ?? 0) === this.typed;
+  }
+
+  get state(): string {
+    const { head, logged } = this.#world.judge.room(this.room);
+    const { status, synced, unsavedEdits, saving } = this.#host;
+    return `${this.name} ${status}, ${synced ? "synced" : "not synced"}, ${saving}, at ${this.#deliveredSeq} of ${head}, typed ${this.typed}, unsaved ${unsavedEdits}, in the log ${logged.get(this.author) ?? 0}`;
+  }
+
+  type(): void {
+    this.process.run(() => {
+      this.#host.send(keystroke({ author: this.author, index: this.typed }));
+      this.typed += 1;
+    });
+  }
+
+  leave(): void {
+    this.process.run(() => this.#host.disconnect());
+  }
+
+  comeBack(): void {
+    this.process.run(() => this.#host.connect());
+  }
+
+  /** Closed: what it had not saved is gone with it. */
+  close(): void {
+    this.process.die();
+    this.#connection?.break();
+  }
+
+  #open(): RoomHost {
+    const host = new RoomHost({ url: "ws://sim", token: `user-${this.author}`, room: this.#roomId, format: keystrokeEdits, mergeUnsent: this.#mergeUnsent }, this.#clientWorld());
+    const { judge, trace } = this.#world;
+    host.on("edits", (edits) => {
+      judge.receiveDelivered(this, this.#deliveredSeq, edits);
+      this.#deliveredSeq = edits.at(-1)!.seq;
+      trace.note(`${this.name} is given seq ${edits[0]!.seq} to ${this.#deliveredSeq}`, this.room);
+    });
+    host.on("snapshot", ({ position }) => {
+      judge.receiveSnapshot(this, this.#deliveredSeq, position.seq);
+      this.#deliveredSeq = position.seq;
+      trace.note(`${this.name} begins at a snapshot at seq ${position.seq}`, this.room);
+    });
+    host.on("rolled-back", () => judge.fail(`${this.name} is told that the log was rolled back, which it never was`, this.room));
+    host.on("refused", ({ kind, message }) => judge.fail(`${this.name} is refused for good: ${kind}: ${message}`, this.room));
+    host.on("error", ({ kind, message }) => {
+      if (kind !== "snapshot-unavailable") judge.fail(`${this.name} meets a problem: ${kind}: ${message}`, this.room);
+    });
+    host.on("status", ({ status }) => {
+      trace.note(`${this.name} is ${status}`, this.room);
+      if (this.#world.planted?.tabForgets?.(status) === true) this.process.clock.after(0, () => this.#forgetOutbox(host));
+    });
+    host.on("saving", (saving) => trace.note(`${this.name} shows "${saving}"`, this.room));
+    return host;
+  }
+
+  /** Of a planted bug: what is not saved is lost, and the room is joined as if for the first time. */
+  #forgetOutbox(host: RoomHost): void {
+    if (host !== this.#host) return;
+    host.destroy();
+    this.#deliveredSeq = 0;
+    this.#host = this.#open();
+  }
+
+  #clientWorld(): ClientWorld {
+    const { clock } = this.process;
+    return {
+      clock: { now: clock.now, after: clock.after, soon: (run) => void clock.after(0, run) },
+      chance: { unit: () => this.#prng.unit(), clientKey: () => `${this.name}-key-${++this.#keys}` as ClientKey },
+      openSocket: (_, listener) => this.#openSocket(listener),
+      fetchSnapshot: () => this.#fetchSnapshot(),
+      reportError: (error) => this.#world.judge.fail(`${this.name} throws: ${String(error)}`, this.room),
+    };
+  }
+
+  /** Some gateway takes it, or a broken line is the answer. */
+  #openSocket(listener: SocketListener): Socket {
+    let connection: SimConnection | undefined;
+    let closed = false;
+    this.process.clock.after(this.#world.latencyMs(), () => {
+      if (closed) return;
+      const listeners = this.#internet.listeners();
+      connection = this.isOffline ? undefined : listeners[this.#prng.below(listeners.length)]?.connect(this.process, listener);
+      this.#connection = connection;
+      if (connection === undefined) listener.closed(1006);
+    });
+    return {
+      send: (bytes) => connection?.send(bytes),
+      close: () => {
+        closed = true;
+        connection?.close();
+      },
+    };
+  }
+
+  /** As the document service serves it: at the checkpoint, or further. */
+  async #fetchSnapshot(): Promise<SnapshotAnswer> {
+    await new Promise<void>((resolve) => void this.process.clock.after(2 * this.#world.latencyMs(), resolve));
+    if (this.isOffline) throw new TypeError("the network is away");
+    if (!this.#internet.snapshotsAreThere) return { kind: "unavailable", retryAfterMs: 500, why: "HTTP 503" };
+    const { records, order } = this.#world.judge.room(this.room);
+    const oldest = this.#world.log.checkpoint(this.room)?.streamSeq ?? 0;
+    const served = records.filter(({ streamSeq }) => streamSeq >= oldest);
+    const { record } = served[this.#prng.below(served.length)] ?? {};
+    if (record === undefined || headOf(record) === 0) return { kind: "none" };
+    const position: Position = { epoch: epochOf(record), seq: headOf(record) as Seq };
+    return { kind: "snapshot", position, payload: keystrokeEdits.merge(order.slice(0, position.seq).map(({ payload }) => payload)) };
+  }
+}
