@@ -1,6 +1,6 @@
 /**
  * One line to the server and the rooms on it. Feeds `connection.ts` and carries out what it decides; hands each
- * room its frames. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH5.
+ * room its frames. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH6.
  *
  * When the gateway goes away there are two lines for a moment: the next opens while the present one still serves,
  * and what befalls it is nobody's business until it takes over.
@@ -21,7 +21,7 @@ import type { Problem, Refusal } from "./problems.ts";
 import type { RoomFrame, RoomInput } from "./room-session.ts";
 import { Turns } from "./turns.ts";
 
-/** A text, or a function that is asked each time a connection is made. */
+/** A text, or a function that is asked each time a connection is made, and again before its token expires. */
 export type Token = string | (() => string | Promise<string>);
 
 export type ConnectionHostOptions = { readonly url: string; readonly token: Token };
@@ -230,6 +230,7 @@ export class ConnectionHost {
       case "pong":
       case "error":
       case "going-away":
+      case "renewed":
         return;
       case "joined":
       case "join-refused": {

@@ -6,11 +6,13 @@ import type { Limits, ServerFrame } from "../shared/wire/frames.ts";
 import { Connection, type ConnectionInput, type ConnectionOptions } from "./connection.ts";
 
 const LIMITS: Limits = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1_000, editBytesMax: 900, editBurst: 30, editsPerSecond: 10 };
-const WELCOME: ServerFrame = { type: "welcome", version: 1, connection: "c", limits: LIMITS };
+const WELCOME: ServerFrame = { type: "welcome", version: 1, connection: "c", limits: LIMITS, tokenExpiresInMs: 3_600_000 };
 const OPTIONS: ConnectionOptions = {
   agent: "test",
   tokenIsFixed: false,
   tokenMsMax: 30_000,
+  renewShare: 0.8,
+  renewMsMin: 3_000,
   openMsMax: 10_000,
   healthyAfterMs: 5_000,
   quickRetryMs: 400,
@@ -203,4 +205,35 @@ test("[CON11] told that the gateway goes away, it asks for another line when its
   expect(driver.receive({ kind: "frame", frame: { type: "going-away", reconnectAfterMs: 12_000 } })).toEqual([]);
   expect([driver.untilDue(), driver.tick()]).toEqual([12_000, ["move"]]);
   expect([driver.connection.status, driver.untilDue(), driver.tick()]).toEqual(["connected", 18_000, ["send ping"]]);
+});
+
+test("[CON12] a token function is asked again after 80 % of the token's life, and the line stays", () => {
+  const driver = new Driver();
+  driver.open();
+  const renewFrame = { kind: "send", frame: { type: "renew", token: "new" } };
+  const openedAt = driver.now;
+  const untilAsked = (): number => {
+    const from = driver.now;
+    for (;;) {
+      driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
+      driver.untilDue();
+      if (driver.tick().includes("ask-token")) return driver.now - from;
+    }
+  };
+  expect(untilAsked()).toBe(2_880_000);
+  expect(driver.connection.receive({ kind: "token", token: "new" }, driver.now)).toEqual([renewFrame]);
+  expect(untilAsked(), "no answer").toBe(30_000);
+  expect(driver.receive({ kind: "token-failed", cause: undefined })).toEqual(["problem: token-failed"]);
+  expect(untilAsked(), "no token").toBe(3_000);
+  driver.receive({ kind: "token", token: "new" });
+  driver.receive({ kind: "frame", frame: { type: "renewed", tokenExpiresInMs: 1_000 } });
+  expect(untilAsked(), "never more often").toBe(3_000);
+  expect([driver.connection.status, driver.now - openedAt]).toEqual(["connected", 2_916_000]);
+  expect(driver.receive({ kind: "socket-closed", code: CLOSE.tokenExpired.code })).toEqual(["close-socket", "line-lost"]);
+});
+
+test("[CON12] a fixed token is not renewed", () => {
+  const driver = new Driver({ tokenIsFixed: true });
+  driver.open();
+  expect([driver.untilDue(), driver.tick()]).toEqual([30_000, ["send ping"]]);
 });

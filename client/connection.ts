@@ -1,6 +1,6 @@
 /**
  * One line to the server, for as long as it is wanted: token, socket, HELLO, pings, and back again after whatever
- * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON11.
+ * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON12.
  */
 
 import { assertNever } from "../shared/assert.ts";
@@ -39,6 +39,10 @@ export type ConnectionOptions = {
   /** Whether asking for a token again may bring another. */
   readonly tokenIsFixed: boolean;
   readonly tokenMsMax: number;
+  /** A new token is asked for when the one in use has lived so much of the time it was given. */
+  readonly renewShare: number;
+  /** However short tokens live, they are not asked for more often. */
+  readonly renewMsMin: number;
   readonly openMsMax: number;
   /** A line that held for so long was healthy: the first attempt after it comes quickly. */
   readonly healthyAfterMs: number;
@@ -54,7 +58,7 @@ type State =
   | { readonly kind: "asking-token"; readonly until: Millis }
   | { readonly kind: "opening"; readonly token: string; readonly until: Millis }
   | { readonly kind: "greeting"; readonly until: Millis }
-  | { readonly kind: "open"; readonly limits: Limits; readonly since: Millis; heardAt: Millis; pingAt: Millis; moveAt: Millis | undefined };
+  | { readonly kind: "open"; readonly limits: Limits; readonly since: Millis; heardAt: Millis; pingAt: Millis; moveAt: Millis | undefined; renewAt: Millis | undefined };
 
 type OpenState = State & { kind: "open" };
 
@@ -105,7 +109,7 @@ export class Connection {
       case "greeting":
         return state.until;
       case "open":
-        return Math.min(state.pingAt, state.moveAt ?? Infinity, state.heardAt + state.limits.silenceMsMax) as Millis;
+        return Math.min(state.pingAt, state.moveAt ?? Infinity, state.renewAt ?? Infinity, state.heardAt + state.limits.silenceMsMax) as Millis;
       case "idle":
       case "refused":
         return undefined;
@@ -122,11 +126,12 @@ export class Connection {
         this.#failures = 0;
         return this.#end({ kind: "idle" });
       case "token":
+        if (this.#state.kind === "open") return [{ kind: "send", frame: { type: "renew", token: input.token } }];
         if (this.#state.kind !== "asking-token") return [];
         this.#state = { kind: "opening", token: input.token, until: this.#openUntil(now) };
         return [{ kind: "open-socket" }];
       case "token-failed":
-        return this.#state.kind === "asking-token" ? this.#receiveTokenFailed(input.cause, now) : [];
+        return this.#receiveTokenFailed(input.cause, now);
       case "socket-opened":
         return this.#state.kind === "opening" ? this.#greet(this.#state.token, now) : [];
       case "socket-closed":
@@ -152,7 +157,9 @@ export class Connection {
   }
 
   #receiveTokenFailed(cause: unknown, now: Millis): ConnectionEffect[] {
-    this.#wait(now);
+    if (this.#state.kind === "open") this.#state.renewAt = (now + this.#options.renewMsMin) as Millis;
+    else if (this.#state.kind === "asking-token") this.#wait(now);
+    else return [];
     return [{ kind: "problem", problem: { kind: "token-failed", message: "the application's token function failed or took too long; it is asked again later", cause } }];
   }
 
@@ -162,9 +169,10 @@ export class Connection {
     if (frame === undefined) return this.#giveUp(connectionRefused(CLOSE.badFrame.code, "the server sent bytes that are no frame: it may speak another protocol"));
     if (frame.type === "error") this.#said = frame.message;
     if (frame.type === "going-away" && state.kind === "open") state.moveAt = (now + frame.reconnectAfterMs) as Millis;
+    if (frame.type === "renewed" && state.kind === "open") state.renewAt = this.#renewAt(frame.tokenExpiresInMs, now);
     if (frame.type !== "welcome" || state.kind !== "greeting") return [];
-    const { limits } = frame;
-    this.#state = { kind: "open", limits, since: now, heardAt: now, pingAt: (now + limits.pingIntervalMs) as Millis, moveAt: undefined };
+    const { limits, tokenExpiresInMs } = frame;
+    this.#state = { kind: "open", limits, since: now, heardAt: now, pingAt: (now + limits.pingIntervalMs) as Millis, moveAt: undefined, renewAt: this.#renewAt(tokenExpiresInMs, now) };
     return [{ kind: "line-open", limits }];
   }
 
@@ -196,7 +204,7 @@ export class Connection {
         return now < state.until ? [] : this.#breakOff(now);
       case "open": {
         if (now - state.heardAt >= state.limits.silenceMsMax) return this.#breakOff(now);
-        return [...this.#moveIfDue(state, now), ...this.#pingIfDue(state, now)];
+        return [...this.#moveIfDue(state, now), ...this.#renewIfDue(state, now), ...this.#pingIfDue(state, now)];
       }
       case "idle":
       case "refused":
@@ -210,6 +218,18 @@ export class Connection {
     if (state.moveAt === undefined || now < state.moveAt) return [];
     state.moveAt = undefined;
     return [{ kind: "move" }];
+  }
+
+  /** Asks again as long as nothing comes of it; once the token has expired the server ends the line. */
+  #renewIfDue(state: OpenState, now: Millis): ConnectionEffect[] {
+    if (state.renewAt === undefined || now < state.renewAt) return [];
+    state.renewAt = (now + this.#options.tokenMsMax) as Millis;
+    return [{ kind: "ask-token" }];
+  }
+
+  #renewAt(tokenExpiresInMs: number, now: Millis): Millis | undefined {
+    const { tokenIsFixed, renewShare, renewMsMin } = this.#options;
+    return tokenIsFixed ? undefined : ((now + Math.max(renewMsMin, tokenExpiresInMs * renewShare)) as Millis);
   }
 
   #pingIfDue(state: OpenState, now: Millis): ConnectionEffect[] {

@@ -8,6 +8,8 @@ import type { TentativeOptions } from "./tentative-edits.ts";
 
 export const CONNECTION: Omit<ConnectionOptions, "agent" | "tokenIsFixed"> = {
   tokenMsMax: 30_000,
+  renewShare: 0.8,
+  renewMsMin: 3_000,
   openMsMax: 10_000,
   healthyAfterMs: 5_000,
   quickRetryMs: 500,

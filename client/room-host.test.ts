@@ -518,3 +518,30 @@ test("[COH5] as long as there is nowhere to move to, the line that goes away ser
   expect([ann.host.status, ann.edits.length, server.lines.size]).toEqual(["connected", 20, 1]);
   expect(ann.statuses).toEqual(["connecting", "connected", "waiting", "connecting", "connected"]);
 });
+
+test("[ROO15] a room whose rights changed is joined again on the same line, with them", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.rights = { read: true, write: false };
+  server.send({ type: "left", channel: 1, reason: "rights-changed" });
+  await server.clock.advance(1_000);
+  expect([ann.host.status, ann.host.rights.write, server.lines.size]).toEqual(["connected", false, 1]);
+  ann.host.send(bytes(1));
+  expect(ann.problems).toMatchObject([{ kind: "read-only" }]);
+  server.rights = { read: true, write: true };
+  server.send({ type: "left", channel: 1, reason: "rights-changed" });
+  await server.clock.advance(1_000);
+  expect([ann.edits, ann.host.saved]).toEqual([["1:1 own"], true]);
+  expect(heard(server, "hello")).toHaveLength(1);
+});
+
+test("[COH6] a token is renewed on the line in use", async () => {
+  const server = serverOn();
+  server.tokenExpiresInMs = 10_000;
+  let tokens = 0;
+  const ann = new App(server, 1, { token: () => `token ${++tokens}` } as Partial<RoomHostOptions>);
+  await server.clock.advance(30_000);
+  expect(heard(server, "renew").map(({ token }) => token)).toEqual(["token 2", "token 3", "token 4"]);
+  expect([heard(server, "hello").length, ann.statuses]).toEqual([1, ["connecting", "connected"]]);
+});

@@ -1,13 +1,13 @@
 /**
  * One room over one connection: joins it, comes back to it, sends what the outbox holds, delivers what the feed
- * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO14.
+ * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO15.
  *
  * Leaving the room or losing the line takes nothing from the outbox and nothing from the position.
  */
 
 import { assertNever } from "../shared/assert.ts";
 import type { ClientId, ClientKey, Millis, Position, Seq } from "../shared/ids.ts";
-import type { Channel, ClientFrame, Rights, SavingState, ServerFrame, TentativeEdit } from "../shared/wire/frames.ts";
+import type { Channel, ClientFrame, LeftReason, Rights, SavingState, ServerFrame, TentativeEdit } from "../shared/wire/frames.ts";
 import type { Backoff } from "./backoff.ts";
 import { EditFeed, type FeedOptions } from "./edit-feed.ts";
 import { EditSender, type Line } from "./edit-sender.ts";
@@ -17,7 +17,7 @@ import type { Chance, SnapshotAnswer } from "./ports.ts";
 import { type Problem, type Refusal, rightsRevoked, snapshotUnavailable } from "./problems.ts";
 import { Resync } from "./resync.ts";
 
-export type RoomFrame = Exclude<ServerFrame, { type: "welcome" | "pong" | "error" | "going-away" }>;
+export type RoomFrame = Exclude<ServerFrame, { type: "welcome" | "pong" | "error" | "going-away" | "renewed" }>;
 
 export type RoomInput =
   | { kind: "enter" }
@@ -238,10 +238,7 @@ export class RoomSession {
       case "join-refused":
         return this.#receiveJoinRefused(frame, now, effects);
       case "left":
-        if (frame.reason !== "rights-revoked") return;
-        this.#end({ kind: "refused" });
-        effects.push({ kind: "refused", refusal: rightsRevoked() });
-        return;
+        return this.#receiveLeft(frame.reason, now, effects);
       case "committed":
         if (this.#joined !== undefined) this.#feed.receiveCommitted(frame, !this.#synced, now, effects);
         return this.#deliveredSoFar(now, effects);
@@ -284,6 +281,24 @@ export class RoomSession {
     }
     this.#end({ kind: "refused" });
     effects.push({ kind: "refused", refusal: { kind: "room-refused", reason, message } });
+  }
+
+  #receiveLeft(reason: LeftReason, now: Millis, effects: RoomEffect[]): void {
+    if (!("line" in this.#state)) return;
+    const { line } = this.#state;
+    switch (reason) {
+      case "asked":
+        return;
+      case "rights-revoked":
+        this.#end({ kind: "refused" });
+        effects.push({ kind: "refused", refusal: rightsRevoked() });
+        return;
+      case "rights-changed":
+        this.#end({ kind: "offline" });
+        return this.#join(line, undefined, now, effects);
+      default:
+        assertNever(reason);
+    }
   }
 
   #deliveredSoFar(now: Millis, effects: RoomEffect[]): void {

@@ -424,3 +424,21 @@ test("[GW21] whoever has not moved when the time is up is closed, and what it se
   await stopped;
   expect(log.edits).toHaveLength(1);
 });
+
+test("[GW22] a renewed token keeps the connection past the old one's end, and what it does not open is left", async () => {
+  startOwner("rs-1");
+  const address = await start({ jwtClockToleranceSeconds: "1" });
+  const client = await WireClient.greet(`ws://${address}/v1/connect`, await token("ann", {}, "2s"));
+  clients.push(client);
+  const { channel } = await client.join(ROOM, "annannann");
+  client.send({ type: "renew", token: await token("ann", { rights: ["read"] }, "4s") });
+  expect((await client.next("renewed")).tokenExpiresInMs).toBeGreaterThan(3_000);
+  expect(await client.next("left")).toMatchObject({ channel, reason: "rights-changed" });
+  client.edit(channel, 1, "on its way"); // Passed over.
+  expect((await client.join(ROOM, "annannann")).rights).toEqual({ read: true, write: false });
+  client.send({ type: "renew", token: await token("ann", { rooms: [] }, "1h") });
+  expect(await client.next("left")).toMatchObject({ channel, reason: "rights-revoked" });
+  client.send({ type: "renew", token: await token("eve") });
+  expect((await client.end()).code).toBe(4101);
+  expect(log.edits).toHaveLength(0);
+});

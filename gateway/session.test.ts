@@ -61,7 +61,7 @@ test("[SES1] HELLO comes first, and only once", () => {
 test("[SES2] a valid token is answered by WELCOME with the limits", () => {
   const session = connect();
   expect(say(session, hello)).toEqual([{ kind: "verify", token: "jwt" }]);
-  expect(session.receiveVerdict({ kind: "valid", identity }, now)).toEqual([{ kind: "send", frame: { type: "welcome", version: 1, connection: "gw-1", limits } }]);
+  expect(session.receiveVerdict({ kind: "valid", identity }, now)).toEqual([{ kind: "send", frame: { type: "welcome", version: 1, connection: "gw-1", limits, tokenExpiresInMs: 999_999_000 } }]);
 });
 
 test("[SES3] a version not served, a refused token, an expired one and one that cannot be checked each have their code", () => {
@@ -180,4 +180,72 @@ test("[SES17] a gateway that goes away tells those who have come in, and closes 
   const session = joined();
   session.receiveGoingAway(700);
   expect(say(session, edit(1)), "served on").toMatchObject([{ kind: "edit" }]);
+});
+
+const renew: ClientFrame = { type: "renew", token: "new" };
+const later = { ...identity, expiresAt: at(2e9) };
+
+function renewed(session: Session, renewal: Partial<Identity>): SessionEffect[] {
+  expect(say(session, renew)).toEqual([{ kind: "verify", token: "new" }]);
+  return session.receiveVerdict({ kind: "valid", identity: { ...later, ...renewal } }, now);
+}
+
+test("[SES18] a renewed token takes the place of the old one, and nothing else changes", () => {
+  const session = joined();
+  expect(renewed(session, {})).toEqual([{ kind: "send", frame: { type: "renewed", tokenExpiresInMs: 2e9 - now } }]);
+  say(session, { type: "ping", nonce: 1 }, at(1e9));
+  expect(session.receiveTick(at(1e9)), "when the old one expires").toEqual([]);
+  expect(say(session, edit(1), at(1e9))).toMatchObject([{ kind: "edit" }]);
+  say(session, { type: "ping", nonce: 2 }, at(2e9));
+  expect(session.receiveTick(at(2e9))).toMatchObject(closed("tokenExpired"));
+});
+
+test("[SES19] a token of somebody else, a bad and an expired one end the connection; one that cannot be checked leaves the old one", () => {
+  const renewing = (): Session => {
+    const session = joined();
+    say(session, renew);
+    return session;
+  };
+  expect(renewing().receiveVerdict({ kind: "valid", identity: { ...later, user: "eve" as UserId } }, now)).toMatchObject(closed("unauthorized"));
+  expect(renewing().receiveVerdict({ kind: "valid", identity: { ...later, tenant: "evil" as TenantId } }, now)).toMatchObject(closed("unauthorized"));
+  expect(renewing().receiveVerdict({ kind: "refused", why: "" }, now)).toMatchObject(closed("unauthorized"));
+  expect(renewing().receiveVerdict({ kind: "expired" }, now)).toMatchObject(closed("tokenExpired"));
+  const session = renewing();
+  expect(say(session, renew), "one at a time").toEqual([]);
+  expect(session.receiveVerdict({ kind: "unchecked" }, now)).toEqual([{ kind: "send", frame: { type: "renewed", tokenExpiresInMs: 1e9 - now } }]);
+  expect(say(session, renew), "and again").toMatchObject([{ kind: "verify" }]);
+  expect(say(connect(), renew)).toMatchObject(closed("badFrame"));
+});
+
+test("[SES20] a room that the new token does not open is left, and what was on its way there is passed over", () => {
+  const session = joined();
+  say(session, join("other", 2));
+  const [, ...taken] = renewed(session, { rooms: [] });
+  expect(taken).toEqual([
+    { kind: "leave", room: notes },
+    { kind: "send", frame: { type: "left", channel: 7, reason: "rights-revoked" } },
+    { kind: "leave", room: "acme.other" },
+    { kind: "send", frame: expect.objectContaining({ type: "join-refused", request: 2, reason: "not-allowed", retryAfterMs: 0 }) },
+  ]);
+  for (const frame of [edit(1), { type: "leave", channel: 7 }, { type: "replay-request", channel: 7, after: 0, through: 1 }] as ClientFrame[]) expect(say(session, frame)).toEqual([]);
+  expect(say(session, edit(1, 3, 8)), "never joined").toMatchObject(closed("badFrame"));
+});
+
+test("[SES21] where the right to write is another, the room is left to be joined again", () => {
+  const session = joined();
+  expect(renewed(session, { rights: { read: true, write: false, admin: false } }).slice(1)).toEqual([
+    { kind: "leave", room: notes },
+    { kind: "send", frame: { type: "left", channel: 7, reason: "rights-changed" } },
+  ]);
+  expect(say(session, join("notes", 2))).toMatchObject([{ kind: "join", rights: { read: true, write: false } }]);
+  session.receiveJoined({ room: notes, channel: 7, client: ann, rights: { read: true, write: false } }, now);
+  expect(say(session, edit(1))).toMatchObject([{ frame: { type: "nack", reason: "read-only" } }]);
+});
+
+test("[SES22] a right lost while the room is asked for is lost in the room", () => {
+  const session = welcomed();
+  say(session, join("notes"));
+  expect(renewed(session, { rights: { read: true, write: false, admin: false } })).toHaveLength(1);
+  session.receiveJoined({ room: notes, channel: 7, client: ann, rights: { read: true, write: true } }, now);
+  expect(say(session, edit(1))).toMatchObject([{ frame: { type: "nack", reason: "read-only" } }]);
 });

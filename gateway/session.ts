@@ -7,12 +7,13 @@
 
 import { assertNever } from "../shared/assert.ts";
 import type { SubmittedEdit } from "../shared/bus/envelope.ts";
-import type { ClientId, ClientKey, Millis, Position, RoomKey, Seq, TenantId, UserId } from "../shared/ids.ts";
+import { type ClientId, type ClientKey, type Millis, type Position, type RoomKey, roomOf, type Seq, type TenantId, type UserId } from "../shared/ids.ts";
 import { CLOSE, type CloseName } from "../shared/wire/close-codes.ts";
 import { decodeFrame } from "../shared/wire/codec.ts";
 import { type Channel, type Counter, type Frame, type JoinRefusal, type Limits, type NackReason, PROTOCOL_VERSION, type Rights, type ServerFrame, type TentativeEdit } from "../shared/wire/frames.ts";
 import { admit, type Identity, type TokenVerdict } from "./identity.ts";
-import { EditRate, type EditsSeen, type Rate, TokenBucket } from "./rate-limit.ts";
+import { EditRate, type Rate, TokenBucket } from "./rate-limit.ts";
+import { type JoinedRoom, SessionRooms } from "./session-rooms.ts";
 
 export type SessionEffect =
   | { kind: "verify"; token: string }
@@ -40,12 +41,11 @@ type State =
   | { readonly kind: "awaiting-hello" }
   /** A client may ask for its rooms at once, without waiting for WELCOME. */
   | { readonly kind: "checking-token"; readonly early: JoinFrame[] }
-  | { readonly kind: "open"; readonly identity: Identity; readonly rooms: Map<RoomKey, JoinedRoom | "asked">; readonly channels: Map<Channel, JoinedRoom> }
+  | { readonly kind: "open"; identity: Identity; readonly rooms: SessionRooms; renewing: boolean }
   | { readonly kind: "closed"; readonly rooms: readonly RoomKey[] };
 
 type OpenState = State & { kind: "open" };
 type JoinFrame = Frame & { type: "join" };
-type JoinedRoom = { readonly room: RoomKey; readonly channel: Channel; readonly client: ClientId; readonly rights: Rights; readonly seen: EditsSeen };
 
 export class Session {
   readonly #options: SessionOptions;
@@ -71,7 +71,7 @@ export class Session {
     if (bytes.byteLength > this.#options.limits.frameBytesMax) return this.#refuse("frameTooLarge", `a frame may have ${this.#options.limits.frameBytesMax} bytes: split the edit`);
     const frame = decodeFrame(bytes);
     if (frame === undefined) return this.#refuse("badFrame", "a frame did not decode: see WIRE.md for its fields");
-    if (frame.type === "edit" && state.kind === "open") return this.#receiveEdit(state.channels, state.identity, frame, now);
+    if (frame.type === "edit" && state.kind === "open") return this.#receiveEdit(state, frame, now);
     if (!this.#controls.take(now)) return this.#tooFast("frames");
     if (frame.type === "unknown") return []; // Of a newer protocol.
 
@@ -90,22 +90,18 @@ export class Session {
   }
 
   receiveVerdict(verdict: TokenVerdict, now: Millis): SessionEffect[] {
-    if (this.#state.kind !== "checking-token") return [];
+    const state = this.#state;
+    if (state.kind === "awaiting-hello" || state.kind === "closed") return [];
     switch (verdict.kind) {
       case "refused":
         return this.#refuse("unauthorized", `the token was refused: ${verdict.why}`);
       case "expired":
         return this.#refuse("tokenExpired", "the token has expired: ask for a new one");
       case "unchecked":
-        return this.#refuse("overloaded", "tokens cannot be checked right now: try again");
-      case "valid": {
-        const { early } = this.#state;
-        const open: OpenState = { kind: "open", identity: verdict.identity, rooms: new Map(), channels: new Map() };
-        this.#state = open;
-        if (verdict.identity.expiresAt <= now) return this.receiveTick(now);
-        const welcome: ServerFrame = { type: "welcome", version: PROTOCOL_VERSION, connection: this.#options.name, limits: this.#options.limits };
-        return [{ kind: "send", frame: welcome }, ...early.flatMap((frame) => this.#receiveJoin(open, frame))];
-      }
+        return state.kind === "open" ? answerRenewal(state, now) : this.#refuse("overloaded", "tokens cannot be checked right now: try again");
+      case "valid":
+        if (verdict.identity.expiresAt <= now) return this.#refuse("tokenExpired", "the token has expired: ask for a new one");
+        return state.kind === "open" ? this.#renew(state, verdict.identity, now) : this.#welcome(state.early, verdict.identity, now);
       default:
         return assertNever(verdict);
     }
@@ -114,16 +110,12 @@ export class Session {
   /** The room has let the connection in. */
   receiveJoined(joined: { room: RoomKey; channel: Channel; client: ClientId; rights: Rights }, now: Millis): void {
     if (this.#state.kind !== "open") return;
-    const before = this.#state.rooms.get(joined.room);
-    const through = before !== undefined && before !== "asked" && before.client === joined.client ? before.seen.through : 0;
-    const room: JoinedRoom = { ...joined, seen: { joinedAt: now, through } };
-    this.#state.rooms.set(joined.room, room);
-    this.#state.channels.set(joined.channel, room);
+    const { write } = this.#state.identity.rights; // May have been lost while the room was asked for.
+    this.#state.rooms.joined({ ...joined, rights: { read: joined.rights.read, write: joined.rights.write && write } }, now);
   }
 
-  /** A room joined before keeps its channel: edits sent meanwhile name it in good faith. */
   receiveJoinRefused(room: RoomKey): void {
-    if (this.#state.kind === "open" && this.#state.rooms.get(room) === "asked") this.#state.rooms.delete(room);
+    if (this.#state.kind === "open") this.#state.rooms.joinRefused(room);
   }
 
   receiveTick(now: Millis): SessionEffect[] {
@@ -168,26 +160,45 @@ export class Session {
     return [{ kind: "verify", token: frame.token }];
   }
 
+  #welcome(early: readonly JoinFrame[], identity: Identity, now: Millis): SessionEffect[] {
+    const open: OpenState = { kind: "open", identity, rooms: new SessionRooms(this.#options.roomsMax), renewing: false };
+    this.#state = open;
+    const welcome: ServerFrame = { type: "welcome", version: PROTOCOL_VERSION, connection: this.#options.name, limits: this.#options.limits, tokenExpiresInMs: leftOf(identity, now) };
+    return [{ kind: "send", frame: welcome }, ...early.flatMap((frame) => this.#receiveJoin(open, frame))];
+  }
+
+  #renew(state: OpenState, identity: Identity, now: Millis): SessionEffect[] {
+    if (identity.tenant !== state.identity.tenant || identity.user !== state.identity.user) return this.#refuse("unauthorized", "the new token is of another user or tenant: connect again with it");
+    state.identity = identity;
+    return [...answerRenewal(state, now), ...state.rooms.all().flatMap(([room, { request, joined }]) => takeBack(state, room, request, joined))];
+  }
+
   #receiveWhileOpen(state: OpenState, frame: Frame): SessionEffect[] {
     switch (frame.type) {
       case "join":
         return this.#receiveJoin(state, frame);
+      case "renew":
+        if (state.renewing) return [];
+        state.renewing = true;
+        return [{ kind: "verify", token: frame.token }];
       case "leave": {
-        const joined = state.channels.get(frame.channel);
+        const joined = state.rooms.on(frame.channel);
+        if (joined === "taken-away") return [];
         if (joined === undefined) return this.#unknownChannel();
-        state.channels.delete(frame.channel);
-        state.rooms.delete(joined.room);
+        state.rooms.leave(joined);
         return [{ kind: "leave", room: joined.room }, { kind: "send", frame: { type: "left", channel: frame.channel, reason: "asked" } }];
       }
       case "resubmit": {
-        const joined = state.channels.get(frame.channel);
+        const joined = state.rooms.on(frame.channel);
+        if (joined === "taken-away") return [];
         if (joined === undefined) return this.#unknownChannel();
         const { edit } = frame;
         if (!joined.rights.write) return []; // Not answered: a NACK always means the receiver's own edits.
         return [{ kind: "resubmit", room: joined.room, edit: { ...edit, mac: edit.mac.slice(), payload: edit.payload.slice() } }];
       }
       case "replay-request": {
-        const joined = state.channels.get(frame.channel);
+        const joined = state.rooms.on(frame.channel);
+        if (joined === "taken-away") return [];
         if (joined === undefined) return this.#unknownChannel();
         return [{ kind: "replay", room: joined.room, after: frame.after, through: frame.through }];
       }
@@ -202,16 +213,14 @@ export class Session {
     const admission = admit(state.identity, frame.room);
     if (admission.kind === "refused") return [joinRefused(frame.request, "not-allowed", admission.why)];
     const { room, rights } = admission;
-    if (!state.rooms.has(room)) {
-      if (state.rooms.size >= this.#options.roomsMax) return [joinRefused(frame.request, "too-many-rooms", `a connection joins ${this.#options.roomsMax} rooms at most: leave one first`)];
-      state.rooms.set(room, "asked");
-    }
+    if (!state.rooms.ask(room, frame.request)) return [joinRefused(frame.request, "too-many-rooms", `a connection joins ${this.#options.roomsMax} rooms at most: leave one first`)];
     const client = this.#options.clientIdOf(state.identity.tenant, state.identity.user, frame.clientKey);
     return [{ kind: "join", room, request: frame.request, client, position: frame.position, rights }];
   }
 
-  #receiveEdit(channels: Map<Channel, JoinedRoom>, identity: Identity, frame: Frame & { type: "edit" }, now: Millis): SessionEffect[] {
-    const joined = channels.get(frame.channel);
+  #receiveEdit({ rooms, identity }: OpenState, frame: Frame & { type: "edit" }, now: Millis): SessionEffect[] {
+    const joined = rooms.on(frame.channel);
+    if (joined === "taken-away") return [];
     if (joined === undefined) return this.#unknownChannel();
     const { counter, ackedThrough, parentSeq, payload } = frame;
     if (!this.#edits.takeEdit(counter, joined.seen, now)) return this.#tooFast("edits");
@@ -240,8 +249,27 @@ export class Session {
 
   #end(): void {
     if (this.#state.kind === "closed") return;
-    this.#state = { kind: "closed", rooms: this.#state.kind === "open" ? [...this.#state.rooms.keys()] : [] };
+    this.#state = { kind: "closed", rooms: this.#state.kind === "open" ? this.#state.rooms.all().map(([room]) => room) : [] };
   }
+}
+
+/** What the token that now holds does not give any more. */
+function takeBack(state: OpenState, room: RoomKey, request: number, joined: JoinedRoom | undefined): SessionEffect[] {
+  const admission = admit(state.identity, roomOf(room));
+  const revoked = admission.kind === "refused";
+  if (!revoked && (joined === undefined || joined.rights.write === admission.rights.write)) return [];
+  state.rooms.takeAway(room);
+  const answer: SessionEffect = joined === undefined ? joinRefused(request, "not-allowed", "the new token does not open this room") : { kind: "send", frame: { type: "left", channel: joined.channel, reason: revoked ? "rights-revoked" : "rights-changed" } };
+  return [{ kind: "leave", room }, answer];
+}
+
+function answerRenewal(state: OpenState, now: Millis): SessionEffect[] {
+  state.renewing = false;
+  return [{ kind: "send", frame: { type: "renewed", tokenExpiresInMs: leftOf(state.identity, now) } }];
+}
+
+function leftOf({ expiresAt }: Identity, now: Millis): number {
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(expiresAt - now)));
 }
 
 function nack(channel: Channel, counter: Counter, reason: NackReason): SessionEffect {

@@ -41,7 +41,7 @@ export async function startRelayGateway(options: { natsUrl: string; environment:
       case "edit":
         return receiveEdit(ws, frame);
       case "hello":
-        return send(ws, { type: "welcome", version: PROTOCOL_VERSION, connection: ws.getUserData().client, limits: LIMITS });
+        return send(ws, { type: "welcome", version: PROTOCOL_VERSION, connection: ws.getUserData().client, limits: LIMITS, tokenExpiresInMs: 3_600_000 });
       case "join":
         return join(ws, frame);
       case "ping":

@@ -31,6 +31,7 @@ export class ModelServer {
   readonly clock: FakeClock;
   limits = LIMITS;
   faults: Faults;
+  tokenExpiresInMs = 86_400_000;
   rights: Rights = { read: true, write: true };
   /** False: connections are refused. */
   reachable = true;
@@ -107,7 +108,9 @@ export class ModelServer {
     this.heard.push(frame);
     switch (frame.type) {
       case "hello":
-        return line.toClient({ type: "welcome", version: 1, connection: "c", limits: this.limits });
+        return line.toClient({ type: "welcome", version: 1, connection: "c", limits: this.limits, tokenExpiresInMs: this.tokenExpiresInMs });
+      case "renew":
+        return line.toClient({ type: "renewed", tokenExpiresInMs: this.tokenExpiresInMs });
       case "ping":
         return line.toClient({ type: "pong", nonce: frame.nonce });
       case "join":

@@ -90,6 +90,7 @@ function writeFrame(out: encoding.Encoder, frame: Frame): void {
       encoding.writeVarUint(out, frame.version);
       encoding.writeVarString(out, frame.connection);
       writeLimits(out, frame.limits);
+      encoding.writeVarUint(out, frame.tokenExpiresInMs);
       return;
     case "joined":
       encoding.writeVarUint(out, frame.request);
@@ -147,6 +148,12 @@ function writeFrame(out: encoding.Encoder, frame: Frame): void {
       encoding.writeVarUint(out, frame.code);
       encoding.writeVarString(out, frame.message);
       return;
+    case "renew":
+      encoding.writeVarString(out, frame.token);
+      return;
+    case "renewed":
+      encoding.writeVarUint(out, frame.tokenExpiresInMs);
+      return;
     case "going-away":
       encoding.writeVarUint(out, frame.reconnectAfterMs);
       return;
@@ -190,7 +197,7 @@ function readFrame(input: decoding.Decoder): Frame | UnknownFrame {
     case FrameType.pong:
       return { type: "pong", nonce: readNumber(input) };
     case FrameType.welcome:
-      return { type: "welcome", version: readNumber(input), connection: readText(input), limits: readLimits(input) };
+      return { type: "welcome", version: readNumber(input), connection: readText(input), limits: readLimits(input), tokenExpiresInMs: readNumber(input) };
     case FrameType.joined:
       return {
         type: "joined",
@@ -238,6 +245,10 @@ function readFrame(input: decoding.Decoder): Frame | UnknownFrame {
       return { type: "saving", channel: readChannel(input), state: readName(input, SAVING_STATES) };
     case FrameType.error:
       return { type: "error", code: readNumber(input), message: readText(input) };
+    case FrameType.renew:
+      return { type: "renew", token: readText(input) };
+    case FrameType.renewed:
+      return { type: "renewed", tokenExpiresInMs: readNumber(input) };
     case FrameType["going-away"]:
       return { type: "going-away", reconnectAfterMs: readNumber(input) };
     default:

@@ -20,7 +20,8 @@ export const FrameType = {
   "replay-request": 0x06,
   ping: 0x07,
   resubmit: 0x08,
-  // 0x09 renew, 0x0a viewport, 0x0b leaderboard: kept
+  renew: 0x09,
+  // 0x0a viewport, 0x0b leaderboard: kept
   // 0x81 presence batch: kept
   committed: 0x82,
   welcome: 0x83,
@@ -37,6 +38,7 @@ export const FrameType = {
   error: 0x8e,
   "going-away": 0x8f,
   // 0x90 mode, 0x91 members, 0x92 leaderboard, 0x93 degraded: kept
+  renewed: 0x94,
 } as const;
 
 /** A room on one socket: the number that JOINED gave it. Of one gateway's making, 1 and up. */
@@ -52,14 +54,15 @@ export type ClientFrame =
   | EditFrame
   | { type: "resubmit"; channel: Channel; edit: TentativeEdit }
   | { type: "replay-request"; channel: Channel; after: Seq; through: Seq }
-  | { type: "ping"; nonce: number };
+  | { type: "ping"; nonce: number }
+  | { type: "renew"; token: string };
 
 /** `ackedThrough`: every edit of this client up to it is known committed; `counter` is above it. */
 export type EditFrame = { type: "edit"; channel: Channel; counter: Counter; ackedThrough: Counter; parentSeq: Seq; payload: Uint8Array };
 
 /** gateway -> client */
 export type ServerFrame =
-  | { type: "welcome"; version: number; connection: string; limits: Limits }
+  | { type: "welcome"; version: number; connection: string; limits: Limits; tokenExpiresInMs: number }
   | { type: "joined"; request: number; channel: Channel; client: ClientId; epoch: Epoch; head: Seq; rights: Rights }
   | { type: "join-refused"; request: number; reason: JoinRefusal; retryAfterMs: number; message: string }
   | { type: "left"; channel: Channel; reason: LeftReason }
@@ -72,6 +75,7 @@ export type ServerFrame =
   | { type: "saving"; channel: Channel; state: SavingState }
   | { type: "pong"; nonce: number }
   | { type: "going-away"; reconnectAfterMs: number }
+  | { type: "renewed"; tokenExpiresInMs: number }
   | { type: "error"; code: number; message: string };
 
 /** A frame of a type that this version does not know. The receiver skips it. */
@@ -111,7 +115,8 @@ export type TentativeEdit = {
 export const JOIN_REFUSALS = { "not-allowed": 1, "room-full": 2, "too-many-rooms": 3, unavailable: 4 } as const;
 export type JoinRefusal = keyof typeof JOIN_REFUSALS;
 
-export const LEFT_REASONS = { asked: 1, "rights-revoked": 2 } as const;
+/** rights-changed: the room may be joined again at once, with the rights that its JOINED tells. */
+export const LEFT_REASONS = { asked: 1, "rights-revoked": 2, "rights-changed": 3 } as const;
 export type LeftReason = keyof typeof LEFT_REASONS;
 
 /**

@@ -1,0 +1,45 @@
+/** Tokens that live for seconds, under somebody who types: the SDK renews them on the line in use. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { RoomConnection } from "../../client/index.ts";
+import { Cluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+
+const TOKEN_SECONDS = 3;
+const TYPING_MS = 10_000;
+
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = await Cluster.start({ gateways: 1, roomServers: 1, settings: { JWT_CLOCK_TOLERANCE_SECONDS: "1" } });
+}, 120_000);
+afterAll(() => cluster.stop());
+
+test("[RENEW1] a connection whose tokens live for 3 s is typed over for 10 s without a reconnect", async () => {
+  let tokens = 0;
+  const token = (): Promise<string> => {
+    tokens += 1;
+    return cluster.token("renewed", "ann", { ttl: TOKEN_SECONDS });
+  };
+  const room = new RoomConnection({ url: cluster.gateways[0]!.url, room: "renewed", token });
+  const told: unknown[] = [];
+  for (const name of ["status", "error", "refused"] as const) room.on(name, (event: unknown) => told.push(event));
+  let delivered = 0;
+  room.on("edits", (edits) => (delivered += edits.length));
+  await eventually("the room is joined", () => room.synced);
+
+  const end = performance.now() + TYPING_MS;
+  let typed = 0;
+  for (; performance.now() < end; typed++) {
+    room.send(new TextEncoder().encode(`edit ${typed}`));
+    await sleep(150);
+  }
+  await eventually("everything is saved", () => room.saved);
+  expect(delivered).toBe(typed);
+  expect(told).toEqual([{ status: "connected" }]);
+  expect(tokens).toBeGreaterThanOrEqual(3);
+  const metrics = await (await fetch(`${cluster.gateways[0]!.httpUrl}/metrics`)).text();
+  expect(metrics).toContain("coroom_gateway_connects_total 1\n");
+  room.destroy();
+});
