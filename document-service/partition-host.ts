@@ -8,18 +8,15 @@ import { partitionOf } from "../shared/bus/subjects.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Millis, parseRoomKey, type RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
-import { LeaseWatch, NOBODY } from "./lease.ts";
+import { LeaseHost, type LeaseOptions } from "./lease-host.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
 import { pause, unlessMistake } from "./pause.ts";
 import type { Leases, StoredRecord } from "./ports.ts";
 import { type RoomDeps, RoomHost, type RoomOptions, type RoomPorts, type Served } from "./room-host.ts";
 
 export type PartitionPorts = RoomPorts & { readonly leases: Leases };
-export type PartitionOptions = RoomOptions & {
-  /** This run of the service: no other ever has its name. */
-  readonly service: string;
+export type PartitionOptions = RoomOptions & LeaseOptions & {
   readonly logPartitions: number;
-  readonly documentsLeaseMs: number;
   readonly documentsDrainMsMax: number;
   readonly documentsBytesMax: number;
   readonly documentsMax: number;
@@ -37,8 +34,7 @@ export class PartitionHost {
   readonly #options: PartitionOptions;
   readonly #deps: { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics };
   readonly #stopping = new AbortController();
-  /** The revision of our lease; undefined: we hold none. */
-  #lease: number | undefined;
+  readonly #lease: LeaseHost;
   readonly #rooms = new Map<RoomKey, RoomHost>();
   readonly #opening = new Set<RoomHost>();
   /** The last stream sequence handed to a room. */
@@ -52,17 +48,18 @@ export class PartitionHost {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
+    this.#lease = new LeaseHost(partition, ports.leases, options, deps);
   }
 
   get isHeld(): boolean {
-    return this.#lease !== undefined && !this.#stopping.signal.aborted;
+    return this.#lease.isHeld && !this.#stopping.signal.aborted;
   }
 
   /** Resolves after `stop`, once all is saved and the lease given back. */
   async run(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
-      await this.#waitForLease();
-      if (this.#lease !== undefined) await this.#hold();
+      const floor = await this.#lease.take(this.#stopping.signal);
+      if (floor !== undefined) await this.#hold(floor);
     }
   }
 
@@ -77,62 +74,23 @@ export class PartitionHost {
     return (await this.#ports.log.head(key)) > 0 ? { kind: "loading" } : served; // It has edits that are still to be read.
   }
 
-  async #waitForLease(): Promise<void> {
-    const { clock, log } = this.#deps;
-    const watch = new LeaseWatch({ service: this.#options.service, leaseMs: this.#options.documentsLeaseMs });
-    while (!this.#stopping.signal.aborted) {
-      try {
-        const { lease, revision } = await this.#ports.leases.read(this.#partition);
-        if (watch.mayTake(lease, revision, clock.now())) {
-          this.#received = lease?.floor ?? 0;
-          await this.#writeLease(this.#options.service, revision);
-          if (this.#lease !== undefined) return log.info({ partition: this.#partition, after: this.#received }, "reading this part of the log from here on");
-        }
-      } catch (cause) {
-        unlessMistake(cause);
-        watch.receiveSilence();
-        log.warn({ partition: this.#partition, cause }, "a lease could not be read");
-      }
-      await pause(clock, this.#options.documentsLeaseMs / 4, this.#stopping.signal);
-    }
-  }
-
-  async #writeLease(holder: string, revision: number): Promise<void> {
-    const write = await this.#ports.leases.write(this.#partition, { holder, floor: this.#floor() }, revision);
-    this.#lease = write.kind === "written" ? write.revision : undefined;
-  }
-
-  async #hold(): Promise<void> {
+  async #hold(floor: number): Promise<void> {
+    this.#deps.log.info({ partition: this.#partition, after: floor }, "reading this part of the log from here on");
+    this.#received = floor;
     const reading = new AbortController();
     const working = new AbortController();
     const parts = [this.#follow(reading.signal), this.#work(working.signal), this.#sweep(reading.signal)];
-    await this.#renewUntilLost(this.#stopping.signal);
+    await this.#lease.renewUntilLost(() => this.#floor(), this.#stopping.signal);
     reading.abort();
-    if (this.#lease !== undefined) await this.#drain(this.#lease);
+    if (this.#lease.isHeld) await this.#drain();
+    await this.#lease.giveBack(this.#floor());
     working.abort();
     for (const room of this.#rooms.values()) room.close();
     await Promise.all(parts);
     this.#rooms.clear();
     this.#opening.clear();
-    this.#lease = undefined;
     this.#heldBytes = 0;
     this.#observe();
-  }
-
-  /** While NATS is away nobody can take the lease either: it is lost only to another holder. */
-  async #renewUntilLost(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#deps;
-    while (this.#lease !== undefined) {
-      await pause(clock, this.#options.documentsLeaseMs / 4, signal);
-      if (signal.aborted) return;
-      try {
-        await this.#writeLease(this.#options.service, this.#lease);
-      } catch (cause) {
-        unlessMistake(cause);
-        log.warn({ partition: this.#partition, cause }, "a lease could not be renewed");
-      }
-    }
-    log.warn({ partition: this.#partition }, "another document service reads this part of the log now");
   }
 
   /** Every record up to it is in a snapshot. */
@@ -257,18 +215,12 @@ export class PartitionHost {
   }
 
   /** Saves what is left to save, so that whoever comes next begins at the end of the log. */
-  async #drain(lease: number): Promise<void> {
-    const { clock, log } = this.#deps;
+  async #drain(): Promise<void> {
+    const { clock } = this.#deps;
     const deadline = clock.now() + this.#options.documentsDrainMsMax;
     while ((this.#floor() < this.#received || this.#saves > 0) && clock.now() < deadline) {
       for (const room of this.#rooms.values()) if (room.isSaveDue(clock.now(), { pressed: true })) this.#start(() => room.save());
       await pause(clock, TICK_MS / 4);
-    }
-    try {
-      await this.#writeLease(NOBODY, lease);
-    } catch (cause) {
-      unlessMistake(cause);
-      log.warn({ partition: this.#partition, cause }, "a lease was not given back; it runs out by itself");
     }
   }
 }

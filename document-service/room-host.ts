@@ -11,12 +11,14 @@ import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Millis, Position, RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
+import { CheckpointHost } from "./checkpoint-host.ts";
 import { isSnapshotDue, type SnapshotPolicy, TrimPlan } from "./compaction.ts";
-import { Document, type MergedState, type Received } from "./document.ts";
+import { Document, type Received } from "./document.ts";
 import { EMPTY_STATE } from "./merge.ts";
+import { MergeHost } from "./merge-host.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
 import { pause, unlessMistake } from "./pause.ts";
-import type { Checkpoints, Digest, EditLog, Merging, Snapshots, StoredCheckpoint, StoredRecord } from "./ports.ts";
+import type { Checkpoints, Digest, EditLog, Merging, Snapshots, StoredRecord } from "./ports.ts";
 
 export type RoomPorts = { readonly log: EditLog; readonly checkpoints: Checkpoints; readonly snapshots: Snapshots; readonly merging: Merging; readonly digest: Digest };
 export type RoomOptions = SnapshotPolicy & {
@@ -48,15 +50,14 @@ export class RoomHost {
   readonly #deps: RoomDeps;
   readonly #closed = new AbortController();
   readonly #trimPlan: TrimPlan;
+  readonly #checkpoints: CheckpointHost;
+  readonly #merges: MergeHost;
   /** Resolves once its checkpoint is known. */
   readonly opened: Promise<Document>;
   /** Undefined until its checkpoint is known. */
   #document: Document | undefined;
-  /** The revision of the checkpoint that we know, which is the one that we may replace. */
-  #revision = 0;
   /** Records that wait while a checkpoint is looked up; undefined: none is. */
   #waiting: StoredRecord[] | undefined = [];
-  #merging: Promise<MergedState | undefined> | undefined;
   #busy = false;
   #lastUsed: Millis;
   #lastSaved: Millis | undefined;
@@ -69,6 +70,8 @@ export class RoomHost {
     this.#deps = deps;
     this.#lastUsed = deps.clock.now();
     this.#trimPlan = new TrimPlan(options);
+    this.#checkpoints = new CheckpointHost(room, ports, deps.log);
+    this.#merges = new MergeHost(room, ports, this.#checkpoints, deps);
     this.opened = this.#open();
   }
 
@@ -102,8 +105,8 @@ export class RoomHost {
     this.#lastUsed = this.#deps.clock.now();
     if (document.applied.seq === 0) return { kind: "no-document" };
     const asked = document.applied.seq;
-    let merged = await this.#mergedState(document);
-    if (merged !== undefined && merged.applied.seq < asked) merged = await this.#mergedState(document);
+    let merged = await this.#merges.merge(document);
+    if (merged !== undefined && merged.applied.seq < asked) merged = await this.#merges.merge(document);
     if (merged === undefined) return { kind: "loading" };
     const { state, applied, leftOut } = merged;
     if (leftOut > 0 && state.byteLength <= EMPTY_STATE.byteLength) return { kind: "not-a-document" };
@@ -123,22 +126,22 @@ export class RoomHost {
   /** Keeps what waits small between two saves. */
   mergeIfDue(): void {
     const document = this.#document;
-    if (document === undefined || this.#merging !== undefined || this.#deps.clock.now() < this.#notBefore) return;
+    if (document === undefined || this.#merges.isRunning || this.#deps.clock.now() < this.#notBefore) return;
     const { edits, bytes } = document.pending;
     if (edits >= this.#options.mergeEditsMax || bytes >= this.#options.mergeBytesMax) {
-      this.#mergedState(document).catch((cause: unknown) => this.#receiveFailure("its edits were not merged", cause));
+      this.#merges.merge(document).catch((cause: unknown) => this.#receiveFailure("its edits were not merged", cause));
     }
   }
 
   /** Lets go of the memory that a snapshot can give back. */
   releaseIfIdle(now: Millis, { pressed }: { pressed: boolean }): void {
-    if (this.#merging === undefined && (pressed || now - this.#lastUsed > this.#options.documentIdleMsMax)) this.#document?.releaseState();
+    if (!this.#merges.isRunning && (pressed || now - this.#lastUsed > this.#options.documentIdleMsMax)) this.#document?.releaseState();
   }
 
   /** Whether nothing would be forgotten with it but what the checkpoint says, and nothing is left to do for it. */
   canRetire(now: Millis, { pressed }: { pressed: boolean }): boolean {
     const document = this.#document;
-    if (document === undefined || this.isOpening || this.#busy || this.#merging !== undefined || document.uncovered !== undefined) return false;
+    if (document === undefined || this.isOpening || this.#busy || this.#merges.isRunning || document.uncovered !== undefined) return false;
     if (pressed) return true;
     const isTrimmed = document.checkpoint === undefined || document.leftOut > 0 || this.#trimPlan.trimmedBefore >= document.checkpoint.streamSeq;
     return isTrimmed && now - this.#lastUsed > this.#options.documentIdleMsMax;
@@ -194,11 +197,8 @@ export class RoomHost {
     if (orphans.length === 0) return;
     this.#busy = true;
     try {
-      const same = { ...checkpoint, time: this.#deps.clock.now() };
-      const write = await this.#ports.checkpoints.write(this.room, same, this.#revision);
-      if (write.kind === "superseded") return;
-      await this.#adopt(document, { checkpoint: same, revision: write.revision });
-      for (const name of orphans) await this.#removeSnapshot(name);
+      if (!(await this.#checkpoints.replace(document, { ...checkpoint, time: this.#deps.clock.now() }))) return;
+      for (const name of orphans) await this.#checkpoints.removeSnapshot(name);
     } catch (cause) {
       this.#receiveFailure("what a crash left behind was not removed", cause);
     } finally {
@@ -207,10 +207,9 @@ export class RoomHost {
   }
 
   async #open(): Promise<Document> {
-    const { checkpoint, revision } = await this.#readCheckpoint();
+    const checkpoint = await this.#untilDone("its checkpoint could not be read", () => this.#checkpoints.read());
     const document = new Document(checkpoint, { silenceMsMax: this.#options.checkpointClientMsMax, clientsMax: this.#options.checkpointClientsMax });
     this.#document = document;
-    this.#revision = revision;
     this.#takeWaiting();
     return document;
   }
@@ -218,7 +217,7 @@ export class RoomHost {
   /** Another service may have trimmed what is missing, behind a checkpoint newer than the one we began from. */
   async #lookBehindGap(document: Document, stored: StoredRecord): Promise<void> {
     this.#waiting = [stored];
-    await this.#adopt(document, await this.#readCheckpoint());
+    await this.#untilDone("its checkpoint could not be read", () => this.#checkpoints.catchUp(document));
     const [first, ...rest] = this.#waiting;
     if (first !== undefined && this.#take(document, first, document.receiveRecord(first)) === "gap") this.#takeAcrossGap(document, first);
     this.#waiting = rest;
@@ -250,8 +249,8 @@ export class RoomHost {
   }
 
   async #save(document: Document): Promise<"saved" | "superseded" | "failed"> {
-    const { snapshots, checkpoints, digest } = this.#ports;
-    const merged = await this.#mergedState(document);
+    const { snapshots, digest } = this.#ports;
+    const merged = await this.#merges.merge(document);
     if (merged === undefined) return "failed";
     const { state, applied, clients, leftOut } = merged;
     const sha256 = digest(state);
@@ -264,79 +263,18 @@ export class RoomHost {
     }
     const time = this.#deps.clock.now();
     const checkpoint: Checkpoint = { ...applied, time, clients: [...clients], ...(leftOut > 0 ? { leftOut } : {}), snapshot: { object, bytes: state.byteLength, sha256 } };
-    const write = await checkpoints.write(this.room, checkpoint, this.#revision);
-    if (write.kind === "superseded") {
-      this.#deps.log.warn({ room: this.room, revision: this.#revision }, "another document service saved this room meanwhile; going on from its checkpoint");
-      await this.#removeSnapshot(object);
-      await this.#adopt(document, await checkpoints.read(this.room));
-      return "superseded";
-    }
-    await this.#adopt(document, { checkpoint, revision: write.revision });
-    return "saved";
+    if (await this.#checkpoints.replace(document, checkpoint)) return "saved";
+    await this.#checkpoints.removeSnapshot(object);
+    return "superseded";
   }
 
-  /** The entry that holds now. The snapshot of the one before it is nobody's any more. */
-  async #adopt(document: Document, { checkpoint, revision }: StoredCheckpoint): Promise<void> {
-    const before = document.checkpoint?.snapshot.object;
-    this.#revision = revision;
-    if (checkpoint === undefined) return;
-    document.receiveCheckpoint(checkpoint);
-    if (before !== undefined && before !== checkpoint.snapshot.object) await this.#removeSnapshot(before);
-  }
-
-  /** One that is left behind costs space only, and is swept up later. */
-  async #removeSnapshot(object: string): Promise<void> {
-    try {
-      await this.#ports.snapshots.remove(object);
-    } catch (cause) {
-      unlessMistake(cause);
-      this.#deps.log.warn({ room: this.room, object, cause }, "an old snapshot was not removed");
-    }
-  }
-
-  /** Undefined: its snapshot cannot be had at the moment. */
-  #mergedState(document: Document): Promise<MergedState | undefined> {
-    this.#merging ??= this.#merge(document).finally(() => (this.#merging = undefined));
-    return this.#merging;
-  }
-
-  async #merge(document: Document): Promise<MergedState | undefined> {
-    if (document.merged === undefined && !(await this.#loadState(document))) return undefined;
-    const merge = document.planMerge();
-    if (merge === undefined) return document.merged;
-    const started = this.#deps.clock.now();
-    const merged = await this.#ports.merging.merge(merge.base, merge.edits);
-    this.#deps.metrics.merges.observe((this.#deps.clock.now() - started) / 1000);
-    document.receiveMerged(merge, merged); // Edits that came meanwhile are the next one's.
-    if (merged.refused > 0) {
-      this.#deps.metrics.refusedEdits.inc(merged.refused);
-      this.#deps.log.error({ room: this.room, refused: merged.refused, through: merge.into.applied }, "edits that are no Yjs updates are left out of the document; the room's log is kept whole from here on");
-    }
-    return document.merged;
-  }
-
-  async #loadState(document: Document): Promise<boolean> {
-    const checkpoint = document.checkpoint;
-    if (checkpoint === undefined) return false;
-    const { object, sha256 } = checkpoint.snapshot;
-    const state = await this.#ports.snapshots.read(object);
-    if (document.checkpoint !== checkpoint) return false; // Replaced while we read.
-    if (state !== undefined && this.#ports.digest(state) === sha256) {
-      document.receiveState(state);
-      return true;
-    }
-    const newest = await this.#ports.checkpoints.read(this.room);
-    if (newest.revision !== this.#revision) await this.#adopt(document, newest); // Replaced by another service, with its snapshot.
-    else this.#deps.log.error({ room: this.room, object }, "the snapshot that a checkpoint names is missing or damaged: restore it from a backup of the object store");
-    return false;
-  }
-
-  async #readCheckpoint(): Promise<StoredCheckpoint> {
+  /** For what nothing can go on without. */
+  async #untilDone<Value>(otherwise: string, ask: () => Promise<Value>): Promise<Value> {
     for (;;) {
       try {
-        return await this.#ports.checkpoints.read(this.room);
+        return await ask();
       } catch (cause) {
-        this.#receiveFailure("its checkpoint could not be read", cause);
+        this.#receiveFailure(otherwise, cause);
         await pause(this.#deps.clock, RETRY_MS, this.#closed.signal);
         if (this.#closed.signal.aborted) return new Promise(() => {}); // Nobody waits any more.
       }
