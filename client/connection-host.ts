@@ -231,6 +231,7 @@ export class ConnectionHost {
       case "error":
       case "going-away":
       case "renewed":
+      case "retry-later":
         return;
       case "joined":
       case "join-refused": {

@@ -14,6 +14,7 @@ const OPTIONS: ConnectionOptions = {
   renewShare: 0.8,
   renewMsMin: 3_000,
   openMsMax: 10_000,
+  retryMsMax: 300_000,
   healthyAfterMs: 5_000,
   quickRetryMs: 400,
   backoff: { baseMs: 500, maxMs: 15_000, jitterMs: 5_000 },
@@ -236,4 +237,21 @@ test("[CON12] a fixed token is not renewed", () => {
   const driver = new Driver({ tokenIsFixed: true });
   driver.open();
   expect([driver.untilDue(), driver.tick()]).toEqual([30_000, ["send ping"]]);
+});
+
+test("[CON13] a server that asks to be left alone is, and a random part longer; a longer backoff counts", () => {
+  const driver = new Driver();
+  const turnedAway = (retryAfterMs: number): number => {
+    driver.receive({ kind: "connect" });
+    driver.receive({ kind: "token", token: "t" });
+    driver.receive({ kind: "socket-opened" });
+    driver.receive({ kind: "frame", frame: { type: "retry-later", retryAfterMs } });
+    driver.receive({ kind: "socket-closed", code: CLOSE.overloaded.code });
+    return driver.untilDue();
+  };
+  expect([turnedAway(5_000), turnedAway(5_000), turnedAway(1_000), turnedAway(1e12)]).toEqual([7_500, 7_500, 3_500, 450_000]);
+  driver.tick();
+  driver.receive({ kind: "token", token: "t" });
+  driver.receive({ kind: "socket-closed", code: 1006 });
+  expect(driver.untilDue(), "the hint counts once").toBeLessThan(20_000);
 });

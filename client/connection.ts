@@ -1,6 +1,6 @@
 /**
  * One line to the server, for as long as it is wanted: token, socket, HELLO, pings, and back again after whatever
- * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON12.
+ * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON13.
  */
 
 import { assertNever } from "../shared/assert.ts";
@@ -44,6 +44,8 @@ export type ConnectionOptions = {
   /** However short tokens live, they are not asked for more often. */
   readonly renewMsMin: number;
   readonly openMsMax: number;
+  /** What a server may ask for at most before the next attempt. */
+  readonly retryMsMax: number;
   /** A line that held for so long was healthy: the first attempt after it comes quickly. */
   readonly healthyAfterMs: number;
   readonly quickRetryMs: number;
@@ -73,6 +75,9 @@ export class Connection {
   #pings = 0;
   /** What the last ERROR frame said: the reason behind the close that follows. */
   #said: string | undefined;
+
+  /** The least that the server wants to be left alone for. */
+  #retryAfterMs = 0;
 
   /** `unit`: a number in [0, 1). */
   constructor(options: ConnectionOptions, unit: () => number) {
@@ -148,6 +153,7 @@ export class Connection {
   #attempt(now: Millis): ConnectionEffect[] {
     this.#state = { kind: "asking-token", until: (now + this.#options.tokenMsMax) as Millis };
     this.#said = undefined;
+    this.#retryAfterMs = 0;
     return [{ kind: "ask-token" }];
   }
 
@@ -168,6 +174,7 @@ export class Connection {
     if (state.kind === "open") state.heardAt = now;
     if (frame === undefined) return this.#giveUp(connectionRefused(CLOSE.badFrame.code, "the server sent bytes that are no frame: it may speak another protocol"));
     if (frame.type === "error") this.#said = frame.message;
+    if (frame.type === "retry-later") this.#retryAfterMs = Math.min(frame.retryAfterMs, this.#options.retryMsMax);
     if (frame.type === "going-away" && state.kind === "open") state.moveAt = (now + frame.reconnectAfterMs) as Millis;
     if (frame.type === "renewed" && state.kind === "open") state.renewAt = this.#renewAt(frame.tokenExpiresInMs, now);
     if (frame.type !== "welcome" || state.kind !== "greeting") return [];
@@ -272,8 +279,9 @@ export class Connection {
 
   #wait(now: Millis): void {
     const delayMs = this.#failures === 0 ? this.#unit() * this.#options.quickRetryMs : backoffMs(this.#options.backoff, this.#failures, this.#unit());
+    const askedForMs = this.#retryAfterMs * (1 + this.#unit()); // Spread over as much again, so that a crowd does not come back as one.
     this.#failures += 1;
-    this.#state = { kind: "waiting", until: (now + delayMs) as Millis };
+    this.#state = { kind: "waiting", until: (now + Math.max(delayMs, askedForMs)) as Millis };
   }
 
   #openUntil(now: Millis): Millis {

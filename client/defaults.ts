@@ -11,6 +11,7 @@ export const CONNECTION: Omit<ConnectionOptions, "agent" | "tokenIsFixed"> = {
   renewShare: 0.8,
   renewMsMin: 3_000,
   openMsMax: 10_000,
+  retryMsMax: 300_000,
   healthyAfterMs: 5_000,
   quickRetryMs: 500,
   backoff: { baseMs: 500, maxMs: 15_000, jitterMs: 5_000 },

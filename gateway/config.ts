@@ -19,6 +19,8 @@ export const gatewaySettings = {
   internalSecret: { parse: text, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
 
   connectionsMax: { parse: positiveInteger, fallback: 50_000, meaning: "connections to one gateway; more are turned away with HTTP 503" },
+  connectsPerSecondMax: { parse: positiveInteger, fallback: 500, meaning: "new connections to one gateway in a second; more are closed with a hint to come back later" },
+  retryAfterMs: { parse: positiveInteger, fallback: 5_000, meaning: "what clients are told to wait that are turned away or were too fast; each waits up to twice as long, at random" },
   roomsPerConnectionMax: { parse: positiveInteger, fallback: 100, meaning: "rooms joined over one connection" },
   frameBytesMax: { parse: positiveInteger, fallback: 786_432, meaning: "largest frame taken from a client" },
   editBytesMax: { parse: positiveInteger, fallback: 524_288, meaning: "largest payload of one edit" },
@@ -81,6 +83,7 @@ export function sessionOptions(config: GatewayConfig, clientIdOf: SessionOptions
     helloMsMax: config.helloMsMax,
     roomsMax: config.roomsPerConnectionMax,
     editRates: { fresh: { burst: editBurst, perSecond: editsPerSecond }, repeats: { burst: config.resendBurst, perSecond: config.resendsPerSecond } },
+    retryAfterMs: config.retryAfterMs,
     controlRate: { burst: config.controlBurst, perSecond: config.controlsPerSecond },
     clientIdOf,
   };

@@ -442,3 +442,19 @@ test("[GW22] a renewed token keeps the connection past the old one's end, and wh
   expect((await client.end()).code).toBe(4101);
   expect(log.edits).toHaveLength(0);
 });
+
+test("[GW23] a crowd that connects at once is let in at the rate allowed, and the rest told to come later", async () => {
+  const address = await start({ connectsPerSecondMax: "2", retryAfterMs: "7000" });
+  const crowd = await Promise.all(Array.from({ length: 20 }, () => WireClient.open(`ws://${address}/v1/connect`)));
+  clients.push(...crowd);
+  const away = async () => Number(/turned_away_total\{reason="herd"\} (\d+)/.exec(await (await fetch(`http://${address}/metrics`)).text())?.[1]);
+  await until(async () => (await away()) >= 10, "most of them turned away");
+  await until(async () => (await away()) === crowd.filter((client) => client.closed !== undefined).length, "their closes");
+  for (const client of crowd.filter(({ closed }) => closed !== undefined)) {
+    expect(client.received.map((frame) => frame.type)).toEqual(["retry-later", "error"]);
+    expect([client.closed?.code, await client.next("retry-later")]).toEqual([4005, { type: "retry-later", retryAfterMs: 7_000 }]);
+  }
+  const admitted = crowd.find(({ closed }) => closed === undefined)!;
+  admitted.send(hello(await token("ann")));
+  await admitted.next("welcome");
+});

@@ -54,7 +54,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
   const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
   const rooms = new RoomHost({ sockets: web.sockets, rooms: bus.rooms, placement, sessions }, directory, unacked, deps);
-  const clients = new SessionHost({ sockets: web.sockets, tokens, rooms }, sessions, { name: gateway, session: sessionOptions(config, clientIdOf), backboneLossMsMax: config.backboneLossMsMax }, deps);
+  const clients = new SessionHost({ sockets: web.sockets, tokens, rooms }, sessions, { name: gateway, session: sessionOptions(config, clientIdOf), backboneLossMsMax: config.backboneLossMsMax, connectsPerSecondMax: config.connectsPerSecondMax }, deps);
 
   await bus.start(rooms);
   rooms.start();

@@ -10,7 +10,7 @@ export const gatewayMetrics = (registry: Registry) => {
     connections: new Gauge({ name: "coroom_gateway_connections", help: "Open WebSocket connections", registers }),
     rooms: new Gauge({ name: "coroom_gateway_rooms", help: "Rooms that this gateway follows", registers }),
     connects: new Counter({ name: "coroom_gateway_connects_total", help: "WebSocket connections opened", registers }),
-    turnedAway: new Counter({ name: "coroom_gateway_turned_away_total", help: "Connections refused before they opened, by reason: full, origin, degraded, draining", labelNames: ["reason"], registers }),
+    turnedAway: new Counter({ name: "coroom_gateway_turned_away_total", help: "Connections turned away, by reason: full, origin, degraded, draining; herd where too many came in a second", labelNames: ["reason"], registers }),
     closes: new Counter({ name: "coroom_gateway_closes_total", help: "Connections that the gateway closed, by the name of the close code", labelNames: ["close"], registers }),
     joins: new Counter({ name: "coroom_gateway_joins_total", help: "Joins by outcome: joined, resync, or why refused", labelNames: ["outcome"], registers }),
     joinSeconds: new Histogram({ name: "coroom_gateway_join_seconds", help: "From JOIN to JOINED", buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10], registers }),

@@ -11,7 +11,8 @@ import type { ServerFrame } from "../shared/wire/frames.ts";
 import type { TokenVerdict } from "./identity.ts";
 import type { Clients, ConnectionId, Sockets, Tokens } from "./ports.ts";
 import type { HostDeps, RoomHost } from "./room-host.ts";
-import { Session, type SessionEffect, type SessionOptions } from "./session.ts";
+import { TokenBucket } from "./rate-limit.ts";
+import { farewell, Session, type SessionEffect, type SessionOptions } from "./session.ts";
 
 export type Sessions = Map<ConnectionId, Session>;
 
@@ -22,6 +23,8 @@ export type SessionHostOptions = {
   readonly name: string;
   readonly session: Omit<SessionOptions, "name">;
   readonly backboneLossMsMax: number;
+  /** Absent: as many as come. */
+  readonly connectsPerSecondMax?: number;
 };
 
 const TICK_MS = 1_000;
@@ -33,6 +36,7 @@ export class SessionHost implements Clients {
   readonly #options: SessionHostOptions;
   readonly #deps: HostDeps;
   readonly #sessions: Sessions;
+  readonly #admissions: TokenBucket;
   #stopTicking: () => void = () => {};
   #drained: () => void = () => {};
 
@@ -41,6 +45,8 @@ export class SessionHost implements Clients {
     this.#sessions = sessions;
     this.#options = options;
     this.#deps = deps;
+    const perSecond = options.connectsPerSecondMax ?? Number.MAX_SAFE_INTEGER;
+    this.#admissions = new TokenBucket({ burst: perSecond, perSecond }, this.#now());
   }
 
   start(): void {
@@ -72,6 +78,7 @@ export class SessionHost implements Clients {
   }
 
   receiveConnection(connection: ConnectionId): void {
+    if (!this.#admissions.take(this.#now())) return this.#turnAway(connection);
     this.#sessions.set(connection, new Session({ ...this.#options.session, name: `${this.#options.name}-${connection}` }, this.#now()));
     this.#deps.metrics.connects.inc();
     this.#deps.metrics.connections.set(this.#sessions.size);
@@ -93,6 +100,15 @@ export class SessionHost implements Clients {
     this.#deps.metrics.connections.set(this.#sessions.size);
     for (const room of session.receiveClosed()) this.#ports.rooms.receive(room, { kind: "leave", connection });
     if (this.#sessions.size === 0) this.#drained();
+  }
+
+  /** A crowd that comes at once is spread over time; whoever waits costs nothing here. */
+  #turnAway(connection: ConnectionId): void {
+    this.#deps.metrics.turnedAway.inc({ reason: "herd" });
+    for (const effect of farewell("overloaded", "too many connections come at once: try again later", this.#options.session.retryAfterMs)) {
+      if (effect.kind === "send") this.#ports.sockets.send(connection, encodeFrame(effect.frame));
+      else this.#close(connection, effect.close);
+    }
   }
 
   #carryOut(connection: ConnectionId, session: Session, effects: readonly SessionEffect[]): void {

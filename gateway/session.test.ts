@@ -18,7 +18,7 @@ const identity: Identity = { tenant: "acme" as TenantId, user: "ann" as UserId, 
 
 function connect(): Session {
   const clientIdOf = (_tenant: TenantId, user: UserId, key: ClientKey) => `${user}${key}`.slice(0, 16).padEnd(16, "1") as ClientId;
-  return new Session({ name: "gw-1", limits, helloMsMax: 10_000, roomsMax: 2, editRates: { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 2, perSecond: 1 } }, controlRate: { burst: 20, perSecond: 1 }, clientIdOf }, now);
+  return new Session({ name: "gw-1", limits, helloMsMax: 10_000, roomsMax: 2, editRates: { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 2, perSecond: 1 } }, controlRate: { burst: 20, perSecond: 1 }, retryAfterMs: 5_000, clientIdOf }, now);
 }
 
 function welcomed(rights: Partial<Identity["rights"]> = {}): Session {
@@ -49,7 +49,8 @@ function edit(counter: number, bytes = 3, channel = 7): ClientFrame {
 }
 
 function closed(name: CloseName): object {
-  return [{ kind: "send", frame: { type: "error", code: CLOSE[name].code } }, { kind: "close", close: name }];
+  const hint = name === "overloaded" || name === "rateLimited" ? [{ kind: "send", frame: { type: "retry-later", retryAfterMs: 5_000 } }] : []; // WIRE41
+  return [...hint, { kind: "send", frame: { type: "error", code: CLOSE[name].code } }, { kind: "close", close: name }];
 }
 
 test("[SES1] HELLO comes first, and only once", () => {

@@ -33,6 +33,8 @@ export type SessionOptions = {
   readonly roomsMax: number;
   readonly editRates: { readonly fresh: Rate; readonly repeats: Rate };
   readonly controlRate: Rate;
+  /** What a client is told to wait that is closed for the load it makes or meets. */
+  readonly retryAfterMs: number;
   /** Derives who a client is from its user and its own key, so that nobody can be another. */
   readonly clientIdOf: (tenant: TenantId, user: UserId, key: ClientKey) => ClientId;
 };
@@ -244,13 +246,21 @@ export class Session {
   /** The error is for whoever reads logs; the code tells the client what to do. */
   #refuse(close: CloseName, message: string): SessionEffect[] {
     this.#end();
-    return [{ kind: "send", frame: { type: "error", code: CLOSE[close].code, message } }, { kind: "close", close }];
+    return farewell(close, message, this.#options.retryAfterMs);
   }
 
   #end(): void {
     if (this.#state.kind === "closed") return;
     this.#state = { kind: "closed", rooms: this.#state.kind === "open" ? this.#state.rooms.all().map(([room]) => room) : [] };
   }
+}
+
+/** The last that a connection hears. */
+export function farewell(close: CloseName, message: string, retryAfterMs: number): (SessionEffect & { kind: "send" | "close" })[] {
+  const isForLoad = close === "overloaded" || close === "rateLimited";
+  const hint: ServerFrame[] = isForLoad ? [{ type: "retry-later", retryAfterMs }] : [];
+  const frames: ServerFrame[] = [...hint, { type: "error", code: CLOSE[close].code, message }];
+  return [...frames.map((frame) => ({ kind: "send" as const, frame })), { kind: "close", close }];
 }
 
 /** What the token that now holds does not give any more. */

@@ -1,4 +1,4 @@
-/** Coroom as it is deployed, one process a role, two gateways. Only the limits on a client's edit rate are lifted. */
+/** Coroom as it is deployed, one process a role, two gateways. Only the limits on edit and connect rates are lifted. */
 
 import { Cluster } from "../../test/system/cluster.ts";
 import { GATEWAYS, type MeasuredSystem } from "./system.ts";
@@ -6,7 +6,7 @@ import { GATEWAYS, type MeasuredSystem } from "./system.ts";
 const NO_RATE_LIMIT = String(1e9);
 
 export async function startCoroom(): Promise<MeasuredSystem> {
-  const settings = { LOG_LEVEL: "warn", EDIT_BURST: NO_RATE_LIMIT, EDITS_PER_SECOND: NO_RATE_LIMIT };
+  const settings = { LOG_LEVEL: "warn", EDIT_BURST: NO_RATE_LIMIT, EDITS_PER_SECOND: NO_RATE_LIMIT, CONNECTS_PER_SECOND_MAX: NO_RATE_LIMIT };
   const cluster = await Cluster.start({ gateways: GATEWAYS, roomServers: 1, settings });
   const roles = [...cluster.gateways.map(({ process }) => process), ...cluster.roomServers, cluster.placement, cluster.documentService];
   return {

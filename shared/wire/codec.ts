@@ -154,6 +154,9 @@ function writeFrame(out: encoding.Encoder, frame: Frame): void {
     case "renewed":
       encoding.writeVarUint(out, frame.tokenExpiresInMs);
       return;
+    case "retry-later":
+      encoding.writeVarUint(out, frame.retryAfterMs);
+      return;
     case "going-away":
       encoding.writeVarUint(out, frame.reconnectAfterMs);
       return;
@@ -249,6 +252,8 @@ function readFrame(input: decoding.Decoder): Frame | UnknownFrame {
       return { type: "renew", token: readText(input) };
     case FrameType.renewed:
       return { type: "renewed", tokenExpiresInMs: readNumber(input) };
+    case FrameType["retry-later"]:
+      return { type: "retry-later", retryAfterMs: readNumber(input) };
     case FrameType["going-away"]:
       return { type: "going-away", reconnectAfterMs: readNumber(input) };
     default:

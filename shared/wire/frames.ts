@@ -39,6 +39,7 @@ export const FrameType = {
   "going-away": 0x8f,
   // 0x90 mode, 0x91 members, 0x92 leaderboard, 0x93 degraded: kept
   renewed: 0x94,
+  "retry-later": 0x95,
 } as const;
 
 /** A room on one socket: the number that JOINED gave it. Of one gateway's making, 1 and up. */
@@ -76,6 +77,7 @@ export type ServerFrame =
   | { type: "pong"; nonce: number }
   | { type: "going-away"; reconnectAfterMs: number }
   | { type: "renewed"; tokenExpiresInMs: number }
+  | { type: "retry-later"; retryAfterMs: number }
   | { type: "error"; code: number; message: string };
 
 /** A frame of a type that this version does not know. The receiver skips it. */
