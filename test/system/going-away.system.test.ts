@@ -11,7 +11,8 @@ import { insertion, Person } from "./person.ts";
 
 const ROOM = "deploy";
 const PEOPLE = 20;
-const DRAIN_MS = 2_000;
+/** A quarter of it is for the last to move, however busy the machine; it ends when all have. */
+const DRAIN_MS = 8_000;
 const PAUSE_MS = 120;
 
 let cluster: Cluster;
