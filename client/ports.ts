@@ -13,7 +13,7 @@ export type World = {
 };
 
 export interface Clock {
-  /** Milliseconds since the Unix epoch; may jump, and does when a laptop wakes up. */
+  /** Milliseconds, from some time on. Never goes back; jumps ahead when a laptop wakes up. */
   now(): Millis;
   /** Runs once after the delay; the returned function calls it off. */
   after(delayMs: number, run: () => void): () => void;

@@ -1,16 +1,21 @@
 /** Time and chance, as browsers and Node have them. */
 
-import type { ClientKey, Millis } from "../../shared/ids.ts";
+import type { ClientKey } from "../../shared/ids.ts";
 import type { Chance, Clock } from "../ports.ts";
+import { SteadyTime } from "../steady-time.ts";
 
-export const systemClock: Clock = {
-  now: () => Date.now() as Millis,
-  after: (delayMs, run) => {
-    const timer = setTimeout(run, delayMs);
-    return () => clearTimeout(timer);
-  },
-  soon: (run) => queueMicrotask(run),
-};
+export const systemClock: Clock = clockBy(new SteadyTime());
+
+function clockBy(time: SteadyTime): Clock {
+  return {
+    now: () => time.at(Date.now()),
+    after: (delayMs, run) => {
+      const timer = setTimeout(run, delayMs);
+      return () => clearTimeout(timer);
+    },
+    soon: (run) => queueMicrotask(run),
+  };
+}
 
 const KEY_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
 const KEY_LENGTH = 22;
