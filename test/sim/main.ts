@@ -26,7 +26,7 @@ let failures = 0;
 for (let index = 0; index < runsMax && secondsSince() < secondsMax && failures < FAILURES_MAX; index++) {
   const outcome = await simulate(seed + index, { telemetry: counted, planted, verbose });
   add(outcome);
-  if (verbose) console.log(outcome.lastLines.join("\n"));
+  if (verbose) console.log(outcome.lines.join("\n"));
   if (outcome.failure === undefined) continue;
   failures += 1;
   await tell(outcome);
@@ -46,7 +46,7 @@ async function tell(failed: Outcome): Promise<void> {
   console.log(`\nseed ${failed.seed} fails: ${failed.failure?.reason}`);
   const minimal = await minimize(failed, { telemetry: telemetry(), planted });
   console.log(`\nwith ${minimal.faults.length} of its ${failed.faults.length} faults it still fails: ${minimal.failure?.reason}\n\n${minimal.faults.map(describeFault).join("\n")}`);
-  console.log(`\nthe last of it, seconds since the run began:\n\n${minimal.lastLines.slice(-LINES_SHOWN).join("\n")}\n`);
+  console.log(`\nthe last of it, seconds since the run began:\n\n${minimal.lines.slice(-LINES_SHOWN).join("\n")}\n`);
   console.log(`again: npm run sim -- --seed ${failed.seed}${planted === undefined ? "" : ` --planted ${JSON.stringify(planted.name)}`} --verbose\n`);
 }
 

@@ -47,9 +47,8 @@ export class SimProcess {
 
   /** Something that came from outside. */
   run(task: () => void): void {
-    if (this.#state === "running" && this.#catchingUp > 0) this.#scheduler.after(0, () => this.run(task));
-    else if (this.#state === "running") task();
-    else if (this.#state === "paused") this.#arrivals.push(() => this.run(task));
+    if (this.#state === "running" && this.#catchingUp > 0) this.#scheduler.after(0, () => this.run(task)); // Behind what waits.
+    else this.#take(task);
   }
 
   shiftClock(byMs: number): void {
@@ -64,7 +63,8 @@ export class SimProcess {
   goOn(timersFirst: boolean): void {
     if (this.#state !== "paused") return;
     this.#state = "running";
-    const [timers, arrivals] = [this.#timers, this.#arrivals];
+    const timers = this.#timers;
+    const arrivals = this.#arrivals.map((task) => () => this.#take(task));
     this.#timers = [];
     this.#arrivals = [];
     this.#catchingUp += timers.length + arrivals.length;
@@ -74,6 +74,11 @@ export class SimProcess {
         task();
       });
     }
+  }
+
+  #take(task: () => void): void {
+    if (this.#state === "running") task();
+    else if (this.#state === "paused") this.#arrivals.push(task);
   }
 
   die(): void {

@@ -27,17 +27,17 @@ export type Outcome = {
   readonly faults: readonly Fault[];
   /** From the last fault's end until everybody had everything. */
   readonly healedInMs: number;
-  readonly lastLines: readonly string[];
+  /** What happened, the last of it at least, in the room that failed or else in all. */
+  readonly lines: readonly string[];
 };
 
 const FAULTY_MS = 16_000;
 const KEYSTROKES_PER_TAB = 30;
 /** Longer than any back-off, deadline and jitter in the system one after the other. */
-const HEALING_MS_MAX = 120_000;
+const HEALING_MS_MAX = 40_000;
 /** Late repeats and resubmissions come within it. */
 const QUIET_MS = 15_000;
 const QUIET_CHANCE = 0.2;
-const LINES = 120;
 
 export async function simulate(seed: number, options: SimulationOptions): Promise<Outcome> {
   const world = new World(seed, { telemetry: options.telemetry, planted: options.planted, verbose: options.verbose ?? false });
@@ -77,7 +77,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
     process.off("unhandledRejection", receiveError);
   }
   const edits = [...judge.rooms.values()].reduce((sum, { head }) => sum + head, 0);
-  return { seed, failure: judge.failure, hash: trace.hash, steps: scheduler.steps, edits, faults, healedInMs, lastLines: trace.last(LINES, judge.failure?.room) };
+  return { seed, failure: judge.failure, hash: trace.hash, steps: scheduler.steps, edits, faults, healedInMs, lines: trace.lines(judge.failure?.room) };
 }
 
 /** Each place at the table types so much, whoever sits there. */

@@ -42,10 +42,10 @@ export class Trace {
     return (this.#hash >>> 0).toString(16).padStart(8, "0");
   }
 
-  /** The last lines of a room, and of what concerns all. */
-  last(count: number, room: RoomKey | undefined): string[] {
+  /** Those of a room, and of what concerns all; of very long runs only the last. */
+  lines(room: RoomKey | undefined): string[] {
     const lines = this.#lines.filter((line) => room === undefined || line.room === undefined || line.room === room);
-    return lines.slice(-count).map(({ at, text }) => `${(at / 1_000).toFixed(4).padStart(9)}  ${text}`);
+    return lines.map(({ at, text }) => `${(at / 1_000).toFixed(4).padStart(9)}  ${text}`);
   }
 
   #keep(line: Line): void {
