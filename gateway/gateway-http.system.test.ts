@@ -91,6 +91,21 @@ test("[HTTP1] without a document service a snapshot is unavailable for now; with
   expect(asked.at(-1)).toEqual({ url: path, internal: "between us", tenant: "acme" });
 });
 
+test("[HTTP1] a document service that cannot serve the room now is passed over for one that can", async () => {
+  const standby = createServer((_, response) => void response.writeHead(503).end()).listen(0, "127.0.0.1");
+  try {
+    const { port } = standby.address() as AddressInfo;
+    const before = asked.length;
+    line.publish(subjectsOf("http").documents, encodeJson({ service: "d2", url: `http://127.0.0.1:${port}`, time: Date.now() }));
+    await line.flush();
+    const authorization = `Bearer ${await bearer()}`;
+    for (let time = 0; time < 4; time++) expect((await get("/v1/rooms/notes%2F7/snapshot", { authorization })).status).toBe(200);
+    expect(asked.length).toBe(before + 4);
+  } finally {
+    standby.close();
+  }
+});
+
 test("[HTTP2] a snapshot that the client has is not sent again", async () => {
   const response = await get(`/v1/rooms/notes%2F7/snapshot?token=${await bearer()}`, { "if-none-match": '"2-40"' });
   expect([response.status, response.headers.get("x-coroom-seq"), (await response.arrayBuffer()).byteLength]).toEqual([304, "40", 0]);

@@ -48,7 +48,8 @@ async function fetchSnapshot({ tenant, room }: { tenant: TenantId; room: RoomId 
   for (const url of documents()) {
     try {
       const response = await fetch(new URL(path, url), { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)]) });
-      return passOn(response);
+      if (response.status !== 503) return passOn(response);
+      await response.body?.cancel(); // Another may be the one that reads this room's part of the log.
     } catch (error) {
       if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error; // What fetch throws when nobody answers, or not in time.
     }
