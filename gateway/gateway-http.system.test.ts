@@ -1,6 +1,7 @@
 /** What a gateway says over HTTP, with a document service that is a plain HTTP server of the test's own. */
 
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -93,6 +94,7 @@ test("[HTTP1] without a document service a snapshot is unavailable for now; with
 
 test("[HTTP1] a document service that cannot serve the room now is passed over for one that can", async () => {
   const standby = createServer((_, response) => void response.writeHead(503).end()).listen(0, "127.0.0.1");
+  await once(standby, "listening");
   try {
     const { port } = standby.address() as AddressInfo;
     const before = asked.length;
@@ -135,9 +137,7 @@ test("[HTTP4] health, readiness and metrics answer, and so does a route of someb
 });
 
 test("[HTTP5] a gateway that cannot reach NATS says that it is not ready", async () => {
-  const crashed = nats.crash();
-  await until(async () => (await get("/readyz")).status === 503, "readiness to end");
-  await crashed;
+  await nats.crash(() => until(async () => (await get("/readyz")).status === 503, "readiness to end"));
   await until(async () => (await get("/readyz")).status === 200, "readiness to come back");
 });
 

@@ -15,10 +15,11 @@ export async function startRealNats() {
     url: engine.url,
     /** SIGKILL, SIGSTOP, SIGCONT. */
     signal: (signal: NodeJS.Signals) => engine.kill(signal),
-    /** Kills it at once and starts it again on the same port and data. */
-    crash: async () => {
+    /** Kills it at once and starts it again on the same port and data, after what is to be seen while it is away. */
+    crash: async (whileAway: () => Promise<unknown> = async () => {}) => {
       engine.kill("SIGKILL");
       await engine.exited;
+      await whileAway();
       await engine.restart();
     },
     stop: async () => {
