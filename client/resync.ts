@@ -1,9 +1,10 @@
 /**
  * The way back for a client that cannot be caught up edit by edit: fetch the room's snapshot, begin where it
- * ends. Says what to do next; the session does it. Rules RES1 to RES5.
+ * ends. Says what to do next; the session does it. Rules RES1 to RES6.
  */
 
 import { type Millis, type Position, START } from "../shared/ids.ts";
+import type { ResyncReason } from "../shared/wire/frames.ts";
 import { type Backoff, backoffMs } from "./backoff.ts";
 import type { SnapshotAnswer } from "./ports.ts";
 
@@ -18,6 +19,8 @@ export class Resync {
   #state: State = { kind: "idle" };
   /** Since the room was last caught up. */
   #attempts = 0;
+  /** What this client holds is not of the server's log. */
+  #rolledBack = false;
 
   /** `unit`: a number in [0, 1). */
   constructor(backoff: Backoff, unit: () => number) {
@@ -34,7 +37,8 @@ export class Resync {
   }
 
   /** The snapshot is fetched at once, unless the last one did not help. */
-  begin(now: Millis): void {
+  begin(reason: ResyncReason, now: Millis): void {
+    this.#rolledBack = reason !== "too-old";
     this.#attempts += 1;
     this.#state = { kind: "waiting", until: this.#attempts === 1 ? now : this.#later(now) };
   }
@@ -46,14 +50,14 @@ export class Resync {
     return true;
   }
 
-  /** Undefined: it is fetched again later, or no longer needed. */
-  receive(answer: SnapshotAnswer, now: Millis): Beginning | undefined {
+  /** `held`: how far this client is. Undefined: it is fetched again later, or no longer needed. */
+  receive(answer: SnapshotAnswer, held: Position, now: Millis): Beginning | undefined {
     if (this.#state.kind === "idle") return undefined;
     switch (answer.kind) {
       case "snapshot":
-        return this.#beginAt(answer.position, answer.payload);
+        return this.#beginAt(answer.position, answer.payload, held);
       case "none":
-        return this.#beginAt(START, undefined); // Nothing was trimmed yet: the log has it all.
+        return this.#beginAt(START, undefined, held); // Nothing was trimmed yet: the log has it all.
       case "unavailable":
         this.#attempts += 1;
         this.#state = { kind: "waiting", until: Math.max(now + answer.retryAfterMs, this.#later(now)) as Millis };
@@ -70,9 +74,10 @@ export class Resync {
     this.#attempts = 0;
   }
 
-  #beginAt(position: Position, payload: Uint8Array | undefined): Beginning {
+  /** A catch-up may break off after it has led beyond the newest snapshot: then the room goes on from there. */
+  #beginAt(position: Position, payload: Uint8Array | undefined, held: Position): Beginning {
     this.#state = { kind: "idle" };
-    return { position, payload };
+    return this.#rolledBack || position.seq > held.seq ? { position, payload } : { position: held, payload: undefined };
   }
 
   #later(now: Millis): Millis {

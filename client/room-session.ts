@@ -325,7 +325,7 @@ export class RoomSession {
     this.#synced = false;
     this.#feed.lost();
     if (reason !== "too-old") effects.push({ kind: "log-rolled-back" });
-    this.#resync.begin(now);
+    this.#resync.begin(reason, now);
     this.#fetchSnapshot(now, effects);
   }
 
@@ -337,7 +337,7 @@ export class RoomSession {
     if (this.#state.kind !== "live") return;
     const { line, joined } = this.#state;
     if (answer.kind === "unavailable") effects.push({ kind: "problem", problem: snapshotUnavailable(answer.why) });
-    const beginning = this.#resync.receive(answer, now);
+    const beginning = this.#resync.receive(answer, this.#feed.position, now);
     if (beginning === undefined) return;
     const { position, payload } = beginning;
     this.#feed.startAt(position);
