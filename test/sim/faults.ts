@@ -57,7 +57,10 @@ export const FAULTS = {
 } as const satisfies Record<string, Strike>;
 
 const FAULTS_MIN = 6;
-const FAULTS_MORE = 14;
+const FAULTS_MORE = 20;
+/** In most runs the faults come in storms, so that they meet. */
+const STORMS_MAX = 4;
+const STORM_MS = 1_500;
 const TRIMS_MAX = 12;
 const MS_MIN = 50;
 /** Most are short, a few are long enough for every deadline to pass. */
@@ -65,7 +68,9 @@ const MS_MAX = [600, 3_000, 9_000];
 
 export function drawFaults(prng: Prng, untilMs: number): Fault[] {
   const kinds = Object.keys(FAULTS) as FaultKind[];
-  const draw = (kind: FaultKind): Fault => ({ kind, atMs: prng.below(untilMs), forMs: MS_MIN + prng.below(MS_MAX[prng.below(MS_MAX.length)]!), whom: prng.unit(), how: prng.unit() });
+  const storms = Array.from({ length: prng.below(STORMS_MAX) }, () => prng.below(untilMs));
+  const drawTime = (): number => (storms.length === 0 ? prng.below(untilMs) : Math.min(untilMs - 1, storms[prng.below(storms.length)]! + prng.below(STORM_MS)));
+  const draw = (kind: FaultKind): Fault => ({ kind, atMs: drawTime(), forMs: MS_MIN + prng.below(MS_MAX[prng.below(MS_MAX.length)]!), whom: prng.unit(), how: prng.unit() });
   const faults = Array.from({ length: FAULTS_MIN + prng.below(FAULTS_MORE) }, () => draw(kinds[prng.below(kinds.length)]!));
   // Trimming is no fault but every day's work; what follows from it shows only where it is frequent.
   const trims = prng.chance(0.5) ? Array.from({ length: prng.below(TRIMS_MAX) }, () => draw("log trimmed")) : [];

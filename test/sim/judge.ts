@@ -103,7 +103,7 @@ export class Judge {
   }
 
   receiveSnapshot(tab: Judged, after: number, seq: number): void {
-    if (seq < after) this.fail(`${tab.name} is sent back from seq ${after} to a snapshot at ${seq}`, tab.room);
+    if (seq <= after) this.fail(`${tab.name} is sent back from seq ${after} to a snapshot at ${seq}`, tab.room);
   }
 
   /** What a tab shows as saved is in the log. */

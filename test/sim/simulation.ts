@@ -32,7 +32,9 @@ export type Outcome = {
 };
 
 const FAULTY_MS = 16_000;
-const KEYSTROKES_PER_TAB = 30;
+const KEYSTROKES_PER_TAB = 40;
+const BURST = 8;
+const BURST_MS = 300;
 /** Longer than any back-off, deadline and jitter in the system one after the other. */
 const HEALING_MS_MAX = 40_000;
 /** Late repeats and resubmissions come within it. */
@@ -80,10 +82,14 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   return { seed, failure: judge.failure, hash: trace.hash, steps: scheduler.steps, edits, faults, healedInMs, lines: trace.lines(judge.failure?.room) };
 }
 
-/** Each place at the table types so much, whoever sits there. */
+/** Each place at the table types so much, whoever sits there: evenly, or in bursts. */
 function letType(world: World, cluster: Cluster): void {
   for (const place of cluster.tabs.keys()) {
     const prng = world.chance(`typing ${place}`);
-    for (let count = 0; count < KEYSTROKES_PER_TAB; count++) world.scheduler.after(prng.below(FAULTY_MS), () => cluster.tabs[place]!.type());
+    const burst = prng.chance(0.5) ? 1 : BURST;
+    for (let count = 0; count < KEYSTROKES_PER_TAB; count += burst) {
+      const at = prng.below(FAULTY_MS - BURST_MS);
+      for (let one = 0; one < burst; one++) world.scheduler.after(at + prng.below(BURST_MS), () => cluster.tabs[place]!.type());
+    }
   }
 }
