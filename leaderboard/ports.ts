@@ -1,9 +1,18 @@
 /** What the leaderboard needs from the world, in its own words. `io/` implements each; tests fake each. */
 
-import type { RoomKey, Seq } from "../shared/ids.ts";
+import type { StoredRecord } from "../shared/bus/stored-record.ts";
+import type { BoardShown } from "../shared/bus/board-messages.ts";
+import type { Millis, RoomKey, Seq } from "../shared/ids.ts";
 import type { Applied, Batch, BoardsDump, BoardState, MinuteUse, Standing } from "./board.ts";
 import type { Role } from "./keys.ts";
 import type { Window } from "./windows.ts";
+
+export interface EditLog {
+  /** The partition's records after the stream sequence `after`, in order, without end until the signal. Throws when the log does not answer. */
+  follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
+  /** The stream sequence of the partition's last record. */
+  end(partition: number): Promise<number>;
+}
 
 /** `stale`: the boards are counted up to that seq, not to where the writer thought; nothing was done. */
 export type Write = { readonly kind: "written" } | { readonly kind: "stale"; readonly seq: Seq };
@@ -27,4 +36,56 @@ export interface BoardReads {
   members(room: RoomKey, role: Role, window: Window, members: readonly string[]): Promise<Standing[]>;
   /** Everyone, in no order, some at a time. Of a board that is written meanwhile it may show a member twice or as they were. */
   all(room: RoomKey, role: Role, window: Window): AsyncIterable<readonly Standing[]>;
+}
+
+/** What the one who counts a partition says of itself. `through`: all that the log took before it is counted. */
+export type Word = { readonly service: string; readonly through: Millis; readonly isRebuilding: boolean };
+/** `kept`: nothing that was written since the last word can be gone. `lost`: no word is there any more, and none was put there. */
+export type Beat = "kept" | "doubtful" | "lost";
+
+/** Keeps a word where the data is, so that word and data are lost together. */
+export interface Progress {
+  /** The first word, said once all there was is back. */
+  begin(partition: number, word: Word): Promise<void>;
+  beat(partition: number, word: Word): Promise<Beat>;
+  read(partition: number): Promise<Word | undefined>;
+}
+
+export type Closing = { readonly room: RoomKey; readonly window: Window };
+
+/** Windows with points in them, until they are archived. */
+export interface Closings {
+  /** Has to be called before the first point counts, so that no window is forgotten. */
+  open(partition: number, room: RoomKey, windows: readonly Window[]): Promise<void>;
+  /** Those that ended before an instant, the oldest first. */
+  due(partition: number, endedBefore: Millis, countMax: number): Promise<Closing[]>;
+  /** The window is in the archive: what Redis has of it goes after a while. */
+  finish(partition: number, closing: Closing, keepUntil: Millis): Promise<void>;
+}
+
+/** A board as it was when its window closed: everyone counted, the first of them by name. */
+export type ArchivedBoard = { readonly role: Role; readonly members: number; readonly points: number; readonly standings: readonly Standing[] };
+export type ArchivedWindow = { readonly applied: Applied; readonly boards: readonly ArchivedBoard[] };
+
+export interface Archive {
+  /** Once: where the window is there already, nothing is done. */
+  write(room: RoomKey, window: Window, archived: ArchivedWindow): Promise<"written" | "there">;
+  read(room: RoomKey, window: Window): Promise<ArchivedWindow | undefined>;
+}
+
+/** What is known of a room's checkpoint without reading it. `revision` 0: there is none. */
+export type CheckpointMark = { readonly seq: Seq; readonly windows: readonly Window[]; readonly revision: number };
+
+export interface Checkpoints {
+  mark(room: RoomKey): Promise<CheckpointMark>;
+  read(room: RoomKey): Promise<BoardsDump | undefined>;
+  /** Replaces exactly `revision`. Throws when it cannot be known whether it did. */
+  write(room: RoomKey, dump: BoardsDump, revision: number): Promise<{ readonly kind: "written"; readonly revision: number } | { readonly kind: "superseded" }>;
+  /** Every room of the partition that has one. */
+  rooms(partition: number): Promise<RoomKey[]>;
+}
+
+/** Tells whoever watches. */
+export interface Shown {
+  publish(shown: BoardShown): void;
 }

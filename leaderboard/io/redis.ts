@@ -10,6 +10,8 @@ import type { Log } from "../../shared/log.ts";
 
 export type RedisLine = {
   readonly redis: Redis | Cluster;
+  /** How often a connection has broken: after that a server may have come back with less than it had. */
+  breaks(): number;
   stop(): void;
 };
 
@@ -25,6 +27,10 @@ export function redisLine(urls: string, log: Log): RedisLine {
     nodes.length > 1
       ? new Cluster(nodes, { enableOfflineQueue: false, clusterRetryStrategy: retry, redisOptions: common })
       : new Redis(nodes[0]!, { ...common, enableOfflineQueue: false, retryStrategy: retry });
+  let breaks = 0;
+  const countBreaks = (node: Redis): void => void node.on("close", () => (breaks += 1));
+  if (redis instanceof Cluster) redis.on("+node", countBreaks);
+  else countBreaks(redis);
   let isAway = false;
   redis.on("error", (cause: Error) => {
     if (!isAway) log.warn({ cause }, "Redis is away: boards fall behind until it is back; is COROOM_REDIS_URL right?");
@@ -34,5 +40,5 @@ export function redisLine(urls: string, log: Log): RedisLine {
     if (isAway) log.info({}, "Redis is back");
     isAway = false;
   });
-  return { redis, stop: () => redis.disconnect() };
+  return { redis, breaks: () => breaks, stop: () => redis.disconnect() };
 }

@@ -14,7 +14,7 @@ const room = fc
 test("[SUB1] every subject of a room gives the room back", () => {
   fc.assert(
     fc.property(room, (key) => {
-      for (const subject of [subjects.editsIn(key), subjects.editsOut(key), subjects.toGateway(gateway, key), subjects.log(3, key)]) {
+      for (const subject of [subjects.editsIn(key), subjects.editsOut(key), subjects.toGateway(gateway, key), subjects.log(3, key), subjects.boards(key)]) {
         expect(roomOfSubject(subject)).toBe(key);
       }
     }),

@@ -11,12 +11,18 @@
  *   {env}.server.{id}.claim          placement, gateway -> room server  "take this room": request and reply
  *   {env}.servers                    room server    -> everyone         heartbeats
  *   {env}.documents                  document service -> gateways       heartbeats, with the address of its HTTP
+ *   {env}.leaderboards               leaderboard    -> gateways         heartbeats, with the address of its HTTP
+ *   {env}.boards.{room}              leaderboard    -> gateways         a watched board's first members, when they changed
+ *   {env}.boards.watch               gateway        -> leaderboards     "somebody here looks at this board"
  *   {env}.placement.locate           gateway        -> placement        "who owns this room?": request and reply
  *
  *   KV {env}_rooms         room -> owner and epoch, written by owners and placement: a hint, never the authority
  *   KV {env}_checkpoints   room -> what its newest snapshot covers, written by the document service
  *   KV {env}_documents     partition of the log -> which document service reads it, and from where
- *   objects {env}_snapshots
+ *   KV {env}_boards        partition of the log -> which leaderboard counts it, and from where
+ *   KV {env}_boardpoints   partition, room -> its boards' newest checkpoint
+ *   KV {env}_boards_{kind} room, window -> the window's board after it closed; {kind}: hour to year, each kept for its own time
+ *   objects {env}_snapshots, {env}_boardpoints
  */
 
 import { type GatewayId, parseRoomKey, type RoomKey, type ServerId } from "../ids.ts";
@@ -39,12 +45,18 @@ export function subjectsOf(env: string) {
     claim: (server: ServerId) => `${env}.server.${server}.claim`,
     servers: `${env}.servers`,
     documents: `${env}.documents`,
+    leaderboards: `${env}.leaderboards`,
+    boards: (room: RoomKey) => `${env}.boards.${room}`,
+    watchBoard: `${env}.boards.watch`,
     locate: `${env}.placement.locate`,
     logStream: (partition: number) => `${env}_log_${partition}`,
     roomsBucket: `${env}_rooms`,
     checkpointsBucket: `${env}_checkpoints`,
     documentsBucket: `${env}_documents`,
     snapshotsBucket: `${env}_snapshots`,
+    boardsBucket: `${env}_boards`,
+    boardCheckpointsBucket: `${env}_boardpoints`,
+    boardArchiveBucket: (kind: string) => `${env}_boards_${kind}`,
   } as const;
 }
 

@@ -1,0 +1,61 @@
+/** The leaderboard's settings. */
+
+import { list, port, positiveInteger, type Settings, SettingError, text, type Values } from "../shared/config.ts";
+import { parseRole, type Role } from "./keys.ts";
+
+export const leaderboardSettings = {
+  redisUrl: { parse: text, fallback: "redis://127.0.0.1:6379", meaning: "the Redis that boards are kept in; several of a Redis Cluster, comma-separated" },
+  internalSecret: { parse: text, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
+  boardsHost: { parse: text, fallback: "127.0.0.1", meaning: "address that the leaderboard's internal HTTP listens on" },
+  boardsPort: { parse: port, fallback: 0, meaning: "port of the leaderboard's internal HTTP; 0: any free one" },
+  boardsUrl: { parse: text, fallback: "", meaning: "where gateways reach that HTTP; empty: the address and port it listens on" },
+  boardsHeartbeatMs: { parse: positiveInteger, fallback: 1_000, meaning: "how often a leaderboard tells the gateways where it is" },
+  boardsLeaseMs: { parse: positiveInteger, fallback: 3_000, meaning: "another leaderboard takes over a part of the log whose counter was silent for so long" },
+  boardsDrainMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long a stopping leaderboard may take to checkpoint what it has counted" },
+
+  boardRoles: { parse: roles, fallback: ["everyone"], meaning: "boards kept of each room: everyone, editors, commenters" },
+  boardShownMax: { parse: positiveInteger, fallback: 100, meaning: "members of a board that are shown at once, and pushed; twice as many stand in exact order" },
+  boardEditPointsSmall: { parse: points, fallback: 1, meaning: "points for an edit" },
+  boardEditPointsMedium: { parse: points, fallback: 2, meaning: "points for an edit of boardEditMediumBytesMin or more" },
+  boardEditPointsLarge: { parse: points, fallback: 4, meaning: "points for an edit of boardEditLargeBytesMin or more" },
+  boardEditMediumBytesMin: { parse: positiveInteger, fallback: 128, meaning: "from how many bytes on an edit is medium" },
+  boardEditLargeBytesMin: { parse: positiveInteger, fallback: 4_096, meaning: "from how many bytes on an edit is large" },
+  boardPointsPerMinuteMax: { parse: points, fallback: 60, meaning: "points that a participant gets in a minute at most, so that holding a key down does not win" },
+
+  boardBatchMs: { parse: positiveInteger, fallback: 100, meaning: "edits of so long are counted together" },
+  boardPendingEditsMax: { parse: positiveInteger, fallback: 50_000, meaning: "edits read and not yet counted; past it the log is not read on" },
+  boardRoomsMax: { parse: positiveInteger, fallback: 20_000, meaning: "rooms known in memory; past it the log is not read on" },
+  boardOpeningsMax: { parse: positiveInteger, fallback: 64, meaning: "rooms whose boards are looked up at a time" },
+  boardWritesMax: { parse: positiveInteger, fallback: 256, meaning: "rooms whose boards are written at a time" },
+  boardPushMs: { parse: positiveInteger, fallback: 500, meaning: "a watched board is pushed no more often" },
+  boardWatchMs: { parse: positiveInteger, fallback: 30_000, meaning: "a gateway that looks at a board says so again within so long" },
+  boardWatchesMax: { parse: positiveInteger, fallback: 20_000, meaning: "boards watched at a time; past it new ones are not pushed, only read" },
+
+  boardCheckpointMsMax: { parse: positiveInteger, fallback: 120_000, meaning: "counted edits are in a checkpoint after so long; less than the log's replay window" },
+  boardCheckpointWritesMax: { parse: positiveInteger, fallback: 8, meaning: "checkpoints written, restored and archived at a time" },
+  boardArchiveGraceMs: { parse: positiveInteger, fallback: 60_000, meaning: "a window is archived so long after its end: more than the clocks of log and leaderboard differ" },
+  boardArchivedMax: { parse: positiveInteger, fallback: 1_000, meaning: "members of a closed window's board that the archive names" },
+  boardArchiveDaysMax: { parse: positiveInteger, fallback: 400, meaning: "how long closed hours, days and weeks are kept in the archive; months and years are kept for good" },
+
+  boardReadMembersMax: { parse: positiveInteger, fallback: 2_000, meaning: "up to so many members a board is read whole where somebody outside its ordered part is asked about; past it the rank is given as a range" },
+  boardBehindMsMax: { parse: positiveInteger, fallback: 5_000, meaning: "boards whose counter is silent or late for longer say that they are behind" },
+} as const satisfies Settings;
+
+export type LeaderboardConfig = Values<typeof leaderboardSettings>;
+
+/** So that no score reaches 2^53: a million a minute takes it seventeen thousand years. */
+const POINTS_MAX = 1_000_000;
+
+function points(raw: string): number {
+  const value = positiveInteger(raw);
+  if (value > POINTS_MAX) throw new SettingError(`must be at most ${POINTS_MAX}`);
+  return value;
+}
+
+function roles(raw: string): readonly Role[] {
+  return list(raw).map((name) => {
+    const role = parseRole(name);
+    if (role === undefined) throw new SettingError("must name everyone, editors or commenters");
+    return role;
+  });
+}

@@ -1,0 +1,57 @@
+/** Closed windows in JetStream KV, a bucket for each kind of window, so that each is kept for its own time. An entry is created once. */
+
+import { deflateRaw, inflateRaw } from "node:zlib";
+import { promisify } from "node:util";
+
+import { Kvm, type KV } from "@nats-io/kv";
+import { z } from "zod";
+
+import type { Subjects } from "../../shared/bus/subjects.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import { replace } from "../../shared/io/kv-replace.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import { WrittenApplied } from "../checkpoint.ts";
+import { ROLES } from "../keys.ts";
+import type { Archive } from "../ports.ts";
+import { type Window, WINDOW_KINDS, type WindowKind } from "../windows.ts";
+
+const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)];
+const DAY_MS = 86_400_000;
+const KEPT_FOR_GOOD: readonly WindowKind[] = ["month", "year"];
+
+const Written = z.object({
+  applied: WrittenApplied,
+  boards: z.array(
+    z.object({ role: z.enum(ROLES), members: z.int(), points: z.number(), standings: z.array(z.tuple([z.string(), z.number(), z.int()])) }),
+  ),
+});
+
+export async function kvArchive(nats: NatsConnection, subjects: Subjects, options: { replicas: number; daysMax: number }): Promise<Archive> {
+  const kvm = new Kvm(nats);
+  const buckets = new Map<WindowKind, KV>();
+  for (const kind of WINDOW_KINDS) {
+    if (kind === "all") continue;
+    const ttl = KEPT_FOR_GOOD.includes(kind) ? 0 : options.daysMax * DAY_MS;
+    buckets.set(kind, await kvm.create(subjects.boardArchiveBucket(kind), { replicas: options.replicas, ttl }));
+  }
+  const keyOf = (room: RoomKey, window: Window) => `${room}.${window.id}`;
+  return {
+    write: async (room, window, { applied, boards }) => {
+      const bucket = buckets.get(window.kind);
+      if (bucket === undefined) return "there"; // All time never closes.
+      const written: z.input<typeof Written> = {
+        applied,
+        boards: boards.map((board) => ({ ...board, standings: board.standings.map(({ member, score, reachedAt }) => [member, score, reachedAt]) })),
+      };
+      const revision = await replace(bucket, keyOf(room, window), await deflate(JSON.stringify(written)), 0);
+      return revision === undefined ? "there" : "written";
+    },
+    read: async (room, window) => {
+      const entry = await buckets.get(window.kind)?.get(keyOf(room, window));
+      if (entry == null || entry.operation !== "PUT") return undefined;
+      const { data } = Written.safeParse(JSON.parse((await inflate(entry.value)).toString()));
+      if (data === undefined) throw new Error(`the archived window ${window.id} of room ${room} does not decode: was it written by a newer version?`);
+      return { applied: data.applied, boards: data.boards.map((board) => ({ ...board, standings: board.standings.map(([member, score, reachedAt]) => ({ member, score, reachedAt })) })) };
+    },
+  };
+}

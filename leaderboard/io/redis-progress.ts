@@ -1,0 +1,57 @@
+/** In Redis, beside the boards: what the one who counts a partition says of itself, and the windows that are still to be archived. */
+
+import { z } from "zod";
+
+import { type Millis, parseRoomKey } from "../../shared/ids.ts";
+import { type Keys, ROLES } from "../keys.ts";
+import type { Closing, Closings, Progress } from "../ports.ts";
+import { parseWindow } from "../windows.ts";
+import type { RedisLine } from "./redis.ts";
+
+const StoredWord = z.object({ service: z.string(), through: z.number().transform((number) => number as Millis), isRebuilding: z.boolean() });
+
+export function redisProgress({ redis, breaks }: RedisLine, keys: Keys): Progress {
+  /** How often the line had broken when this partition's last word was said. */
+  const breaksAt = new Map<number, number>();
+  return {
+    begin: async (partition, word) => {
+      breaksAt.set(partition, breaks());
+      await redis.set(keys.progress(partition), JSON.stringify(word));
+    },
+    beat: async (partition, word) => {
+      const now = breaks();
+      const before = await redis.set(keys.progress(partition), JSON.stringify(word), "XX", "GET");
+      if (before === null) return "lost";
+      const isKept = breaksAt.get(partition) === now && (JSON.parse(before) as { service?: unknown }).service === word.service;
+      breaksAt.set(partition, now);
+      return isKept ? "kept" : "doubtful";
+    },
+    read: async (partition) => {
+      const word = await redis.get(keys.progress(partition));
+      return word === null ? undefined : StoredWord.safeParse(JSON.parse(word)).data;
+    },
+  };
+}
+
+export function redisClosings({ redis }: RedisLine, keys: Keys): Closings {
+  return {
+    open: async (partition, room, windows) => {
+      const ending = windows.filter(({ end }) => Number.isFinite(end));
+      if (ending.length > 0) await redis.zadd(keys.closing(partition), ...ending.flatMap(({ id, end }) => [end, `${room} ${id}`]));
+    },
+    due: async (partition, endedBefore, countMax) => {
+      const entries = await redis.zrangebyscore(keys.closing(partition), "-inf", endedBefore, "LIMIT", 0, countMax);
+      return entries.flatMap(closingOf);
+    },
+    finish: async (partition, { room, window }, keepUntil) => {
+      for (const role of ROLES) for (const key of Object.values(keys.board(room, role, window))) await redis.pexpireat(key, keepUntil);
+      await redis.zrem(keys.closing(partition), `${room} ${window.id}`);
+    },
+  };
+}
+
+function closingOf(entry: string): Closing[] {
+  const [roomText = "", id = ""] = entry.split(" ");
+  const [room, window] = [parseRoomKey(roomText), parseWindow(id)];
+  return room === undefined || window === undefined ? [] : [{ room, window }];
+}

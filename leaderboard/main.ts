@@ -1,0 +1,67 @@
+/** Starts one leaderboard. Any number may run: each part of the log is counted by one, the others stand by; all of them answer. */
+
+import { randomUUID } from "node:crypto";
+
+import type { Registry } from "prom-client";
+
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { SettingError } from "../shared/config.ts";
+import { kvLeases } from "../shared/io/kv-leases.ts";
+import { ensureLogStreams } from "../shared/io/log-stream.ts";
+import { connectNats } from "../shared/io/nats.ts";
+import { systemClock } from "../shared/io/system-clock.ts";
+import type { Running } from "../shared/lifecycle.ts";
+import type { Log } from "../shared/log.ts";
+import type { SharedConfig } from "../shared/settings.ts";
+import type { LeaderboardConfig } from "./config.ts";
+import { serveHttp } from "./io/http.ts";
+import { jetstreamLog } from "./io/jetstream-log.ts";
+import { kvArchive } from "./io/kv-archive.ts";
+import { kvCheckpoints } from "./io/kv-checkpoints.ts";
+import { hearWatches, natsShown, sendHeartbeats } from "./io/nats-boards.ts";
+import { redisBoard } from "./io/redis-board.ts";
+import { redisClosings, redisProgress } from "./io/redis-progress.ts";
+import { redisLine } from "./io/redis.ts";
+import { keysOf } from "./keys.ts";
+import { LeaderboardHost } from "./leaderboard-host.ts";
+import { leaderboardMetrics } from "./metrics.ts";
+
+export async function startLeaderboard(config: SharedConfig & LeaderboardConfig, { log, registry }: { log: Log; registry: Registry }): Promise<Running & { url: string }> {
+  if (config.internalSecret === "") throw new SettingError("the leaderboard answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
+  const service = randomUUID();
+  const [subjects, keys] = [subjectsOf(config.environment), keysOf(config.environment)];
+  const { logPartitions: partitions, logReplicas: replicas } = config;
+  const metrics = leaderboardMetrics(registry);
+
+  const nats = await connectNats({ servers: config.natsUrl, name: "leaderboard" });
+  await ensureLogStreams(nats, subjects, { partitions, replicas });
+  const redis = redisLine(config.redisUrl, log);
+  const boards = redisBoard(redis.redis, keys, { hotMembers: 2 * config.boardShownMax, roles: config.boardRoles });
+  let names = 0;
+  const ports = {
+    boards,
+    reads: boards,
+    closings: redisClosings(redis, keys),
+    progress: redisProgress(redis, keys),
+    log: await jetstreamLog(nats, subjects),
+    leases: await kvLeases(nats, subjects.boardsBucket, replicas),
+    checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas, partitions, newName: () => `${service}-${++names}` }),
+    archive: await kvArchive(nats, subjects, { replicas, daysMax: config.boardArchiveDaysMax }),
+    shown: natsShown(nats, subjects),
+  };
+  const host = new LeaderboardHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
+  hearWatches(nats, subjects, (watch) => host.receiveWatch(watch));
+  const http = await serveHttp(host.reader, config, { log, metrics });
+  const url = config.boardsUrl === "" ? `http://${config.boardsHost}:${http.port}` : config.boardsUrl;
+  const heartbeats = sendHeartbeats(nats, subjects.leaderboards, { service, url, everyMs: config.boardsHeartbeatMs }, systemClock);
+
+  const stop = async (): Promise<void> => {
+    heartbeats.stop();
+    await http.stop();
+    await host.stop();
+    redis.stop();
+    await nats.drain();
+  };
+  let stopped: Promise<void> | undefined;
+  return { url, stop: () => (stopped ??= stop()) };
+}

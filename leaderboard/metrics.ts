@@ -1,0 +1,30 @@
+/** What the leaderboard counts. */
+
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+
+export type LeaderboardMetrics = ReturnType<typeof leaderboardMetrics>;
+
+const SECONDS = [0.0005, 0.001, 0.005, 0.02, 0.1, 0.5, 2, 10];
+
+export const leaderboardMetrics = (registry: Registry) => {
+  const registers = [registry];
+  return {
+    records: new Counter({ name: "coroom_boards_records_total", help: "Records read from the log", registers }),
+    unreadable: new Counter({ name: "coroom_boards_unreadable_records_total", help: "Records of the log that do not decode", registers }),
+    edits: new Counter({ name: "coroom_boards_edits_total", help: "Edits counted into boards", registers }),
+    missing: new Counter({ name: "coroom_boards_missing_edits_total", help: "Edits that the log had lost before they were counted", registers }),
+    batches: new Histogram({ name: "coroom_boards_batch_seconds", help: "Time to count a room's batch", buckets: SECONDS, registers }),
+    passes: new Counter({ name: "coroom_boards_passes_total", help: "Times a partition was read from its floor, by reason: lease, stale, doubtful, failed", labelNames: ["reason"], registers }),
+    restores: new Counter({ name: "coroom_boards_restores_total", help: "Rooms whose boards were put back from a checkpoint", registers }),
+    checkpoints: new Histogram({ name: "coroom_boards_checkpoint_seconds", help: "Time to write a room's checkpoint, by outcome: written, superseded", buckets: SECONDS, labelNames: ["outcome"], registers }),
+    archived: new Counter({ name: "coroom_boards_archived_windows_total", help: "Closed windows archived, by outcome: written, there", labelNames: ["outcome"], registers }),
+    reads: new Counter({ name: "coroom_boards_reads_total", help: "Boards asked for over HTTP, by answer", labelNames: ["answer"], registers }),
+    pushes: new Counter({ name: "coroom_boards_pushes_total", help: "Watched boards published because they changed", registers }),
+    watches: new Gauge({ name: "coroom_boards_watches", help: "Boards that somebody looks at", registers }),
+    refusedWatches: new Counter({ name: "coroom_boards_refused_watches_total", help: "Boards not watched because too many are", registers }),
+    rooms: new Gauge({ name: "coroom_boards_rooms", help: "Rooms known in memory, by partition of the log", labelNames: ["partition"], registers }),
+    pending: new Gauge({ name: "coroom_boards_pending_edits", help: "Edits read and not yet counted, by partition", labelNames: ["partition"], registers }),
+    isCounting: new Gauge({ name: "coroom_boards_counting", help: "1 while this process counts the partition, 0 while it stands by", labelNames: ["partition"], registers }),
+    behind: new Gauge({ name: "coroom_boards_behind_seconds", help: "Age of the last moment at which all of the partition was counted", labelNames: ["partition"], registers }),
+  };
+};

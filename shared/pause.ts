@@ -1,0 +1,30 @@
+/** Waiting, as hosts do it: on their clock, and no longer than the signal lets them. */
+
+import { AssertionError } from "./assert.ts";
+import type { Clock } from "./clock.ts";
+
+export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) return resolve();
+    const end = (): void => {
+      callOff();
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const callOff = clock.after(ms, end);
+    signal?.addEventListener("abort", end);
+  });
+}
+
+/** `late` if the promise takes longer. */
+export function within<Value, Late>(clock: Clock, ms: number, promise: Promise<Value>, late: Late): Promise<Value | Late> {
+  return new Promise((resolve, reject) => {
+    const callOff = clock.after(ms, () => resolve(late));
+    promise.then(resolve, reject).finally(callOff);
+  });
+}
+
+/** For catches that expect the world to fail, and a port to say so: a programmer's mistake is not that. */
+export function unlessMistake(error: unknown): void {
+  if (error instanceof AssertionError) throw error;
+}
