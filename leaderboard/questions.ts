@@ -51,8 +51,9 @@ export function parseQuestion(tenantText: string, segments: readonly string[], q
     if (users.length < 1 || users.length > limits.boardShownMax || !users.every((name) => parseUserId(name) !== undefined)) return bad("bad-user", `name 1 to ${limits.boardShownMax} users: ?user=a&user=b`);
     return { kind: "members", board: question, users };
   }
-  const around = numberIn(query.get("around"), AROUND_DEFAULT);
-  if (around === undefined || around > limits.boardShownMax / 2) return bad("bad-around", `around is 0 to ${Math.floor(limits.boardShownMax / 2)}`);
+  const aroundMax = Math.floor(limits.boardShownMax / 2);
+  const around = numberIn(query.get("around"), Math.min(AROUND_DEFAULT, aroundMax));
+  if (around === undefined || around > aroundMax) return bad("bad-around", `around is 0 to ${aroundMax}`);
   if (parseUserId(user) === undefined) return bad("bad-user", "a user is 1 to 128 characters without control characters");
   return { kind: "member", board: question, user, around };
 }
