@@ -4,10 +4,10 @@
  * the parts. The first broken promise ends the run.
  */
 
+import type { RoomEdit } from "../../client/inbox.ts";
 import type { StoredRecord } from "../../room-server/ports.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { ClientId, RoomKey } from "../../shared/ids.ts";
-import type { RoomEdit } from "../../client/inbox.ts";
 import { keystrokesIn } from "./keystrokes.ts";
 
 export type Failure = { readonly room: RoomKey | undefined; readonly reason: string };

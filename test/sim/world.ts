@@ -1,10 +1,11 @@
 /** What all simulated processes share, drawn from the seed: the engines, the network's manners, the settings. */
 
-import type { PlacementMetrics } from "../../placement/metrics.ts";
-import { placementMetrics } from "../../placement/metrics.ts";
+import { Registry } from "prom-client";
+
 import { type GatewayConfig, gatewaySettings } from "../../gateway/config.ts";
 import { type GatewayMetrics, gatewayMetrics } from "../../gateway/metrics.ts";
 import { type PlacementConfig, placementSettings } from "../../placement/config.ts";
+import { type PlacementMetrics, placementMetrics } from "../../placement/metrics.ts";
 import { type RoomServerConfig, roomServerSettings } from "../../room-server/config.ts";
 import { type RoomServerMetrics, roomServerMetrics } from "../../room-server/metrics.ts";
 import { type Subjects, subjectsOf } from "../../shared/bus/subjects.ts";
@@ -12,7 +13,6 @@ import { readSettings } from "../../shared/config.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { Prng } from "../../shared/prng.ts";
-import { Registry } from "prom-client";
 import { Judge } from "./judge.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
 import { Scheduler } from "./scheduler.ts";
