@@ -7,7 +7,7 @@ import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import type { Document } from "./document.ts";
-import { unlessMistake } from "./pause.ts";
+import { unlessMistake } from "../shared/pause.ts";
 import type { Checkpoints, Snapshots, StoredCheckpoint } from "./ports.ts";
 
 export class CheckpointHost {

@@ -6,7 +6,7 @@ import type { RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
 import { PartitionHost, type PartitionOptions, type PartitionPorts } from "./partition-host.ts";
-import { unlessMistake, within } from "./pause.ts";
+import { unlessMistake, within } from "../shared/pause.ts";
 import type { Served } from "./room-host.ts";
 
 export type DocumentHostOptions = PartitionOptions & { readonly documentsAnswerMsMax: number };

@@ -10,6 +10,7 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
+import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
 import type { Clock } from "../shared/clock.ts";
@@ -21,8 +22,8 @@ import { DocumentHost } from "./document-host.ts";
 import { EMPTY_STATE, mergeEdits } from "./merge.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 import type { PartitionPorts } from "./partition-host.ts";
-import type { EditLog, StoredRecord } from "./ports.ts";
-import type { Lease } from "./lease.ts";
+import type { EditLog } from "./ports.ts";
+import type { Lease } from "../shared/lease.ts";
 
 const REPLAY_WINDOW_MS = 5_000;
 const ROOMS = 6;

@@ -2,12 +2,12 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
+import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
 import { Document } from "./document.ts";
 import { mergeEdits } from "./merge.ts";
-import type { StoredRecord } from "./ports.ts";
 
 const ann = "annannannannann1" as ClientId;
 const users = new Map([[ann, "ann" as UserId]]);

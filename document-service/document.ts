@@ -7,13 +7,13 @@
  * anywhere before. A record that leaves a hole is refused until the host has looked for a newer checkpoint.
  */
 
+import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import { assert } from "../shared/assert.ts";
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import { decodeRecord, type EditsRecord, epochOf, headOf } from "../shared/bus/record.ts";
 import { type Position, type Seq, START } from "../shared/ids.ts";
 import type { Uncovered } from "./compaction.ts";
 import { EMPTY_STATE, type Merged } from "./merge.ts";
-import type { StoredRecord } from "./ports.ts";
 import { type Watermark, Watermarks } from "./watermarks.ts";
 
 /** How far the room's log has been taken in. */

@@ -2,9 +2,8 @@
 
 import type { Clock } from "../shared/clock.ts";
 import type { Log } from "../shared/log.ts";
-import { LeaseWatch, NOBODY } from "./lease.ts";
-import { pause, unlessMistake } from "./pause.ts";
-import type { Leases } from "./ports.ts";
+import { LeaseWatch, NOBODY, type Leases } from "../shared/lease.ts";
+import { pause, unlessMistake } from "../shared/pause.ts";
 
 /** `service`: this run of the service; no other ever has its name. */
 export type LeaseOptions = { readonly service: string; readonly documentsLeaseMs: number };
@@ -32,7 +31,7 @@ export class LeaseHost {
   async take(signal: AbortSignal): Promise<number | undefined> {
     const { clock, log } = this.#deps;
     const { service, documentsLeaseMs: leaseMs } = this.#options;
-    const watch = new LeaseWatch({ service, leaseMs });
+    const watch = new LeaseWatch({ holder: service, leaseMs });
     while (!signal.aborted) {
       try {
         const { lease, revision } = await this.#leases.read(this.#partition);

@@ -18,7 +18,7 @@ import { DocumentHost } from "./document-host.ts";
 import { serveHttp } from "./io/http.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
-import { kvLeases } from "./io/kv-leases.ts";
+import { kvLeases } from "../shared/io/kv-leases.ts";
 import { mergeThread } from "./io/merge-thread.ts";
 import { sendHeartbeats } from "./io/nats-heartbeats.ts";
 import { objectStoreSnapshots } from "./io/object-store-snapshots.ts";

@@ -4,14 +4,15 @@
  * the limits it stops reading until its rooms are saved, and the log waits.
  */
 
+import type { StoredRecord } from "../shared/bus/stored-record.ts";
+import type { Leases } from "../shared/lease.ts";
 import { partitionOf } from "../shared/bus/subjects.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Millis, parseRoomKey, type RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { LeaseHost, type LeaseOptions } from "./lease-host.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
-import { pause, unlessMistake } from "./pause.ts";
-import type { Leases, StoredRecord } from "./ports.ts";
+import { pause, unlessMistake } from "../shared/pause.ts";
 import { type RoomDeps, RoomHost, type RoomOptions, type RoomPorts, type Served } from "./room-host.ts";
 
 export type PartitionPorts = RoomPorts & { readonly leases: Leases };

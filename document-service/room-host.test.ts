@@ -4,12 +4,12 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
+import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import { encodeEditsRecord } from "../shared/bus/record.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
 import { mergeEdits } from "./merge.ts";
 import { documentServiceMetrics } from "./metrics.ts";
-import type { StoredRecord } from "./ports.ts";
 import { RoomHost, type RoomPorts } from "./room-host.ts";
 
 const ROOM = "acme.notes" as RoomKey;

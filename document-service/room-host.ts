@@ -7,6 +7,7 @@
  * The checkpoint's entry is the commit: a snapshot before it is nobody's, a record after it is in the log.
  */
 
+import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Millis, Position, RoomKey } from "../shared/ids.ts";
@@ -17,8 +18,8 @@ import { Document, type Received } from "./document.ts";
 import { EMPTY_STATE } from "./merge.ts";
 import { MergeHost } from "./merge-host.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
-import { pause, unlessMistake } from "./pause.ts";
-import type { Checkpoints, Digest, EditLog, Merging, Snapshots, StoredRecord } from "./ports.ts";
+import { pause, unlessMistake } from "../shared/pause.ts";
+import type { Checkpoints, Digest, EditLog, Merging, Snapshots } from "./ports.ts";
 
 export type RoomPorts = { readonly log: EditLog; readonly checkpoints: Checkpoints; readonly snapshots: Snapshots; readonly merging: Merging; readonly digest: Digest };
 export type RoomOptions = SnapshotPolicy & {

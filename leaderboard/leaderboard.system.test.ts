@@ -3,6 +3,8 @@
  * wherever windows end, the boards equal those that a pencil makes of the whole log.
  */
 
+import { jetstream } from "@nats-io/jetstream";
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -105,7 +107,7 @@ async function start(environment: string, log: MadeUpLog, clock: Clock, flags: R
     closings: redisClosings(line, keys),
     progress: redisProgress(line, keys),
     log,
-    leases: await kvLeases(nats, subjects.boardsBucket, 1),
+    leases: await kvLeases(jetstream(nats), subjects.boardsBucket, 1),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas: 1, partitions: config.logPartitions, newName: () => `${service}-${++names}` }),
     archive: await kvArchive(nats, subjects, { replicas: 1, daysMax: 400 }),
     shown: { publish: (message) => void shown.push(message) },

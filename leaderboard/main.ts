@@ -1,5 +1,7 @@
 /** Starts one leaderboard. Any number may run: each part of the log is counted by one, the others stand by; all of them answer. */
 
+import { jetstream } from "@nats-io/jetstream";
+
 import { randomUUID } from "node:crypto";
 
 import type { Registry } from "prom-client";
@@ -44,7 +46,7 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
     closings: redisClosings(redis, keys),
     progress: redisProgress(redis, keys),
     log: await jetstreamLog(nats, subjects),
-    leases: await kvLeases(nats, subjects.boardsBucket, replicas),
+    leases: await kvLeases(jetstream(nats), subjects.boardsBucket, replicas),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas, partitions, newName: () => `${service}-${++names}` }),
     archive: await kvArchive(nats, subjects, { replicas, daysMax: config.boardArchiveDaysMax }),
     shown: natsShown(nats, subjects),

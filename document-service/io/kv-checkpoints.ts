@@ -7,7 +7,7 @@ import { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Checkpoints, StoredCheckpoint } from "../ports.ts";
-import { replace } from "./kv-replace.ts";
+import { replace } from "../../shared/io/kv-replace.ts";
 
 /** `bucket` is created where it is missing, with `replicas` copies. */
 export async function kvCheckpoints(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<Checkpoints> {

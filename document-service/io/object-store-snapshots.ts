@@ -4,7 +4,7 @@ import type { JetStreamClient } from "@nats-io/jetstream";
 import { Objm, StorageType } from "@nats-io/obj";
 
 import type { Snapshots } from "../ports.ts";
-import { inTime } from "./in-time.ts";
+import { inTime } from "../../shared/io/in-time.ts";
 
 const CHUNK_BYTES = 512 * 1024;
 /** NATS gone half-way through an object leaves the client waiting; then the caller tries again. */

@@ -1,6 +1,6 @@
 /** The log in JetStream, as the leaderboard reads it. */
 
-import { jetstreamManager } from "@nats-io/jetstream";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { followLog } from "../../shared/io/follow-log.ts";
@@ -10,7 +10,7 @@ import type { EditLog } from "../ports.ts";
 export async function jetstreamLog(nats: NatsConnection, subjects: Subjects): Promise<EditLog> {
   const manager = await jetstreamManager(nats);
   return {
-    follow: await followLog(nats, subjects),
+    follow: await followLog(jetstream(nats), subjects),
     end: async (partition) => (await manager.streams.info(subjects.logStream(partition))).state.last_seq,
   };
 }
