@@ -144,6 +144,17 @@ test("[YJS5] the edits of a frame are one transaction", async () => {
   expect([bob.text, transactions]).toEqual(["abcdef", 1]);
 });
 
+test("[YJS5] what comes from the room is no local change, what is typed here is", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
+  await server.clock.advance(1_000);
+  const local: [string, boolean][] = [];
+  for (const [name, { doc }] of Object.entries({ ann, bob })) doc.on("afterTransaction", (transaction) => local.push([name, transaction.local]));
+  ann.type("a");
+  await server.clock.advance(1_000);
+  expect(local).toEqual([["ann", true], ["bob", false]]);
+});
+
 test("[YJS6] bytes that are no Yjs update are left out, and told; the room goes on", async () => {
   const server = serverOn();
   const ann = new Writer(server, 1);

@@ -170,10 +170,10 @@ export class YjsProvider {
     if (this.#mode.kind === "meeting") this.#mode.received.push(...read);
   }
 
-  /** In one transaction, so that an editor draws once. Those that could be read. */
+  /** In one transaction, so that an editor draws once, and one that is not `local`: bindings and undo go by that. Those that could be read. */
   #apply(edits: readonly { readonly seq?: Seq; readonly payload: Uint8Array }[]): Uint8Array[] {
     const read: Uint8Array[] = [];
-    this.doc.transact(() => {
+    const applyAll = (): void => {
       for (const { seq, payload } of edits) {
         try {
           Y.applyUpdate(this.doc, payload, this);
@@ -183,7 +183,8 @@ export class YjsProvider {
           this.#events.emit("error", { kind: "edit-unreadable", seq: seq ?? this.seq, message: "an edit of the room is no Yjs update and was left out", cause });
         }
       }
-    }, this);
+    };
+    Y.transact(this.doc, applyAll, this, false);
     return read;
   }
 
