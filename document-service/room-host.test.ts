@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
-import type { Checkpoint } from "../shared/bus/checkpoint.ts";
+import { type Checkpoint, hasDocument } from "../shared/bus/checkpoint.ts";
 import { encodeEditsRecord } from "../shared/bus/record.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
 import { mergeEdits } from "./merge.ts";
@@ -255,4 +255,14 @@ test("[RMH7] snapshots that a crash left go, and one whose writer was only slow 
   await saving;
   expect([...stores.snapshots.keys()]).toEqual([stores.checkpoint?.snapshot.object]);
   expect(stores.checkpoint?.seq).toBe(2);
+});
+
+test("[RMH9] a room of other payloads than Yjs updates has no snapshot, and its checkpoint says so", async () => {
+  const stores = new Stores();
+  const run = new Run(stores);
+  const payload = new TextEncoder().encode("{}");
+  const edits = { epoch: 1 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann, counter: 1, parentSeq: 0 as Seq, payload }] };
+  await run.take({ room: ROOM, streamSeq: 10, time: 0 as Millis, bytes: encodeEditsRecord({ id: "server.1", time: 0 as Millis, users: new Map([[ann, "ann" as UserId]]), edits }) });
+  await run.room.save();
+  expect([await run.served(), hasDocument(stores.checkpoint!)]).toEqual(["not-a-document", false]);
 });

@@ -4,6 +4,7 @@
  * only ever trimmed behind it.
  */
 
+import { hasDocument } from "../shared/bus/checkpoint.ts";
 import type { CatchUp } from "../shared/bus/envelope.ts";
 import type { RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
@@ -63,11 +64,11 @@ export class LogCatchUps {
       }
     };
     const checkpoint = await this.#ports.checkpoints.newest(room);
-    // Where no newer snapshot is, a resync could not help: then all is read, however much.
-    const snapshotHelps = checkpoint !== undefined && checkpoint.seq > after.seq;
-    const readBytesMax = snapshotHelps ? this.#options.logReadBytesMax : Number.POSITIVE_INFINITY;
+    const isBehind = checkpoint !== undefined && checkpoint.seq > after.seq;
+    // Where no newer snapshot is, or none of a document, a resync could not help: then all is read, however much.
+    const readBytesMax = isBehind && hasDocument(checkpoint) ? this.#options.logReadBytesMax : Number.POSITIVE_INFINITY;
     const replay = new LogReplay({ after, through, readBytesMax, answerBytesMax: this.#options.answerBytesMax });
-    const from = checkpoint === undefined || snapshotHelps ? 0 : checkpoint.streamSeq;
+    const from = checkpoint === undefined || isBehind ? 0 : checkpoint.streamSeq;
     for await (const { record } of this.#ports.log.read(room, from, streamSeq)) {
       send(replay.receiveRecord(record));
       if (replay.done) return;

@@ -33,3 +33,11 @@ export const Checkpoint = z.object({
   snapshot: z.object({ object: z.string(), bytes: z.int().nonnegative(), sha256: z.string() }),
 });
 export type Checkpoint = z.infer<typeof Checkpoint>;
+
+/** Of a Yjs document without content. */
+const EMPTY_DOCUMENT_BYTES = 2;
+
+/** Whether its snapshot leads a client anywhere. Where Yjs refused every edit only the log has them. */
+export function hasDocument({ leftOut = 0, snapshot }: Checkpoint): boolean {
+  return leftOut === 0 || snapshot.bytes > EMPTY_DOCUMENT_BYTES;
+}
