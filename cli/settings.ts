@@ -17,7 +17,7 @@ export const startSettings = {
   natsPort: { parse: port, fallback: 0, meaning: "port of the local nats-server; 0: any free one" },
   redisPort: { parse: port, fallback: 0, meaning: "port of the local redis-server; 0: any free one" },
   redisUrl: { parse: text, fallback: "", meaning: "a running Redis; empty: a local one is started" },
-  demo: { parse: flag, fallback: true, meaning: "serve the demo page and hand out tokens for it; never in production" },
+  demo: { parse: flag, fallback: true, meaning: "serve the demo page and hand out tokens for it; never in production, nor where a key to check tokens with is set" },
   ...sharedSettings,
   natsUrl: { ...sharedSettings.natsUrl, fallback: "", meaning: "the NATS servers, comma-separated; empty: a local one is started" },
   ...placementSettings,

@@ -10,7 +10,7 @@ import { startPlacement } from "../placement/main.ts";
 import { startRoomServer } from "../room-server/main.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
 import type { Running } from "../shared/lifecycle.ts";
-import { demoRoutes } from "./demo.ts";
+import { demoRoutes, servesDemo } from "./demo.ts";
 import { startLocalEngines } from "./local-engines.ts";
 import { localSecrets } from "./secrets.ts";
 import type { Role, StartConfig } from "./settings.ts";
@@ -51,7 +51,7 @@ async function startRoles(given: StartConfig, add: (part: Running) => void): Pro
 
   // Where the engines end with this process there is no other gateway to move to.
   const drainMsMax = runs("engines") && given.natsUrl === "" ? 0 : config.drainMsMax;
-  const demo = config.demo && !config.production && config.jwtSecret !== "";
+  const demo = servesDemo(given);
   const gateway = await startGateway(
     { ...config, drainMsMax, staticDir: demo ? fileURLToPath(new URL("../../console/dist", import.meta.url)) : config.staticDir },
     { ...deps("gateway"), ...(demo ? { routes: demoRoutes(config) } : {}) },
