@@ -104,3 +104,14 @@ test("[UNA9] a missed edit is sent again with all behind it, if it is here", () 
   expect(unacked.sendAgainFrom(ann, 1, at(1))).toEqual([]);
   expect(unacked.sendAgainFrom(bob, 1, at(1))).toEqual([]);
 });
+
+test("[UNA10] what is sent again says what has been settled since: an owner that lost it must not wait for it", () => {
+  const unacked = held();
+  for (const counter of [1, 2, 3, 4]) unacked.add(edit(ann, counter), at(0));
+  unacked.settle(ann, 2, at(1));
+  unacked.add(edit(ann, 1), at(1)); // Its client has not heard yet.
+  const told = (edits: readonly SubmittedEdit[]): string[] => edits.map(({ counter, ackedThrough }) => `${counter} after ${ackedThrough}`);
+  expect(told(unacked.sendAllAgain(at(2)))).toEqual(["1 after 0", "3 after 2", "4 after 2"]);
+  expect(told(unacked.sendAgainFrom(ann, 3, at(2)))).toEqual(["3 after 2", "4 after 2"]);
+  expect(told(unacked.takeOverdue(1_000, at(9_000)).edits)).toEqual(["1 after 0", "3 after 2", "4 after 2"]);
+});

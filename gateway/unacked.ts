@@ -1,7 +1,7 @@
 /**
  * A room's edits that were sent on to its owner and are not known to be in the log yet, each client's in
  * order. They are sent again when the owner changes or is silent, and outlive their client's connection for
- * some minutes, so that an edit once taken is not lost with a room server. Bounded: rules UNA1 to UNA9.
+ * some minutes, so that an edit once taken is not lost with a room server. Bounded: rules UNA1 to UNA10.
  */
 
 import type { SubmittedEdit } from "../shared/bus/envelope.ts";
@@ -111,7 +111,7 @@ export class Unacked {
     const writer = this.#writers.get(client);
     if (writer === undefined || !this.has(client, from)) return [];
     writer.since = now;
-    return writer.edits.slice(placeOf(from, writer.edits));
+    return again(writer).slice(placeOf(from, writer.edits));
   }
 
   /** Everything, each client's edits in order, to be sent again. */
@@ -119,7 +119,7 @@ export class Unacked {
     const all: SubmittedEdit[] = [];
     for (const writer of this.#writers.values()) {
       writer.since = now;
-      for (const edit of writer.edits) all.push(edit);
+      for (const edit of again(writer)) all.push(edit);
     }
     return all;
   }
@@ -130,15 +130,15 @@ export class Unacked {
    */
   takeOverdue(silenceMsMax: number, now: Millis): { edits: SubmittedEdit[]; again: boolean } {
     const edits: SubmittedEdit[] = [];
-    let again = false;
+    let inVain = false;
     for (const writer of this.#writers.values()) {
       if (now - writer.since < silenceMsMax * 2 ** Math.min(writer.resends, RESEND_DOUBLINGS_MAX)) continue;
-      again ||= writer.resends > 0;
+      inVain ||= writer.resends > 0;
       writer.since = now;
       writer.resends += 1;
-      edits.push(...writer.edits);
+      edits.push(...again(writer));
     }
-    return { edits, again };
+    return { edits, again: inVain };
   }
 
   clientGone(client: ClientId, now: Millis): void {
@@ -175,6 +175,17 @@ export class Unacked {
     this.#bytes += bytes;
     this.#budget.count(edits, bytes);
   }
+}
+
+/**
+ * As they are sent again: with what has been settled since they were written. An owner whose log has lost that
+ * would wait for it for ever, and nobody could send it any more.
+ */
+function again({ edits, settledThrough }: Writer): readonly SubmittedEdit[] {
+  return edits.map((edit) => {
+    const ackedThrough = Math.min(settledThrough, edit.counter - 1); // A repeat of what is settled says nothing of itself.
+    return edit.ackedThrough >= ackedThrough ? edit : { ...edit, ackedThrough };
+  });
 }
 
 /** Where an edit of this counter stands or would stand. Searched from the end, where new ones come. */
