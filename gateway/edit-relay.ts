@@ -13,6 +13,8 @@ import type { Unacked } from "./unacked.ts";
 
 /** One message to the owner carries so much, or one edit. */
 const MESSAGE_BYTES_MAX = 262_144;
+/** Client id, numbers and lengths. */
+const EDIT_OVERHEAD_BYTES = 64;
 const FULL_RETRY_MS = 1_000;
 
 export class EditRelay {
@@ -97,12 +99,13 @@ export class EditRelay {
     let start = 0;
     let bytes = 0;
     edits.forEach((edit, index) => {
-      if (index > start && bytes + edit.payload.byteLength > MESSAGE_BYTES_MAX) {
+      const editBytes = bytesOf(edit);
+      if (index > start && bytes + editBytes > MESSAGE_BYTES_MAX) {
         this.#tell(edits.slice(start, index), effects);
         start = index;
         bytes = 0;
       }
-      bytes += edit.payload.byteLength;
+      bytes += editBytes;
     });
     if (start < edits.length) this.#tell(edits.slice(start), effects);
   }
@@ -110,4 +113,9 @@ export class EditRelay {
   #tell(edits: readonly SubmittedEdit[], effects: RoomEffect[]): void {
     effects.push({ kind: "tell", message: { kind: "edits", gateway: this.#options.gateway, edits } });
   }
+}
+
+/** At most: letters of a user's id take up to three bytes, and thousands of small edits may wait. */
+function bytesOf({ author, payload }: SubmittedEdit): number {
+  return payload.byteLength + 3 * author.user.length + EDIT_OVERHEAD_BYTES;
 }
