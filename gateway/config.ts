@@ -69,6 +69,15 @@ export function refuseUnsafe(config: GatewayConfig): void {
   if (problems.length > 0) throw new SettingError(`bad configuration:\n  ${problems.join("\n  ")}`);
 }
 
+/** What a message to a room's owner holds beside the payload of its one edit. */
+const BESIDE_PAYLOAD_BYTES = 1_024;
+
+/** Refuses edits that NATS would not carry: `maxPayload` bytes a message. */
+export function refuseUnsendable({ editBytesMax }: GatewayConfig, maxPayload: number | undefined): void {
+  if (maxPayload === undefined || editBytesMax + BESIDE_PAYLOAD_BYTES <= maxPayload) return;
+  throw new SettingError(`an edit may have ${editBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_EDIT_BYTES_MAX`);
+}
+
 /** What each room keeps to. */
 export function roomOptions(config: GatewayConfig) {
   const { joinMsMax, ownerSilenceMsMax, gapBytesMax, recentBytesMax, recentMsMax, forwardedEditsPerRoomMax, forwardedBytesPerRoomMax, forwardedKeptMs, roomLingerMs } = config;

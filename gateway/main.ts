@@ -11,7 +11,7 @@ import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
-import { type GatewayConfig, refuseUnsafe, roomOptions, sessionOptions } from "./config.ts";
+import { type GatewayConfig, refuseUnsafe, refuseUnsendable, roomOptions, sessionOptions } from "./config.ts";
 import { clientIdOf } from "./io/client-ids.ts";
 import { healthRoutes } from "./io/health-routes.ts";
 import { type HttpRoute, serveRoutes } from "./io/http-routes.ts";
@@ -40,6 +40,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const deps = { clock, endOfTurn: setImmediate, log, metrics: gatewayMetrics(registry) };
   const tokens = jwtTokens(config);
   const nats = await connectNats({ servers: config.natsUrl, name: `gateway ${gateway}` });
+  refuseUnsendable(config, nats.info?.max_payload);
   const bus = natsRooms(nats, subjects, gateway);
   const placement = natsPlacement(nats, subjects, config, clock);
   const documents = natsDocuments(nats, subjects, clock);

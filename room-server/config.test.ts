@@ -14,6 +14,10 @@ test("[CFG2] records larger than NATS takes are refused at the start, with the s
   expect(() => roomHostOptions(read({ recordBytesMax: "1000000" }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_RECORD_BYTES_MAX/);
 });
 
+test("[CFG2] answers larger than NATS takes are refused alike", () => {
+  expect(() => roomHostOptions(read({ answerBytesMax: "1000000" }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_ANSWER_BYTES_MAX/);
+});
+
 test("[CFG3] a short secret is refused", () => {
   expect(() => read({ roomSecret: "short" })).toThrow(/COROOM_ROOM_SECRET.*32/);
 });

@@ -47,11 +47,17 @@ function secret(raw: string): string {
 /** What a record holds beside payloads at the most: numbers, client ids and user names of as many edits as may wait. */
 const BESIDE_PAYLOAD_BYTES_PER_EDIT = 480;
 
+/** A catch-up's message with the lengths of its parts: the smallest, one small edit, has some 30 bytes. */
+const ANSWER_WITH_LENGTHS = 1.05;
+
 /** The settings as the host's parts call them. Refuses limits that NATS's own would break: `maxPayload` bytes a message. */
 export function roomHostOptions(config: RoomServerConfig, maxPayload: number | undefined): RoomHostOptions {
   const recordBytes = config.recordBytesMax + config.unackedEditsMax * BESIDE_PAYLOAD_BYTES_PER_EDIT;
   if (maxPayload !== undefined && recordBytes > maxPayload) {
     throw new SettingError(`a record may have ${recordBytes} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_RECORD_BYTES_MAX or COROOM_UNACKED_EDITS_MAX`);
+  }
+  if (maxPayload !== undefined && config.answerBytesMax * ANSWER_WITH_LENGTHS > maxPayload) {
+    throw new SettingError(`a catch-up's message may have ${config.answerBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_ANSWER_BYTES_MAX`);
   }
   return {
     ...config,

@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+
+import { readSettings } from "../shared/config.ts";
+import { gatewaySettings, refuseUnsafe, refuseUnsendable } from "./config.ts";
+
+const read = (flags: Record<string, string> = {}) => readSettings(gatewaySettings, { flags, env: {} });
+const NATS_DEFAULT_MAX_PAYLOAD = 1024 * 1024;
+const jwtSecret = "0123456789abcdef0123456789abcdef";
+
+test("[GCF1] edits larger than NATS takes are refused at the start, for one of them would end the gateway", () => {
+  expect(() => refuseUnsendable(read(), NATS_DEFAULT_MAX_PAYLOAD)).not.toThrow();
+  expect(() => refuseUnsendable(read({ editBytesMax: String(NATS_DEFAULT_MAX_PAYLOAD) }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_EDIT_BYTES_MAX/);
+});
+
+test("[GCF2] production is refused while anything is open, with all that is missing at once", () => {
+  expect(() => refuseUnsafe(read({ jwtSecret }))).not.toThrow();
+  expect(() => refuseUnsafe(read({ jwtSecret, production: "true" }))).toThrow(/COROOM_ALLOWED_ORIGINS[^]*COROOM_INTERNAL_SECRET/);
+  expect(() => refuseUnsafe(read({ jwtSecret, production: "true", allowedOrigins: "https://a", internalSecret: "s" }))).not.toThrow();
+});
