@@ -103,3 +103,37 @@ test("[OWN10] a word from the old owner does not end it: it may have been said b
   search.ownerHeard();
   expect(search.active).toBe(true);
 });
+
+const elsewhere = (server: ServerId, owner: ServerId): SearchOutcome => ({ kind: "claimed", server, reply: { kind: "elsewhere", server: owner, epoch } });
+
+test("[OWN11] one that is said to have the room and does not answer is taken over from by whoever said so", () => {
+  const search = new OwnerSearch();
+  search.ownerChanged(three); // Long gone.
+  search.begin(at(0));
+  search.receive(noPlacement(one, two), at(1));
+  expect(search.receive(elsewhere(one, two), at(2)).steps).toMatchObject([{ kind: "claim", server: two }]);
+  expect(search.receive(noAnswer(two), at(3)).steps).toEqual([{ kind: "claim", server: one, suspect: two }]);
+  expect(search.receive(owned(one), at(4)).found).toBe(true);
+});
+
+test("[OWN11] whoever still sends the search to one that was passed over is told so, once", () => {
+  const search = new OwnerSearch();
+  search.ownerChanged(three);
+  search.begin(at(0));
+  search.receive(located(two), at(1));
+  search.receive(noAnswer(two), at(2));
+  expect(search.receive(located(one), at(3)).steps).toEqual([{ kind: "claim", server: one, suspect: three }]);
+  expect(search.receive(elsewhere(one, two), at(4)).steps).toEqual([{ kind: "claim", server: one, suspect: two }]);
+  expect(search.receive(elsewhere(one, two), at(5)).steps).toEqual([{ kind: "locate", suspects: [two, one] }]);
+});
+
+test("[OWN12] two that send the search to each other do not keep it", () => {
+  const search = new OwnerSearch();
+  search.begin(at(0));
+  let steps = search.receive(located(one), at(1)).steps;
+  for (let hops = 0; steps[0]?.kind === "claim"; hops++) {
+    expect(hops).toBeLessThan(6);
+    steps = search.receive(elsewhere(steps[0].server, steps[0].server === one ? two : one), at(2)).steps;
+  }
+  expect(steps).toMatchObject([{ kind: "locate" }]);
+});

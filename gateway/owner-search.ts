@@ -22,7 +22,8 @@ export type SearchOutcome =
 type State =
   | { readonly kind: "idle" }
   | { readonly kind: "locating"; readonly suspects: readonly ServerId[] }
-  | { readonly kind: "claiming"; readonly server: ServerId; readonly suspects: readonly ServerId[] }
+  /** `suspect`: as it was named to the server. `sentBy`: who said that this server has the room. */
+  | { readonly kind: "claiming"; readonly server: ServerId; readonly suspects: readonly ServerId[]; readonly suspect: ServerId | undefined; readonly sentBy: ServerId | undefined }
   | { readonly kind: "pausing"; readonly until: Millis };
 
 const PAUSE_MS_MIN = 100;
@@ -72,7 +73,7 @@ export class OwnerSearch {
       case "claimed":
         if (this.#state.kind !== "claiming" || this.#state.server !== outcome.server) return IGNORED;
         if (outcome.reply?.kind === "owned") return this.#found(outcome.reply.server);
-        return { found: false, steps: this.#receiveNotOwned(outcome, this.#state.suspects) };
+        return { found: false, steps: this.#receiveNotOwned(outcome, this.#state) };
       default:
         return assertNever(outcome);
     }
@@ -88,14 +89,17 @@ export class OwnerSearch {
       this.#fruitless += 1;
       return this.#pause(now);
     }
-    return this.#claim(server, suspects);
+    const suspect = this.#owner !== undefined && this.#owner !== server ? this.#owner : suspects.at(-1);
+    return this.#claim(server, suspects, suspect);
   }
 
-  #receiveNotOwned({ server, reply }: SearchOutcome & { kind: "claimed" }, suspects: readonly ServerId[]): SearchStep[] {
+  #receiveNotOwned({ server, reply }: SearchOutcome & { kind: "claimed" }, { suspects, suspect, sentBy }: State & { kind: "claiming" }): SearchStep[] {
     const passedOver = [...suspects, server];
-    // It lost the room to another while it tried: that one is asked whether it has it.
-    if (reply?.kind === "elsewhere" && !passedOver.includes(reply.server)) return this.#claim(reply.server, passedOver);
-    return this.#locate(passedOver);
+    // Whoever said that this server has the room may take it, now that it turns out not to have it.
+    if (sentBy !== undefined) return this.#claim(sentBy, passedOver, server);
+    if (reply?.kind !== "elsewhere" || reply.server === suspect) return this.#locate(passedOver);
+    // Passed over before: the server is told so. Else it has the room, or lost it a moment ago: it is asked.
+    return suspects.includes(reply.server) ? this.#claim(server, suspects, reply.server) : this.#claim(reply.server, suspects, undefined, server);
   }
 
   #found(owner: ServerId): { found: boolean; steps: SearchStep[] } {
@@ -110,9 +114,8 @@ export class OwnerSearch {
     return [{ kind: "locate", suspects }];
   }
 
-  #claim(server: ServerId, suspects: readonly ServerId[]): SearchStep[] {
-    this.#state = { kind: "claiming", server, suspects };
-    const suspect = this.#owner !== undefined && this.#owner !== server ? this.#owner : suspects.at(-1);
+  #claim(server: ServerId, suspects: readonly ServerId[], suspect: ServerId | undefined, sentBy?: ServerId): SearchStep[] {
+    this.#state = { kind: "claiming", server, suspects, suspect, sentBy };
     return [{ kind: "claim", server, suspect }];
   }
 
