@@ -52,6 +52,8 @@ export class PartitionHost {
   #opening = new Set<BoardRoom>();
   /** The last stream sequence handed to a room in this pass. */
   #received = 0;
+  /** Summed up anew now and then only: it is asked for with each record. */
+  #pendingAtMost = 0;
   #through = 0 as Millis;
   /** Once all up to `end` is counted, all is that the log took before `asked`. */
   #target: { readonly end: number; readonly asked: Millis } | undefined;
@@ -202,7 +204,7 @@ export class PartitionHost {
 
   async #follow(signal: AbortSignal): Promise<void> {
     for await (const stored of this.#ports.log.follow(this.#partition, this.#received, signal)) {
-      this.#room(stored.room, signal).receiveRecord(stored);
+      this.#pendingAtMost += this.#room(stored.room, signal).receiveRecord(stored);
       this.#received = stored.streamSeq;
       this.#deps.metrics.records.inc();
       while (this.#isFull() && !signal.aborted) await pause(this.#deps.clock, FULL_PAUSE_MS, signal);
@@ -227,19 +229,24 @@ export class PartitionHost {
   readonly #failedToOpen = new Set<{ signal: AbortSignal; cause: unknown }>();
 
   #isFull(): boolean {
-    return this.#opening.size >= this.#options.boardOpeningsMax || this.#rooms.size >= this.#options.boardRoomsMax || this.#pendingEdits() >= this.#options.boardPendingEditsMax;
+    if (this.#opening.size >= this.#options.boardOpeningsMax || this.#rooms.size >= this.#options.boardRoomsMax) return true;
+    if (this.#pendingAtMost < this.#options.boardPendingEditsMax) return false;
+    return this.#pendingEdits() >= this.#options.boardPendingEditsMax;
   }
 
   #pendingEdits(): number {
     let edits = 0;
     for (const room of this.#rooms.values()) edits += room.pendingEdits;
+    this.#pendingAtMost = edits;
     return edits;
   }
 
   /** Applies what came, and knows how far everything is then. */
   async #count(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await pause(this.#deps.clock, this.#options.boardBatchMs, signal);
+    const { clock } = this.#deps;
+    for (let due = clock.now(); !signal.aborted; ) {
+      due = Math.max(clock.now(), due + this.#options.boardBatchMs) as Millis;
+      await pause(clock, due - clock.now(), signal);
       for (const failed of this.#failedToOpen) {
         this.#failedToOpen.delete(failed);
         if (failed.signal === signal) throw failed.cause;

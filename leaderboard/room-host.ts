@@ -44,6 +44,8 @@ export class BoardRoom {
   #later: Uncovered | undefined;
   /** Windows that may have points and are not in the archive, by id. */
   readonly #windows = new Map<string, Window>();
+  /** Until then every edit lies in windows that are known. */
+  #hourEnd = 0;
   readonly #registered = new Set<string>();
   #applying: Promise<void> | undefined;
   #isSaving = false;
@@ -108,18 +110,24 @@ export class BoardRoom {
     return boards.load(this.room);
   }
 
-  receiveRecord(stored: StoredRecord): void {
+  /** Returns how many edits more there are to count, at most. */
+  receiveRecord(stored: StoredRecord): number {
     const { metrics, log } = this.#deps;
     const record = decodeRecord(stored.bytes);
     if (record === undefined) {
       metrics.unreadable.inc();
-      return log.warn({ room: this.room, streamSeq: stored.streamSeq }, "a record of the log does not decode and counts for nothing: was it written by a newer version?");
+      log.warn({ room: this.room, streamSeq: stored.streamSeq }, "a record of the log does not decode and counts for nothing: was it written by a newer version?");
+      return 0;
     }
-    if (record.kind === "epoch") return;
-    if (this.#projection !== undefined) return this.#count(this.#projection, record, stored.streamSeq, stored.time);
+    if (record.kind === "epoch") return 0;
+    if (this.#projection !== undefined) {
+      this.#count(this.#projection, record, stored.streamSeq, stored.time);
+      return record.edits.edits.length;
+    }
     this.#waiting.push({ record, streamSeq: stored.streamSeq, time: stored.time });
     this.#waitingEdits += record.edits.edits.length;
     this.#uncovered ??= { streamSeq: stored.streamSeq, since: this.#deps.clock.now() };
+    return record.edits.edits.length;
   }
 
   #count(projection: RoomProjection, record: LogRecord, streamSeq: number, time: Millis): void {
@@ -130,10 +138,16 @@ export class BoardRoom {
     }
     const received = projection.receiveRecord(record, streamSeq, time);
     // Also where it was counted before: this memory may not know yet that its windows have points.
-    for (const window of windowsAt(Math.max(time, projection.applied.time) as Millis)) this.#windows.set(window.id, window);
+    if (time >= this.#hourEnd) this.#enterHour(Math.max(time, projection.applied.time) as Millis);
     if (received.kind === "known" || received.missing === 0) return;
     this.#deps.metrics.missing.inc(received.missing);
     this.#deps.log.warn({ room: this.room, streamSeq, missing: received.missing }, "the log had lost edits before they were counted: the room's boards lack them");
+  }
+
+  #enterHour(time: Millis): void {
+    const windows = windowsAt(time);
+    this.#hourEnd = windows[0]!.end;
+    for (const window of windows) this.#windows.set(window.id, window);
   }
 
   /** Resolves once all that was received before is in the boards. */

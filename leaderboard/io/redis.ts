@@ -25,8 +25,8 @@ export function redisLine(urls: string, log: Log): RedisLine {
   const nodes = urls.split(",").map((url) => url.trim());
   const redis =
     nodes.length > 1
-      ? new Cluster(nodes, { enableOfflineQueue: false, clusterRetryStrategy: retry, redisOptions: common })
-      : new Redis(nodes[0]!, { ...common, enableOfflineQueue: false, retryStrategy: retry });
+      ? new Cluster(nodes, { enableOfflineQueue: false, enableAutoPipelining: true, clusterRetryStrategy: retry, redisOptions: common })
+      : new Redis(nodes[0]!, { ...common, enableOfflineQueue: false, retryStrategy: retry, enableAutoPipelining: true });
   let breaks = 0;
   const countBreaks = (node: Redis): void => void node.on("close", () => (breaks += 1));
   if (redis instanceof Cluster) redis.on("+node", countBreaks);

@@ -1,0 +1,238 @@
+/**
+ * What the boards cost. Three questions: how fast a log becomes boards, against the same script calls sent bare; how
+ * long a rank takes to read as a board grows, against PostgreSQL's; and what a member costs in memory, with the
+ * ordered part apart from the full scores, against one sorted set of all.
+ */
+
+import { createHash } from "node:crypto";
+import { performance } from "node:perf_hooks";
+
+import { jetstream } from "@nats-io/jetstream";
+import { Registry } from "prom-client";
+
+import type { Batch } from "../leaderboard/board.ts";
+import { leaderboardSettings } from "../leaderboard/config.ts";
+import { jetstreamLog } from "../leaderboard/io/jetstream-log.ts";
+import { kvArchive } from "../leaderboard/io/kv-archive.ts";
+import { kvCheckpoints } from "../leaderboard/io/kv-checkpoints.ts";
+import { type RedisLine, redisLine } from "../leaderboard/io/redis.ts";
+import { type RedisBoard, redisBoard } from "../leaderboard/io/redis-board.ts";
+import { redisClosings, redisProgress } from "../leaderboard/io/redis-progress.ts";
+import { keysOf } from "../leaderboard/keys.ts";
+import { LeaderboardHost } from "../leaderboard/leaderboard-host.ts";
+import { leaderboardMetrics } from "../leaderboard/metrics.ts";
+import type { Boards } from "../leaderboard/ports.ts";
+import { ranksWithin } from "../leaderboard/bands.ts";
+import { NOTHING_APPLIED } from "../leaderboard/board.ts";
+import { stampOf } from "../leaderboard/stamp.ts";
+import { recordOf } from "../leaderboard/testing/records.ts";
+import { eachOf } from "../leaderboard/turns.ts";
+import { ALL_TIME } from "../leaderboard/windows.ts";
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { readSettings } from "../shared/config.ts";
+import type { Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
+import { kvLeases } from "../shared/io/kv-leases.ts";
+import { ensureLogStreams } from "../shared/io/log-stream.ts";
+import { connectNats } from "../shared/io/nats.ts";
+import { systemClock } from "../shared/io/system-clock.ts";
+import { Prng } from "../shared/prng.ts";
+import { sharedSettings } from "../shared/settings.ts";
+
+export type Engines = { readonly natsUrl: string; readonly redisUrl: string };
+export type UpdateLoad = { readonly rooms: number; readonly users: number; readonly edits: number; readonly seed: number };
+/** `nodeCpu`, `redisCpu`: seconds of CPU that this process and redis-server took meanwhile. */
+export type Leg = { readonly seconds: number; readonly nodeCpu: number; readonly redisCpu: number };
+export type UpdateFigures = { readonly edits: number; readonly batches: number; readonly projector: Leg; readonly bare: Leg; readonly projectorHash: string; readonly bareHash: string };
+
+const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const HOT_MEMBERS = 200;
+const WAYS = 256;
+const PUBLISHED_AT_A_TIME = 500;
+
+export async function connectedRedis(url: string): Promise<RedisLine> {
+  const line = redisLine(url, SILENT);
+  await new Promise((resolve) => line.redis.once("ready", resolve));
+  return line;
+}
+
+/** The first part of a log, in which rooms are seen for the first time: looked up, but not timed. */
+const WARM_SHARE = 0.2;
+
+/** The log is written first; the time is from when the leaderboard has counted a part of it until it has counted the last edit. */
+export async function benchUpdates(engines: Engines, load: UpdateLoad, environment: string): Promise<UpdateFigures> {
+  const [nats, line] = [await connectNats({ servers: engines.natsUrl, name: "bench" }), await connectedRedis(engines.redisUrl)];
+  const subjects = subjectsOf(environment);
+  await ensureLogStreams(nats, subjects, { partitions: 1, replicas: 1 });
+  const rooms = Array.from({ length: load.rooms }, (_, index) => `bench.room-${index}` as RoomKey);
+  await writeLog(nats, subjects, rooms, load);
+
+  const config = readSettings({ ...sharedSettings, ...leaderboardSettings }, { env: {}, flags: { environment, boardPointsPerMinuteMax: "1000000" } });
+  const keys = keysOf(environment);
+  const boards = redisBoard(line.redis, keys, { hotMembers: HOT_MEMBERS, roles: ["everyone"] });
+  const batches: { room: RoomKey; batch: Batch }[] = [];
+  let counted = 0;
+  let warm: { readonly begin: Promise<Mark>; readonly batches: number; readonly edits: number } | undefined;
+  let done: () => void;
+  const allCounted = new Promise<void>((resolve) => (done = resolve));
+  const watched: Boards = {
+    ...boards,
+    apply: async (room, batch) => {
+      const write = await boards.apply(room, batch);
+      batches.push({ room, batch });
+      counted += batch.applied.seq - batch.after;
+      if (warm === undefined && counted >= load.edits * WARM_SHARE) warm = { begin: markNow(line), batches: batches.length, edits: counted };
+      if (counted === load.edits) done();
+      return write;
+    },
+  };
+  let names = 0;
+  const ports = {
+    boards: watched,
+    reads: boards,
+    closings: redisClosings(line, keys),
+    progress: redisProgress(line, keys),
+    log: await jetstreamLog(nats, subjects),
+    leases: await kvLeases(jetstream(nats), subjects.boardsBucket, 1),
+    checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas: 1, partitions: 1, newName: () => `bench-${++names}` }),
+    archive: await kvArchive(nats, subjects, { replicas: 1, daysMax: 1 }),
+    shown: { publish: () => {} },
+  };
+  const host = new LeaderboardHost(ports, { ...config, service: "bench", boardsDrainMsMax: 1 }, { clock: systemClock, log: SILENT, metrics: leaderboardMetrics(new Registry()) });
+  await allCounted;
+  const { begin, batches: warmBatches, edits: warmEdits } = warm ?? { begin: markNow(line), batches: 0, edits: 0 };
+  const projector = legOf(await begin, await markNow(line));
+  await host.stop();
+
+  const bare = redisBoard(line.redis, keysOf(`${environment}-bare`), { hotMembers: HOT_MEMBERS, roles: ["everyone"] });
+  await sendBare(bare, batches.slice(0, warmBatches));
+  const bareBegin = await markNow(line);
+  await sendBare(bare, batches.slice(warmBatches));
+  const bareLeg = legOf(bareBegin, await markNow(line));
+  const [projectorHash, bareHash] = [await hashOf(boards, rooms), await hashOf(bare, rooms)];
+  line.stop();
+  await nats.close();
+  return { edits: load.edits - warmEdits, batches: batches.length - warmBatches, projector, bare: bareLeg, projectorHash, bareHash };
+}
+
+async function writeLog(nats: Awaited<ReturnType<typeof connectNats>>, subjects: ReturnType<typeof subjectsOf>, rooms: readonly RoomKey[], load: UpdateLoad): Promise<void> {
+  const prng = new Prng(load.seed);
+  const heads = new Map<RoomKey, number>();
+  const log = jetstream(nats);
+  for (let written = 0; written < load.edits; written += PUBLISHED_AT_A_TIME) {
+    const some = Array.from({ length: Math.min(PUBLISHED_AT_A_TIME, load.edits - written) }, () => {
+      const room = rooms[prng.below(rooms.length)]!;
+      const seq = (heads.get(room) ?? 0) + 1;
+      heads.set(room, seq);
+      return { room, bytes: recordOf(seq, [{ user: `user-${prng.below(load.users)}` as UserId, bytes: 30, time: 0 as Millis }]) };
+    });
+    await Promise.all(some.map(({ room, bytes }) => log.publish(subjects.log(0, room), bytes)));
+  }
+}
+
+/** The calls that the projector made, in its order within each room, as many under way as it has. */
+async function sendBare(bare: RedisBoard, batches: readonly { room: RoomKey; batch: Batch }[]): Promise<void> {
+  const byRoom = new Map<RoomKey, Batch[]>();
+  for (const { room, batch } of batches) {
+    const ofRoom = byRoom.get(room);
+    if (ofRoom === undefined) byRoom.set(room, [batch]);
+    else ofRoom.push(batch);
+  }
+  await eachOf([...byRoom], WAYS, async ([room, ofRoom]) => {
+    for (const batch of ofRoom) await bare.apply(room, batch);
+  });
+}
+
+type Mark = { readonly at: number; readonly node: number; readonly redis: number };
+
+async function markNow({ redis }: RedisLine): Promise<Mark> {
+  const { user, system } = process.cpuUsage();
+  const at = performance.now();
+  const info = await redis.info("cpu");
+  const redisCpu = [...info.matchAll(/^used_cpu_(?:user|sys):([\d.]+)/gm)].reduce((sum, [, seconds]) => sum + Number(seconds), 0);
+  return { at, node: (user + system) / 1e6, redis: redisCpu };
+}
+
+function legOf(begin: Mark, end: Mark): Leg {
+  return { seconds: (end.at - begin.at) / 1000, nodeCpu: end.node - begin.node, redisCpu: end.redis - begin.redis };
+}
+
+async function hashOf(boards: RedisBoard, rooms: readonly RoomKey[]): Promise<string> {
+  const hash = createHash("sha256");
+  for (const room of rooms) hash.update(JSON.stringify((await boards.read(room, "everyone", ALL_TIME)).hot));
+  return hash.digest("hex").slice(0, 12);
+}
+
+export type LargeBoard = { readonly line: RedisLine; readonly boards: RedisBoard; readonly room: RoomKey; readonly allOrdered: string; readonly members: number };
+
+/** Scores as people's are: few high ones, many low ones; the same for every seed. */
+export function scoresOf(members: number, seed: number): { user: string; score: number; reachedAt: number }[] {
+  const prng = new Prng(seed);
+  return Array.from({ length: members }, (_, index) => ({ user: `user-${String(index).padStart(8, "0")}`, score: 1 + Math.floor(50 * (1 / (1 - prng.unit() * 0.99999) - 1)), reachedAt: index + 1 }));
+}
+
+const MEMBERS_AT_A_TIME = 500;
+
+/** A board of so many through the real script, and beside it the plain alternative: one sorted set of all. */
+export async function fillLargeBoard(redisUrl: string, members: number, environment: string, seed: number): Promise<LargeBoard> {
+  const line = await connectedRedis(redisUrl);
+  const boards = redisBoard(line.redis, keysOf(environment), { hotMembers: HOT_MEMBERS, roles: ["everyone"] });
+  const room = `bench.large-${members}` as RoomKey;
+  const allOrdered = `${environment}:ordered:${members}`;
+  const scores = scoresOf(members, seed);
+  for (let at = 0; at < members; at += MEMBERS_AT_A_TIME) {
+    const some = scores.slice(at, at + MEMBERS_AT_A_TIME);
+    const awards = some.map(({ user, score, reachedAt }) => ({ member: user as UserId, points: score, reachedAt }));
+    const written = boards.apply(room, {
+      after: at as Seq,
+      applied: { ...NOTHING_APPLIED, seq: (at + some.length) as Seq },
+      minute: { minute: 0, hasBegun: false, points: new Map() },
+      windows: [ALL_TIME],
+      awards: new Map([["everyone" as const, awards]]),
+    });
+    await Promise.all([written, line.redis.zadd(allOrdered, ...some.flatMap(({ user, score, reachedAt }) => [score, stampOf(reachedAt) + user]))]);
+  }
+  return { line, boards, room, allOrdered, members };
+}
+
+export type ReadFigures = Readonly<Record<"first 100" | "own rank, as a range" | "own rank, one sorted set", readonly number[]>>;
+
+/** Milliseconds of each read, one after the other; `users` are drawn from all of them. */
+export async function benchReads({ line, boards, room, allOrdered, members }: LargeBoard, reads: number, seed: number): Promise<ReadFigures> {
+  const prng = new Prng(seed);
+  const scores = scoresOf(members, seed);
+  const { bands } = await boards.read(room, "everyone", ALL_TIME);
+  const timed = async (read: () => Promise<unknown>): Promise<number[]> => {
+    const times: number[] = [];
+    for (let left = reads; left > 0; left--) {
+      const begin = performance.now();
+      await read();
+      times.push(performance.now() - begin);
+    }
+    return times;
+  };
+  return {
+    "first 100": await timed(() => boards.read(room, "everyone", ALL_TIME)),
+    "own rank, as a range": await timed(async () => {
+      const [own] = await boards.members(room, "everyone", ALL_TIME, [scores[prng.below(members)]!.user]);
+      return ranksWithin(bands, own!.score);
+    }),
+    "own rank, one sorted set": await timed(() => {
+      const { user, reachedAt } = scores[prng.below(members)]!;
+      return line.redis.zrevrank(allOrdered, stampOf(reachedAt) + user);
+    }),
+  };
+}
+
+export type MemoryFigures = { readonly hot: number; readonly full: number; readonly counts: number; readonly allOrdered: number };
+
+/** Bytes as Redis counts them, every entry looked at. */
+export async function benchMemory({ line, room, allOrdered }: LargeBoard, environment: string): Promise<MemoryFigures> {
+  const bytes = async (key: string): Promise<number> => Number(await line.redis.call("MEMORY", "USAGE", key, "SAMPLES", "0"));
+  const { hot, full, counts } = keysOf(environment).board(room, "everyone", ALL_TIME);
+  return { hot: await bytes(hot), full: await bytes(full), counts: await bytes(counts), allOrdered: await bytes(allOrdered) };
+}
+
+export function percentile(times: readonly number[], percent: number): number {
+  const sorted = times.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))] ?? Number.NaN;
+}
