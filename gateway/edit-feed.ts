@@ -106,7 +106,11 @@ export class EditFeed {
   receiveSaving(state: SavingState, effects: RoomEffect[]): void {
     if (state === this.#saving) return;
     this.#saving = state;
-    if (this.#members.count("live") > 0) effects.push({ kind: "publish", frame: { type: "saving", channel: this.#options.channel, state }, except: undefined });
+    const frame = { type: "saving", channel: this.#options.channel, state } as const;
+    if (this.#members.count("live") > 0) effects.push({ kind: "publish", frame, except: undefined });
+    if (this.#members.count("catching-up") === 0) return;
+    // They were told how it went when they came, and do not hear the room yet.
+    effects.push({ kind: "send", to: this.#members.all().flatMap((member) => (member.state.kind === "catching-up" ? [member.connection] : [])), frame });
   }
 
   /** Whatever kept the old owner from saving, the new one says anew. */
@@ -141,8 +145,9 @@ export class EditFeed {
     this.receiveHead(answer.head, now);
   }
 
-  /** What was said while the line was down is lost. */
+  /** What was said while the line was down is lost, that saving goes well again among it: an owner that is slow still says so again. */
   attached(now: Millis, effects: RoomEffect[]): void {
+    this.receiveSaving("saved", effects);
     if (this.position !== undefined) this.#ask(this.#catchUps.askForOrder(this.position, TO_HEAD, now), effects);
   }
 

@@ -272,6 +272,21 @@ test("[ROOM21] tentative edits go to all but their author, and the saving state 
   expect(said(feed(epochBegins(2, 0)))).toEqual(["saving to all"]); // The new owner is not known to be slow.
 });
 
+test("[ROOM21] who is catching up hears how saving goes too, and a line that was lost ends what was told over it", () => {
+  bothLive(2);
+  const saving = (state: "saving" | "saved"): RoomInput => ({ kind: "from-owner", message: { kind: "saving", epoch: 1 as Epoch, state } });
+  feed(saving("saving"));
+  join({ connection: 3 as ConnectionId, client: "carolcarolcarol1" as ClientId });
+  const begun = catchUp(2, 2, [part(1, [bob])]) as RoomInput & { kind: "answer" } & { answer: { kind: "catch-up"; answer: { kind: "edits" } } };
+  feed({ ...begun, answer: { ...begun.answer, answer: { ...begun.answer.answer, last: false } } });
+  expect(said(feed(saving("saved")))).toEqual(["saving to all", "saving to 3"]);
+
+  feed(saving("saving"));
+  feed({ kind: "detached" });
+  expect(said(feed({ kind: "attached" }))).toContain("saving to all");
+  expect(said(feed(saving("saving")))).toEqual(["saving to all", "saving to 3"]); // An owner that is slow still says so again.
+});
+
 test("[ROOM22] a room is idle once nobody is in it and nothing of theirs is on its way", () => {
   bothLive();
   send(ann, 1);

@@ -268,6 +268,7 @@ class SimServer {
         return;
       case "subscribe":
       case "broadcast":
+      case "saving-changed":
       case "limit-reached":
       case "fenced-others":
       case "confirmed":

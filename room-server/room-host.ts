@@ -152,8 +152,9 @@ export class RoomHost {
         return this.#ports.gateways.answer(effect.gateway, hosted.key, effect.answer);
       case "broadcast":
         if (effect.message.kind === "tentative") metrics.editsTentative.inc();
-        if (effect.message.kind === "saving") metrics.savingChanges.inc({ state: effect.message.state });
         return this.#ports.gateways.broadcast(hosted.key, effect.message);
+      case "saving-changed":
+        return metrics.savingChanges.inc({ state: effect.state });
       case "read-log":
         return this.#logCatchUps.answer(hosted.key, effect);
       case "limit-reached":

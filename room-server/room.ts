@@ -16,7 +16,7 @@ import { type CatchUpRequest, CatchUps, type CatchUpsOptions } from "./catch-ups
 import { GroupCommit, type GroupCommitOptions, type UnackedEdit } from "./group-commit.ts";
 import type { OutgoingRecord, Seal } from "./ports.ts";
 import { Refusals } from "./refusals.ts";
-import { decideSaving, type SavingOptions, showsTentative } from "./saving.ts";
+import { decideSaving, SavingNews, type SavingOptions, showsTentative } from "./saving.ts";
 import type { Sequencer } from "./sequencer.ts";
 
 export type RoomInput = ToOwner | { kind: "appended"; streamSeq: number } | { kind: "tick" };
@@ -25,6 +25,7 @@ export type RoomEffect =
   | { kind: "append"; record: OutgoingRecord; edits: number }
   | { kind: "answer"; gateway: GatewayId; answer: Answer }
   | { kind: "broadcast"; message: Exclude<FromOwner, LogRecord> }
+  | { kind: "saving-changed"; state: SavingState }
   /** The range is not in memory: answer the request from the log. */
   | { kind: "read-log"; request: CatchUpRequest; epoch: Epoch; head: Seq; streamSeq: number }
   /** A gateway has heard of a later owner. */
@@ -66,6 +67,7 @@ export class Room {
   readonly #catchUps: CatchUps;
   #streamSeq: number;
   #saving: SavingState = "saved";
+  readonly #savingNews: SavingNews;
   #lastUsed: Millis;
   #lastSweep: Millis;
   /** The record in flight, for the backlog once it is in the log. */
@@ -77,6 +79,7 @@ export class Room {
     this.#deps = deps;
     this.#unacked = new GroupCommit(options);
     this.#beacons = new Beacons(options, now);
+    this.#savingNews = new SavingNews(options);
     this.#catchUps = new CatchUps(start.backlog, options);
     this.#streamSeq = start.streamSeq;
     this.#lastUsed = now;
@@ -97,7 +100,7 @@ export class Room {
 
   /** Whether it has something to do at the next tick. */
   get restless(): boolean {
-    return this.#unacked.unacked > 0 || this.#beacons.pending;
+    return this.#unacked.unacked > 0 || this.#beacons.pending || this.#savingNews.pending;
   }
 
   /** For how long no edit and no catch-up came. */
@@ -275,10 +278,10 @@ export class Room {
 
   #decideSaving(now: Millis, effects: RoomEffect[]): void {
     const state = decideSaving(this.#saving, this.#unacked.waits(now), this.#options);
-    if (state !== this.#saving) {
-      this.#saving = state;
-      effects.push({ kind: "broadcast", message: { kind: "saving", epoch: this.epoch, state } });
-    }
+    this.#saving = state;
+    const news = this.#savingNews.due(state, now);
+    if (news === "changed") effects.push({ kind: "saving-changed", state });
+    if (news !== undefined) effects.push({ kind: "broadcast", message: { kind: "saving", epoch: this.epoch, state } });
     if (showsTentative(state)) for (const edit of this.#unacked.edits()) this.#show(edit, effects);
   }
 
