@@ -20,7 +20,9 @@ const DEFAULT_NATS_URL = "nats://127.0.0.1:4222";
 export async function start(given: StartConfig): Promise<Running> {
   const started: Running[] = [];
   const stop = async (): Promise<void> => {
-    for (let part = started.pop(); part !== undefined; part = started.pop()) await part.stop();
+    const failures: unknown[] = [];
+    for (let part = started.pop(); part !== undefined; part = started.pop()) await part.stop().catch((error: unknown) => failures.push(error)); // The others stop all the same.
+    if (failures.length > 0) throw failures[0];
   };
   try {
     await startRoles(given, (part) => started.push(part));

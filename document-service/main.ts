@@ -8,7 +8,7 @@ import type { Registry } from "prom-client";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError } from "../shared/config.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
-import { connectNats } from "../shared/io/nats.ts";
+import { closeNats, connectNats } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
@@ -55,7 +55,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
     await http.stop();
     await host.stop();
     await merging.stop();
-    await nats.drain();
+    await closeNats(nats);
   };
   let stopped: Promise<void> | undefined;
   return { url, stop: () => (stopped ??= stop()) };

@@ -6,7 +6,7 @@ import type { Registry } from "prom-client";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import type { GatewayId } from "../shared/ids.ts";
-import { connectNats } from "../shared/io/nats.ts";
+import { closeNats, connectNats } from "../shared/io/nats.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
@@ -69,7 +69,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
     await rooms.settled(config.drainMsMax);
     rooms.stop();
     await web.stop();
-    await nats.drain();
+    await closeNats(nats);
   };
   const { port, close } = await listen(uws, app, config).catch(async (error: unknown) => {
     await end();

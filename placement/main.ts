@@ -4,7 +4,7 @@ import type { Registry } from "prom-client";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
-import { connectNats } from "../shared/io/nats.ts";
+import { closeNats, connectNats } from "../shared/io/nats.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
@@ -20,5 +20,5 @@ export async function startPlacement(config: SharedConfig & PlacementConfig, { l
   const rooms = await kvRooms(nats, subjects.roomsBucket, config.logReplicas);
   hostPlacement({ rooms, questions: natsQuestions(nats, subjects, log) }, config, { clock: systemClock, log, metrics: placementMetrics(registry) });
   await nats.flush();
-  return { stop: () => nats.drain() };
+  return { stop: () => closeNats(nats) };
 }

@@ -8,7 +8,7 @@ import { subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError } from "../shared/config.ts";
 import type { ServerId } from "../shared/ids.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
-import { connectNats } from "../shared/io/nats.ts";
+import { closeNats, connectNats } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
@@ -68,8 +68,7 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   const stop = async (): Promise<void> => {
     await host.stop();
     stopHeart();
-    await Promise.race([nats.drain(), new Promise<void>((late) => clock.after(config.releaseMsMax, late))]); // Without a line it would wait for one.
-    await nats.close();
+    await closeNats(nats);
     log.info({ server }, "room server has stopped");
   };
   return { server, stop: () => (stopped ??= stop()) };

@@ -25,6 +25,18 @@ export async function connectNats(options: { servers: string; name: string; time
   }
 }
 
+const DRAIN_MS_MAX = 5_000;
+
+/** Delivers what is on its way, and ends the connection. While the line is down there is nobody to deliver to. */
+export async function closeNats(nats: NatsConnection): Promise<void> {
+  let giveUp: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => (giveUp = setTimeout(resolve, DRAIN_MS_MAX)));
+  const drained = nats.drain().catch(() => {}); // Refused without a line.
+  await Promise.race([drained, late]);
+  clearTimeout(giveUp);
+  await nats.close();
+}
+
 /**
  * For a subscription's callback: what it throws is a programmer's mistake and ends the process. Left to itself,
  * nats.js would end its reader and keep a connection that hears nothing.

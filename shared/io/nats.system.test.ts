@@ -1,0 +1,32 @@
+/** The end of a connection, whether NATS is there or not. */
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
+import { closeNats, connectNats } from "./nats.ts";
+
+let server: RealNats;
+beforeEach(async () => {
+  server = await startRealNats();
+}, 120_000);
+afterEach(() => server.stop());
+
+test("[NAT1] what was published is delivered before the connection ends", async () => {
+  const [from, to] = [await connectNats({ servers: server.url, name: "from" }), await connectNats({ servers: server.url, name: "to" })];
+  let heard = 0;
+  to.subscribe("words", { callback: () => void (heard += 1) });
+  await to.flush();
+  for (let word = 0; word < 1_000; word++) from.publish("words", "w");
+  await closeNats(from);
+  expect(from.isClosed()).toBe(true);
+  await until(() => heard === 1_000, "all words");
+  await closeNats(to);
+});
+
+test("[NAT2] with NATS away the connection ends all the same, so that a process stops in good order", async () => {
+  const nats = await connectNats({ servers: server.url, name: "test" });
+  nats.subscribe("words", { callback: () => {} });
+  await nats.flush();
+  await server.crash(() => closeNats(nats));
+  expect(nats.isClosed()).toBe(true);
+});
