@@ -27,7 +27,7 @@ test.each<[string, (written: WrittenBoards) => unknown]>([
   ["a role that is none", (written) => ({ ...written, boards: [{ role: "boss", window: "all", standings: [] }] })],
   ["a member that is not listed", (written) => ({ ...written, members: [] })],
   ["a score below nothing", (written) => ({ ...written, boards: [{ role: "everyone", window: "all", standings: [[0, -1, 1]] }] })],
-  ["no mark of how far it counts", ({ applied: _, ...rest }) => rest],
+  ["no mark of how far it counts", (written) => ({ ...written, applied: undefined })],
 ])("[CKP2] %s is no checkpoint", (_, damage) => {
   expect(readBoards(damage(writeBoards(DUMP)))).toBeUndefined();
 });
