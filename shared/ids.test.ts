@@ -23,8 +23,20 @@ test("[IDS2] different rooms have different keys", () => {
   expect(key("notes.draft*>")).toBe("acme.notes=2edraft=2a=3e");
 });
 
-test.each(["", "a\u0000b", "x".repeat(129), "\ud800"])("[IDS3] %j is no room id", (text) => {
+test.each(["", "a\u0000b", "x".repeat(129), "\ud800", ".", ".."])("[IDS3] %j is no room id", (text) => {
   expect(parseRoomId(text)).toBeUndefined();
+});
+
+test("[IDS3] every room id stands in a URL's path as it is", () => {
+  fc.assert(
+    fc.property(fc.string({ minLength: 1, maxLength: 4, unit: fc.constantFrom(".", "/", "%", "2", "e", "?", "#", "\\") }), (text) => {
+      const room = parseRoomId(text);
+      if (room === undefined) return;
+      const { pathname } = new URL(`/v1/rooms/${encodeURIComponent(room)}/snapshot`, "http://h");
+      expect(decodeURIComponent(pathname.split("/")[3]!)).toBe(room);
+      expect(pathname.endsWith("/snapshot")).toBe(true);
+    }),
+  );
 });
 
 test("[IDS3] tenants and clients hold only URL-safe characters", () => {

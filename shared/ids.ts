@@ -7,7 +7,7 @@ declare const brand: unique symbol;
 type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };
 
 export type TenantId = Brand<string, "TenantId">;
-/** A room as its tenant calls it: 1 to 128 characters, no control characters. */
+/** A room as its tenant calls it: 1 to 128 characters, no control characters; not `.` or `..`, which vanish from a URL's path. */
 export type RoomId = Brand<string, "RoomId">;
 /** A room everywhere behind the gateway: `<tenant>.<room>`, each one subject-safe token. */
 export type RoomKey = Brand<string, "RoomKey">;
@@ -50,7 +50,7 @@ export function parseTenantId(text: string): TenantId | undefined {
 }
 
 export function parseRoomId(text: string): RoomId | undefined {
-  return text.length >= 1 && text.length <= 128 && text.isWellFormed() && !CONTROL.test(text) ? (text as RoomId) : undefined;
+  return text.length >= 1 && text.length <= 128 && text.isWellFormed() && !CONTROL.test(text) && !/^\.\.?$/.test(text) ? (text as RoomId) : undefined;
 }
 
 export function parseUserId(text: string): UserId | undefined {
