@@ -42,6 +42,12 @@ test("every file of more than a few lines opens with what it is", () => {
   expect(code.filter((file) => linesOf(file).length >= LINES_MIN && !/^(?:\/\*\*|#!)/.test(linesOf(file)[0]!))).toEqual([]);
 });
 
+test("what the callback of a NATS subscription throws ends the process, in every tier", () => {
+  const withCallbacks = code.filter((file) => [...TIERS, "shared"].includes(folderOf(file)) && /\bcallback: /.test(withoutComments(file)));
+  expect(withCallbacks.length).toBeGreaterThan(5);
+  expect(withCallbacks.filter((file) => /\bcallback: (?!crashing\()/.test(withoutComments(file)))).toEqual([]);
+});
+
 test("nothing is left to be done in a comment", () => {
   const LEFT = new RegExp(["TO" + "DO", "FIX" + "ME", "XX" + "X"].map((word) => `\\b${word}\\b`).join("|"));
   expect([...sources, ...documents].filter((file) => LEFT.test(textOf(file)))).toEqual([]);

@@ -4,7 +4,7 @@ import { decodeJson, DocumentsHeartbeat } from "../../shared/bus/placement-messa
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { Millis } from "../../shared/ids.ts";
-import type { NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
 
 const SILENCE_MS_MAX = 5_000;
 
@@ -15,10 +15,10 @@ export function natsDocuments(nats: NatsConnection, subjects: Subjects, clock: C
   const heard = new Map<string, { url: string; at: Millis }>();
   let turn = 0;
   nats.subscribe(subjects.documents, {
-    callback: (error, msg) => {
+    callback: crashing((error, msg) => {
       const heartbeat = error === null ? decodeJson(DocumentsHeartbeat, msg.data) : undefined;
       if (heartbeat !== undefined) heard.set(heartbeat.service, { url: heartbeat.url, at: clock.now() });
-    },
+    }),
   });
   return () => {
     const now = clock.now();

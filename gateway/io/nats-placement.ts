@@ -6,7 +6,7 @@ import type { z } from "zod";
 import { ClaimReply, decodeJson, encodeJson, LocateReply, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/clock.ts";
-import type { NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
 import { Membership } from "../../shared/membership.ts";
 import { rendezvous } from "../../shared/rendezvous.ts";
 import type { Placement } from "../ports.ts";
@@ -17,10 +17,10 @@ const CLAIM_MS_MAX = 2_000;
 export function natsPlacement(nats: NatsConnection, subjects: Subjects, options: { serverSilenceMsMax: number }, clock: Clock): Placement {
   const membership = new Membership({ silenceMsMax: options.serverSilenceMsMax });
   nats.subscribe(subjects.servers, {
-    callback: (error, msg) => {
+    callback: crashing((error, msg) => {
       const heartbeat = error === null ? decodeJson(ServerHeartbeat, msg.data) : undefined;
       if (heartbeat !== undefined) membership.receiveHeartbeat(heartbeat, clock.now());
-    },
+    }),
   });
 
   const ask = async <Reply>(subject: string, request: unknown, schema: z.ZodType<Reply>, timeoutMs: number): Promise<Reply | undefined> => {

@@ -7,7 +7,7 @@ import type { Msg, Subscription } from "nats";
 
 import { roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
 import type { GatewayId, RoomKey } from "../../shared/ids.ts";
-import type { NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
 import type { Backbone, Rooms } from "../ports.ts";
 
 const NO_RESPONDERS = 503;
@@ -22,9 +22,9 @@ export function natsRooms(nats: NatsConnection, subjects: Subjects, gateway: Gat
   const rooms: Rooms = {
     follow: (room) => {
       const subscription = nats.subscribe(subjects.editsOut(room), {
-        callback: (error, msg) => {
-          if (error === null) orCrash(() => backbone?.receiveFromOwner(room, msg.data));
-        },
+        callback: crashing((error, msg) => {
+          if (error === null) backbone?.receiveFromOwner(room, msg.data);
+        }),
       });
       routes.set(room, { subscription, to: subjects.editsIn(room), reply: subjects.toGateway(gateway, room) });
       return nats.flush();
@@ -55,7 +55,7 @@ export function natsRooms(nats: NatsConnection, subjects: Subjects, gateway: Gat
       } else if (status.type === "reconnect") {
         connected = true;
         // Rejects if the line is lost once more: another "reconnect" follows.
-        nats.flush().then(() => orCrash(() => backbone?.receiveBackboneFound()), () => {});
+        nats.flush().then(() => backbone?.receiveBackboneFound(), () => {});
       }
     }
   };
@@ -65,23 +65,12 @@ export function natsRooms(nats: NatsConnection, subjects: Subjects, gateway: Gat
     start: async (given) => {
       backbone = given;
       nats.subscribe(subjects.allToGateway(gateway), {
-        callback: (error, msg) => {
-          if (error === null) orCrash(() => receiveAnswer(msg));
-        },
+        callback: crashing((error, msg) => {
+          if (error === null) receiveAnswer(msg);
+        }),
       });
       void watchConnection();
       await nats.flush();
     },
   };
-}
-
-/** The NATS client swallows what its callbacks throw and then reads no more; a programmer's mistake must end the process instead. */
-function orCrash(run: () => void): void {
-  try {
-    run();
-  } catch (error) {
-    setImmediate(() => {
-      throw error;
-    });
-  }
 }

@@ -2,7 +2,7 @@
 
 import { decodeJson, encodeJson, LocateRequest, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import type { NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Questions } from "../ports.ts";
 
@@ -10,23 +10,23 @@ export function natsQuestions(nats: NatsConnection, subjects: Subjects, log: Log
   return {
     onHeartbeat: (receive) => {
       nats.subscribe(subjects.servers, {
-        callback: (error, msg) => {
+        callback: crashing((error, msg) => {
           const heartbeat = error === null ? decodeJson(ServerHeartbeat, msg.data) : undefined;
           if (heartbeat !== undefined) receive(heartbeat);
-        },
+        }),
       });
     },
     onLocate: (answer) => {
       nats.subscribe(subjects.locate, {
         queue: "placement",
-        callback: (error, msg) => {
+        callback: crashing((error, msg) => {
           const request = error === null ? decodeJson(LocateRequest, msg.data) : undefined;
           if (request === undefined) return;
           answer(request).then(
             (reply) => msg.respond(encodeJson(reply)),
             (cause: unknown) => log.warn({ room: request.room, cause }, "the rooms bucket did not answer; the asker falls back to hashing"),
           );
-        },
+        }),
       });
     },
   };
