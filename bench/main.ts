@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 
 import { parseCommandLine } from "../cli/arguments.ts";
 import { flagName, readSettings, SettingError } from "../shared/config.ts";
-import { type Leg, runLeg, type Scenario, SCENARIOS, small, WARM_UP } from "./edit-path.bench.ts";
+import { type Leg, runLeg, type Scenario, SCENARIOS, small, WARM_UP, WARM_UPS } from "./edit-path.bench.ts";
 import { machineFacts } from "./machine.ts";
 import { type BenchOptions, benchSettings } from "./options.ts";
 import { figuresOf, phaseFacts, phaseLine, table } from "./report.ts";
@@ -20,7 +20,7 @@ async function run(options: BenchOptions): Promise<void> {
   const systems: MeasuredSystem[] = [];
   try {
     for (const name of options.system) systems.push(await START[name]());
-    if (!options.small) for (const system of systems) await runLeg(system, WARM_UP, { ...options, round: 0, warmMs: 0, measureMs: options.warmUpSeconds * 1000 });
+    if (!options.small) await warmUp(systems, options);
     const results = [];
     for (const scenario of SCENARIOS.filter(({ name }) => options.scenario.includes(name))) {
       results.push(await takeTurns(systems, options.small ? small(scenario) : scenario, options));
@@ -29,6 +29,10 @@ async function run(options: BenchOptions): Promise<void> {
   } finally {
     await Promise.all(systems.map((system) => system.stop()));
   }
+}
+
+async function warmUp(systems: readonly MeasuredSystem[], options: BenchOptions): Promise<void> {
+  for (const system of systems) for (let round = 1; round <= WARM_UPS; round++) await runLeg(system, WARM_UP, { ...options, round, warmMs: 0, measureMs: options.warmUpSeconds * 1000 });
 }
 
 async function takeTurns(systems: readonly MeasuredSystem[], scenario: Scenario, options: BenchOptions) {

@@ -32,7 +32,6 @@ function searchFigures(legs: readonly Leg[]): Figures {
   if (best === undefined) return {};
   return {
     "edits a second": rateOf(best),
-    "un-acked edits a writer": best.inFlight ?? Number.NaN,
     "propagation p50, ms": best.seen.percentile(50),
     "propagation p99, ms": best.seen.percentile(99),
     "ack p99, ms": best.acked.percentile(99),
@@ -70,7 +69,7 @@ export function table(figures: Readonly<Record<string, Figures>>): string {
 /** One phase by itself. */
 export function phaseFacts(phase: MeasuredPhase) {
   return {
-    inFlight: phase.inFlight,
+    pace: phase.pace,
     editsPerSecond: rateOf(phase),
     p99Ms: slowestP99(phase),
     serverCores: coresOf([phase], ({ serverCpu }) => secondsOf(serverCpu, () => true)),
@@ -80,9 +79,12 @@ export function phaseFacts(phase: MeasuredPhase) {
 }
 
 export function phaseLine(phase: MeasuredPhase): string {
-  const { inFlight, editsPerSecond, p99Ms, serverCores, loadCores, othersCores } = phaseFacts(phase);
-  const pace = inFlight === undefined ? "typing" : `${inFlight} un-acked a writer`;
-  return `${pace.padEnd(22)} ${shown(editsPerSecond).padStart(10)} edits/s   p99 ${shown(p99Ms).padStart(8)} ms   cores: servers ${shown(serverCores)}, load ${shown(loadCores)}, others ${shown(othersCores)}`;
+  const { pace, editsPerSecond, p99Ms, serverCores, loadCores, othersCores } = phaseFacts(phase);
+  return `${paceText(pace).padEnd(22)} ${shown(editsPerSecond).padStart(10)} edits/s   p99 ${shown(p99Ms).padStart(8)} ms   cores: servers ${shown(serverCores)}, load ${shown(loadCores)}, others ${shown(othersCores)}`;
+}
+
+function paceText(pace: MeasuredPhase["pace"]): string {
+  return pace.kind === "typing" ? `${pace.editsPerSecond}/s a writer` : `${pace.inFlight} un-acked a writer`;
 }
 
 function coresOf(phases: readonly MeasuredPhase[], cpuSeconds: (phase: MeasuredPhase) => number): number {

@@ -54,7 +54,7 @@ export class LoadProcesses {
       this.#children.map(async (child) => {
         if (child.exitCode !== null || child.signalCode !== null) return;
         const exited = once(child, "exit");
-        if (child.connected) child.disconnect();
+        child.kill();
         await exited;
       }),
     );

@@ -64,11 +64,12 @@ export class Load {
 
   async #type(pace: Pace & { kind: "typing" }, durationMs: number): Promise<void> {
     const writers = this.#rooms.flatMap((room) => room.writers.map((writer) => ({ room, writer })));
+    const inFlightMax = pace.inFlightMax ?? Number.POSITIVE_INFINITY;
     const start = performance.now();
     for (const { dueMs, writer } of typingSchedule(writers, { ...pace, durationMs })) {
       const waitMs = start + dueMs - performance.now();
       if (waitMs > 0) await sleep(waitMs);
-      writer.room.send(writer.writer);
+      if (writer.writer.sent - writer.writer.acked < inFlightMax) writer.room.send(writer.writer);
     }
   }
 

@@ -8,10 +8,13 @@ export type RoomPlan = { readonly room: RoomId; readonly members: readonly Membe
 export type MemberPlan = { readonly gateway: string; readonly token: string; readonly clientKey: ClientKey; readonly writes: boolean };
 
 /**
- * typing   each writer sends on its own schedule, drawn from the seed, whatever the servers do
+ * typing   each writer sends on its own schedule, drawn from the seed, whatever the servers do; but what is due while
+ *          it has `inFlightMax` edits un-acked is left out
  * window   each writer keeps so many edits un-acked, at most `editsEach` in all
  */
-export type Pace = { readonly kind: "typing"; readonly editsPerSecond: number; readonly seed: number } | { readonly kind: "window"; readonly inFlight: number; readonly editsEach?: number };
+export type Pace =
+  | { readonly kind: "typing"; readonly editsPerSecond: number; readonly seed: number; readonly inFlightMax?: number }
+  | { readonly kind: "window"; readonly inFlight: number; readonly editsEach?: number };
 
 /** What is sent within `measureMs`, after `warmMs`, counts for the latencies. */
 export type Phase = { readonly pace: Pace; readonly warmMs: number; readonly measureMs: number };
