@@ -57,6 +57,11 @@ export class EditFeed {
     return this.#order.position;
   }
 
+  /** The owner says that the log keeps it waiting, and not for so long yet that another might fare better. */
+  get isSlow(): boolean {
+    return this.#saving === "saving";
+  }
+
   get restless(): boolean {
     return this.#members.count("waiting") > 0 || this.#told !== undefined || !this.#recent.empty;
   }

@@ -196,6 +196,27 @@ test("[ROOM12] edits that an owner which speaks did not commit in time are sent 
   expect(said(feed({ kind: "tick" }, 100))).toEqual(["locate"]);
 });
 
+test("[ROOM12] an owner that goes on saying that its log is slow is not looked for: what is written meanwhile reaches it", () => {
+  bothLive();
+  const slow = (): RoomEffect[] => feed({ kind: "from-owner", message: { kind: "saving", epoch: 1 as Epoch, state: "saving" } });
+  send(ann, 1);
+  slow();
+  for (let second = 1; second <= 10; second++) {
+    expect(said(feed({ kind: "tick" }, 1_000)), `after ${second} s`).not.toContain("locate");
+    slow();
+  }
+  expect(said(send(bob, 1))).toEqual(["edits 1"]);
+  expect(said(feed({ kind: "tick" }, 2_000))).not.toContain("locate");
+  expect(said(feed({ kind: "tick" }, 3_000)), "it says so no longer").toContain("locate");
+});
+
+test("[ROOM12] an owner that refuses is looked for all the same: the log may be slow for it alone", () => {
+  bothLive();
+  send(ann, 1);
+  feed({ kind: "from-owner", message: { kind: "saving", epoch: 1 as Epoch, state: "refusing" } });
+  expect(said(feed({ kind: "tick" }, 1_000))).toContain("locate");
+});
+
 test("[ROOM13] a gap is asked for at once; a head told only after a moment, for its edits may be just behind", () => {
   bothLive();
   feed(committed(1, [ann]));

@@ -69,6 +69,9 @@ export type RoomOptions = {
   readonly forwardedKeptMs: number;
 };
 
+/** An owner whose log is slow says so every second: so many silences of a second tell that it no longer does. */
+const SLOW_OWNER_SILENCES = 2.5;
+
 export class Room {
   readonly #options: RoomOptions;
   readonly #members = new Members();
@@ -247,9 +250,12 @@ export class Room {
     const overdue = this.#unacked.takeOverdue(silenceMsMax, now);
     const unanswered = this.#catchUps.overdue(silenceMsMax, now);
     if (overdue.edits.length === 0 && !unanswered) return;
-    // An owner that was heard just now may have missed what was sent. One that stays silent, or keeps missing it, is looked for.
-    const heard = now - this.#ownerHeardAt < silenceMsMax;
-    if (!heard || overdue.again || unanswered) return this.#beginSearch("search-silent", now, effects);
+    // An owner that was heard just now may have missed what was sent. One that stays silent, or keeps missing it, is
+    // looked for; but not one that goes on saying that its log is slow, for nothing is sent to it during a search.
+    const silentMs = now - this.#ownerHeardAt;
+    const isWaiting = this.#feed.isSlow && silentMs < SLOW_OWNER_SILENCES * silenceMsMax;
+    const isLost = !isWaiting && (silentMs >= silenceMsMax || overdue.again);
+    if (isLost || unanswered) return this.#beginSearch("search-silent", now, effects);
     this.#relay.sendAgain(overdue.edits, effects);
   }
 }
