@@ -46,6 +46,13 @@ test.each([
   expect(textOf(state)).toBe("one two three");
 });
 
+test("[MRG3] bytes of another kind that begin like an empty update are counted too, so that the log keeps them", () => {
+  expect(mergeEdits(EMPTY_STATE, [Uint8Array.of(0, 0, 7, 8, 9), ...typed("one")])).toMatchObject({ refused: 1 });
+  const [edit] = typed("one");
+  const followed = mergeEdits(EMPTY_STATE, [Uint8Array.of(...edit!, 1)]);
+  expect([followed.refused, textOf(followed.state)], "clients take it").toEqual([1, "one"]);
+});
+
 test("[MRG4] where no edit is a Yjs update the state stays as it was", () => {
   const bad = Array.from({ length: 1000 }, (_, index) => new TextEncoder().encode(`edit ${index}`));
   expect(mergeEdits(EMPTY_STATE, bad)).toEqual({ state: EMPTY_STATE, refused: 1000 });

@@ -3,11 +3,16 @@
  * refuses half-way leaves its document in ruins, so that one is thrown away and nothing else is touched.
  */
 
+import * as decoding from "lib0/decoding";
 import * as Y from "yjs";
 
 import { assert } from "../shared/assert.ts";
 
-/** `refused`: how many edits are no Yjs updates; the state has all the others. */
+/**
+ * `refused`: how many edits are no Yjs updates; the state has all the others. An update that something follows
+ * counts among them, though clients take it and the state has it: bytes of any kind that begin with two zeros
+ * read as an empty update, and what they really are only the log knows.
+ */
 export type Merged = { readonly state: Uint8Array; readonly refused: number };
 
 /** The state of a document without edits. */
@@ -16,7 +21,7 @@ export const EMPTY_STATE: Uint8Array = Y.encodeStateAsUpdate(new Y.Doc());
 export function mergeEdits(state: Uint8Array, given: readonly Uint8Array[]): Merged {
   const edits = given.map(inOwnBuffer);
   const whole = tryMerge(state, edits);
-  if (whole !== undefined) return { state: whole, refused: 0 };
+  if (whole !== undefined) return whole;
   assert(tryMerge(state, []) !== undefined, "a document's own state can be read");
   const readable = edits.filter(isReadable);
   const halved = mergeHalves(state, readable);
@@ -26,7 +31,7 @@ export function mergeEdits(state: Uint8Array, given: readonly Uint8Array[]): Mer
 /** Finds what can be read and still cannot be merged: rare, so halving until it stands alone is quick enough. */
 function mergeHalves(state: Uint8Array, edits: readonly Uint8Array[]): Merged {
   const whole = tryMerge(state, edits);
-  if (whole !== undefined) return { state: whole, refused: 0 };
+  if (whole !== undefined) return whole;
   assert(edits.length > 0, "a state without edits can be merged");
   if (edits.length === 1) return { state, refused: 1 };
   const middle = edits.length >> 1;
@@ -41,16 +46,21 @@ function mergeHalves(state: Uint8Array, edits: readonly Uint8Array[]): Merged {
  */
 const EDITS_PER_TRANSACTION = 1_000;
 
-function tryMerge(state: Uint8Array, edits: readonly Uint8Array[]): Uint8Array | undefined {
+function tryMerge(state: Uint8Array, edits: readonly Uint8Array[]): Merged | undefined {
   const doc = new Y.Doc();
+  let refused = 0;
   try {
     Y.applyUpdate(doc, state);
     for (let start = 0; start < edits.length; start += EDITS_PER_TRANSACTION) {
       doc.transact(() => {
-        for (const edit of edits.slice(start, start + EDITS_PER_TRANSACTION)) Y.applyUpdate(doc, edit);
+        for (const edit of edits.slice(start, start + EDITS_PER_TRANSACTION)) {
+          const input = decoding.createDecoder(edit);
+          Y.readUpdate(input, doc);
+          if (decoding.hasContent(input)) refused += 1;
+        }
       });
     }
-    return Y.encodeStateAsUpdate(doc);
+    return { state: Y.encodeStateAsUpdate(doc), refused };
   } catch {
     return undefined; // Yjs throws all kinds of errors on bytes that are no update of its own.
   } finally {
