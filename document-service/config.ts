@@ -10,6 +10,7 @@ export const documentServiceSettings = {
   documentsAnswerMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "a snapshot that is not there by then is asked for again by the client" },
   documentsHeartbeatMs: { parse: positiveInteger, fallback: 1_000, meaning: "how often the document service tells the gateways where it is" },
   documentsLeaseMs: { parse: positiveInteger, fallback: 3_000, meaning: "another document service takes over a part of the log whose reader was silent for so long" },
+  documentsReadMs: { parse: positiveInteger, fallback: 500, meaning: "how often the document service reads what is new in the log" },
   documentsDrainMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long a stopping document service may take to save what is not yet in snapshots" },
   documentsSweepMs: { parse: positiveInteger, fallback: 3_600_000, meaning: "how often what a crash left behind is looked for: snapshots that nobody names, logs not yet trimmed" },
 

@@ -198,7 +198,7 @@ test("[DOC1] whoever asks gets all edits ordered so far, with their position", {
 test("[DOC5] a trim keeps what it was told to keep, the room's last record too, and the next append still meets its expected sequence", { timeout: 60_000 }, async () => {
   const environment = "doc5";
   await (await start(environment)).stop(); // Makes the streams.
-  const log = await jetstreamLog(jetstream(nats), subjectsOf(environment), { partitions: 1 });
+  const log = await jetstreamLog(nats, subjectsOf(environment), { partitions: 1, readMs: 20, answerMsMax: 2_000 });
   const [writer, other] = [new Writer(environment, "acme.trimmed"), new Writer(environment, "acme.other")];
   for (let round = 0; round < 5; round++) {
     await writer.type("a");

@@ -38,7 +38,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
   const streams = jetstream(nats, { timeout: ANSWER_MS_MAX });
   const merging = mergeThread();
   const ports = {
-    log: await jetstreamLog(streams, subjects, { partitions: config.logPartitions }),
+    log: await jetstreamLog(nats, subjects, { partitions: config.logPartitions, readMs: config.documentsReadMs, answerMsMax: ANSWER_MS_MAX }),
     checkpoints: await kvCheckpoints(streams, subjects.checkpointsBucket, config.logReplicas),
     leases: await kvLeases(streams, subjects.documentsBucket, config.logReplicas),
     snapshots: await objectStoreSnapshots(streams, subjects.snapshotsBucket, config.logReplicas),

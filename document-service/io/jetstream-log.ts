@@ -1,22 +1,23 @@
 /** The log in JetStream: read in order by partition, asked for a room's head, trimmed. */
 
-import type { JetStreamClient } from "@nats-io/jetstream";
+import { jetstreamManager } from "@nats-io/jetstream";
 
 import { decodeRecord, headOf } from "../../shared/bus/record.ts";
 import { partitionOf, roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey, Seq } from "../../shared/ids.ts";
 import { followLog } from "../../shared/io/follow-log.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { EditLog } from "../ports.ts";
 
-export async function jetstreamLog(jetstream: JetStreamClient, subjects: Subjects, options: { partitions: number }): Promise<EditLog> {
-  const manager = await jetstream.jetstreamManager();
+export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, options: { partitions: number; readMs: number; answerMsMax: number }): Promise<EditLog> {
+  const manager = await jetstreamManager(nats, { timeout: options.answerMsMax });
   const placeOf = (room: RoomKey) => {
     const partition = partitionOf(room, options.partitions);
     return { stream: subjects.logStream(partition), subject: subjects.log(partition, room) };
   };
 
   return {
-    follow: await followLog(jetstream, subjects),
+    follow: await followLog(nats, subjects, { everyMs: options.readMs }),
     head: async (room) => {
       const { stream, subject } = placeOf(room);
       const message = await manager.streams.getMessage(stream, { last_by_subj: subject });

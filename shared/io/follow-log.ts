@@ -1,48 +1,78 @@
-/** Reads one partition of the log in order, for as long as one likes. */
+/**
+ * Reads one partition of the log in order, for as long as one likes: all there is, then again after `everyMs`. A
+ * reader that was woken by each record would cost the machine as much as the edit itself, and readers who make
+ * snapshots or count have time.
+ */
 
-import { DeliverPolicy, type JetStreamClient } from "@nats-io/jetstream";
+import { DirectMsgHeaders as Header, jetstreamManager } from "@nats-io/jetstream";
+import { setImmediate, setTimeout } from "node:timers/promises";
 
 import type { StoredRecord } from "../bus/stored-record.ts";
 import { roomOfSubject, type Subjects } from "../bus/subjects.ts";
 import type { Millis } from "../ids.ts";
+import type { Msg, NatsConnection } from "./nats.ts";
 
 export type Follow = (partition: number, after: number, signal: AbortSignal) => AsyncIterable<StoredRecord>;
 
-/** At least the largest record, or the server would not send it. */
-const AHEAD_BYTES_MAX = 16 * 1024 * 1024;
-const IDLE_HEARTBEAT_MS = 1_000;
-const PULL_MS_MAX = 5_000;
+const END_OF_BATCH = 204;
+const NOTHING_THERE = 404;
+const READ_RECORDS_MAX = 1_024;
+/** A record that is larger comes alone. */
+const READ_BYTES_MAX = 1024 * 1024;
+const READ_MS_MAX = 3_000;
 /** Sockets and timers have their turn after so much reading at a stretch. */
 const STRETCH_MS_MAX = 10;
 
 /** Throws when the log does not answer: begin again after the last record received. */
-export async function followLog(streams: JetStreamClient, subjects: Subjects): Promise<Follow> {
-  const manager = await streams.jetstreamManager();
+export async function followLog(nats: NatsConnection, subjects: Subjects, options: { readonly everyMs: number }): Promise<Follow> {
+  const manager = await jetstreamManager(nats);
   return async function* follow(partition, after, signal) {
     const stream = subjects.logStream(partition);
     const { state } = await manager.streams.info(stream);
     if (state.last_seq < after) {
       throw new Error(`the log ${stream} ends at ${state.last_seq}, before ${after} which had been read: it was lost or rolled back; restore it, or remove the checkpoints with it`);
     }
-    const consumer = await streams.consumers.get(stream, { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: after + 1 });
-    const messages = await consumer.consume({ max_bytes: AHEAD_BYTES_MAX, idle_heartbeat: IDLE_HEARTBEAT_MS, expires: PULL_MS_MAX });
-    const end = () => messages.stop();
-    signal.addEventListener("abort", end);
-    if (signal.aborted) end(); // While we were asking.
-    try {
+    for (let read = after; !signal.aborted; ) {
+      const { messages, more } = await readOn(nats, stream, read);
       let stretchEnd = performance.now() + STRETCH_MS_MAX;
-      for await (const message of messages) {
-        const room = roomOfSubject(message.subject);
+      for (const message of messages) {
         if (signal.aborted) return;
-        if (room !== undefined) yield { room, streamSeq: message.seq, time: message.time.getTime() as Millis, bytes: message.data };
+        read = seqOf(message);
+        const room = roomOfSubject(headerOf(message, Header.Subject));
+        if (room !== undefined) yield { room, streamSeq: read, time: Date.parse(headerOf(message, Header.TimeStamp)) as Millis, bytes: message.data };
         if (performance.now() < stretchEnd) continue;
-        await new Promise(setImmediate);
+        await setImmediate();
         stretchEnd = performance.now() + STRETCH_MS_MAX;
       }
-    } finally {
-      signal.removeEventListener("abort", end);
-      messages.stop();
-      void consumer.delete().catch(() => {}); // It goes by itself when nobody reads.
+      if (!more) await setTimeout(options.everyMs, undefined, { signal }).catch(() => {}); // The one error it has is the signal's.
     }
   };
+}
+
+/**
+ * The next records after a stream sequence. The server sends them and then a message without content. Any replica may
+ * answer: one that lags shows less, never something else.
+ */
+async function readOn(nats: NatsConnection, stream: string, after: number): Promise<{ messages: Msg[]; more: boolean }> {
+  const request = JSON.stringify({ seq: after + 1, batch: READ_RECORDS_MAX, max_bytes: READ_BYTES_MAX });
+  const messages: Msg[] = [];
+  for await (const message of await nats.requestMany(`$JS.API.DIRECT.GET.${stream}`, request, { strategy: "sentinel", maxWait: READ_MS_MAX })) {
+    if (message.data.byteLength > 0) {
+      messages.push(message);
+      continue;
+    }
+    const { code = 0, description = "" } = message.headers ?? {};
+    if (code !== END_OF_BATCH && code !== NOTHING_THERE) throw new Error(`the log ${stream} cannot be read: ${code} ${description}`);
+    const last = messages.at(-1);
+    return { messages, more: last !== undefined && Number(headerOf(last, Header.NumPending)) > 0 };
+  }
+  throw new Error(`the log ${stream} did not say in ${READ_MS_MAX} ms what comes after ${after}: is NATS reachable?`);
+}
+
+function seqOf(message: Msg): number {
+  return Number(headerOf(message, Header.Sequence));
+}
+
+function headerOf(message: Msg, name: string): string {
+  return message.headers?.get(name) ?? "";
 }

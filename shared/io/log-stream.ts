@@ -18,7 +18,8 @@ export async function ensureLogStreams(nats: NatsConnection, subjects: Subjects,
   for (let partition = 0; partition < options.partitions; partition++) {
     const name = subjects.logStream(partition);
     try {
-      await manager.streams.info(name);
+      const { config } = await manager.streams.info(name);
+      if (!config.allow_direct) await manager.streams.update(name, { allow_direct: true }); // Made by a version that did not read so.
     } catch (error) {
       if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
       await manager.streams.add({
@@ -27,6 +28,7 @@ export async function ensureLogStreams(nats: NatsConnection, subjects: Subjects,
         storage: StorageType.File,
         retention: RetentionPolicy.Limits,
         num_replicas: options.replicas,
+        allow_direct: true,
         duplicate_window: DUPLICATE_WINDOW_NANOS,
         republish: { src: subjects.logOfPartition(partition), dest: subjects.logRepublished },
       });

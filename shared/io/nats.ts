@@ -5,7 +5,7 @@
 
 import { connect, type NatsConnection } from "nats";
 
-export type { NatsConnection } from "nats";
+export type { Msg, NatsConnection } from "nats";
 
 /** `servers`: one URL or several, comma-separated. Throws when none answers within `timeoutMs`. */
 export async function connectNats(options: { servers: string; name: string; timeoutMs?: number }): Promise<NatsConnection> {

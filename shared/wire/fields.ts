@@ -45,7 +45,9 @@ export function readCount(input: Decoder, entryBytesMin: number): number {
 }
 
 export function readList<Entry>(input: Decoder, entryBytesMin: number, readEntry: (input: Decoder) => Entry): Entry[] {
-  return Array.from({ length: readCount(input, entryBytesMin) }, () => readEntry(input));
+  const entries: Entry[] = [];
+  for (let left = readCount(input, entryBytesMin); left > 0; left--) entries.push(readEntry(input));
+  return entries;
 }
 
 /** A view into the input: copy it to keep it. */

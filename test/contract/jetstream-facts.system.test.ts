@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
+import { followLog } from "../../shared/io/follow-log.ts";
 import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import { type RealNats, startRealNats, until } from "./real-nats.ts";
 
@@ -149,13 +150,13 @@ test("[JS11] what was answered is there after SIGKILL, and so are the expected s
   expect((await append("next", { expected: 200 })).seq).toBe(201);
 });
 
-test("[JS12] the last record is read through the stream's API, which its leader answers: the stream allows no direct get", async () => {
+test("[JS12] the last record is read through the stream's API, which its leader answers, not by a direct get, which any replica may", async () => {
   await append("one", { expected: 0 });
-  const { config } = await manager.streams.info(stream());
-  expect(config.allow_direct).toBe(false);
-  await expect(line.request(`$JS.API.DIRECT.GET.${stream()}.${subjects.log(0, room)}`, "", { timeout: 500 })).rejects.toThrow();
-  const reply = await line.request(`$JS.API.STREAM.MSG.GET.${stream()}`, JSON.stringify({ last_by_subj: subjects.log(0, room) }));
-  expect(reply.json()).toMatchObject({ message: { seq: 1 } });
+  const asked: string[] = [];
+  line.subscribe("$JS.API.>", { callback: (_, message) => void asked.push(message.subject) });
+  await last();
+  await until(() => asked.length > 0, "the question");
+  expect(asked).toEqual([`$JS.API.STREAM.MSG.GET.${stream()}`]);
 });
 
 test("[JS13] a publish that nobody hears comes back as 503 on its reply subject", async () => {
@@ -164,4 +165,37 @@ test("[JS13] a publish that nobody hears comes back as 503 on its reply subject"
   line.publish(subjects.editsIn(room), "anyone?", { reply: "told" });
   await until(() => codes.length === 1, "the status");
   expect(codes).toEqual([503]);
+});
+
+test("[JS14] reading on goes from record to record over what was purged, says when there is no more, and takes an empty log for one that ends", async () => {
+  const follow = await followLog(line, subjects, { everyMs: 5 });
+  const stopping = new AbortController();
+  const read: string[] = [];
+  const reading = (async () => {
+    for await (const { room: of, streamSeq, bytes } of follow(0, 0, stopping.signal)) read.push(`${of} ${streamSeq} ${bytes.byteLength}`);
+  })();
+  const large = "x".repeat(1_500_000);
+  await append("one", { expected: 0 });
+  await until(() => read.length === 1, "the first record");
+  await append(large, { expected: 1 });
+  await append("to go", { to: other });
+  await manager.streams.purge(stream(), { filter: subjects.log(0, other) });
+  await append(large, { expected: 2 });
+  await append("last", { expected: 4 });
+  await until(() => read.some((line) => line.includes(" 5 ")), "the last record");
+  stopping.abort();
+  await reading;
+  expect(read.filter((line) => !line.includes(other))).toEqual([`${room} 1 3`, `${room} 2 1500000`, `${room} 4 1500000`, `${room} 5 4`]);
+});
+
+test("[JS15] reading on after more than a stream holds, or while it is away, throws", async () => {
+  const follow = await followLog(line, subjects, { everyMs: 5 });
+  const readAll = async (partition: number, after: number) => {
+    for await (const _ of follow(partition, after, new AbortController().signal));
+  };
+  await expect(readAll(0, 1)).rejects.toThrow("lost or rolled back");
+  await append("one", { expected: 0 });
+  const reading = expect(readAll(0, 0)).rejects.toThrow(`$JS.API.DIRECT.GET.${stream()}`);
+  await manager.streams.delete(stream());
+  await reading;
 });
