@@ -2,12 +2,13 @@
 
 import { documentServiceSettings } from "../document-service/config.ts";
 import { gatewaySettings } from "../gateway/config.ts";
+import { leaderboardSettings } from "../leaderboard/config.ts";
 import { placementSettings } from "../placement/config.ts";
 import { roomServerSettings } from "../room-server/config.ts";
 import { flag, list, port, type Settings, SettingError, text, type Values } from "../shared/config.ts";
 import { sharedSettings } from "../shared/settings.ts";
 
-export const ROLES = ["engines", "placement", "room-server", "document-service", "gateway"] as const;
+export const ROLES = ["engines", "placement", "room-server", "document-service", "leaderboard", "gateway"] as const;
 export type Role = (typeof ROLES)[number];
 
 export const startSettings = {
@@ -16,13 +17,14 @@ export const startSettings = {
   cacheDir: { parse: text, fallback: ".coroom/cache", meaning: "folder for engines that had to be fetched" },
   natsPort: { parse: port, fallback: 0, meaning: "port of the local nats-server; 0: any free one" },
   redisPort: { parse: port, fallback: 0, meaning: "port of the local redis-server; 0: any free one" },
-  redisUrl: { parse: text, fallback: "", meaning: "a running Redis; empty: a local one is started" },
   demo: { parse: flag, fallback: true, meaning: "serve the demo page and hand out tokens for it; never in production, nor where a key to check tokens with is set" },
   ...sharedSettings,
   natsUrl: { ...sharedSettings.natsUrl, fallback: "", meaning: "the NATS servers, comma-separated; empty: a local one is started" },
   ...placementSettings,
   ...roomServerSettings,
   ...documentServiceSettings,
+  ...leaderboardSettings,
+  redisUrl: { ...leaderboardSettings.redisUrl, fallback: "", meaning: "the Redis that boards are kept in, or several nodes of a Redis Cluster, comma-separated; empty: a local one is started" },
   ...gatewaySettings,
 } as const satisfies Settings;
 

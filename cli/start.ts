@@ -6,6 +6,7 @@ import { Registry } from "prom-client";
 
 import { startDocumentService } from "../document-service/main.ts";
 import { startGateway } from "../gateway/main.ts";
+import { startLeaderboard } from "../leaderboard/main.ts";
 import { startPlacement } from "../placement/main.ts";
 import { startRoomServer } from "../room-server/main.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
@@ -16,6 +17,7 @@ import { localSecrets } from "./secrets.ts";
 import type { Role, StartConfig } from "./settings.ts";
 
 const DEFAULT_NATS_URL = "nats://127.0.0.1:4222";
+const DEFAULT_REDIS_URL = "redis://127.0.0.1:6379";
 
 export async function start(given: StartConfig): Promise<Running> {
   const started: Running[] = [];
@@ -45,10 +47,12 @@ async function startRoles(given: StartConfig, add: (part: Running) => void): Pro
     config = { ...config, natsUrl: engines.natsUrl, redisUrl: engines.redisUrl };
   }
   if (config.natsUrl === "") config = { ...config, natsUrl: DEFAULT_NATS_URL };
+  if (config.redisUrl === "") config = { ...config, redisUrl: DEFAULT_REDIS_URL };
 
   if (runs("placement")) add(await startPlacement(config, deps("placement")));
   if (runs("room-server")) add(await startRoomServer(config, deps("room-server")));
   if (runs("document-service")) add(await startDocumentService(config, deps("document-service")));
+  if (runs("leaderboard")) add(await startLeaderboard(config, deps("leaderboard")));
   if (!runs("gateway")) return say("coroom ready");
 
   // Where the engines end with this process there is no other gateway to move to.

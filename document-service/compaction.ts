@@ -18,25 +18,30 @@ export function isSnapshotDue(uncovered: Uncovered, lastSaved: Millis | undefine
   return uncovered.edits >= policy.snapshotEditsMax || uncovered.bytes >= policy.snapshotBytesMax || now - uncovered.since >= policy.snapshotAgeMsMax;
 }
 
+export type TrimOptions = { readonly replayWindowMs: number; readonly boardsHoldMsMax: number };
+
 /** A record's place in the log, and when the log took it: no record before it is younger. */
 type Mark = { readonly streamSeq: number; readonly time: Millis };
 
 /** So many marks stand for all records of the replay window: a trim may come so much later, never sooner. */
 const MARKS_PER_WINDOW = 20;
+/** While the boards hold the log back, marks grow older than the window; past it every second one goes, and trims come later. */
+const MARKS_MAX = 200;
 
 /**
  * What of a room's log may go. The rule, and why nothing is ever lost by it: only records before the one
  * at the checkpoint's `streamSeq`, so that what is not in a snapshot stays, and so does at least that one
- * record (a subject without any would begin its sequence at 0 again); and only records older than the
- * replay window, which clients coming back are caught up from.
+ * record (a subject without any would begin its sequence at 0 again); only records older than the replay
+ * window, which clients coming back are caught up from; and only records that the boards have in their own
+ * checkpoints, or that have waited for that for so long that the log stops waiting.
  */
 export class TrimPlan {
-  readonly #replayWindowMs: number;
-  readonly #marks: Mark[] = [];
+  readonly #options: TrimOptions;
+  #marks: Mark[] = [];
   #trimmedBefore = 0;
 
-  constructor(options: { replayWindowMs: number }) {
-    this.#replayWindowMs = options.replayWindowMs;
+  constructor(options: TrimOptions) {
+    this.#options = options;
   }
 
   get trimmedBefore(): number {
@@ -46,20 +51,23 @@ export class TrimPlan {
   /** Every record in order. */
   receiveRecord({ streamSeq, time }: Mark): void {
     const last = this.#marks.at(-1);
-    if (last === undefined || time - last.time >= this.#replayWindowMs / MARKS_PER_WINDOW) this.#marks.push({ streamSeq, time });
+    if (last === undefined || time - last.time >= this.#options.replayWindowMs / MARKS_PER_WINDOW) this.#marks.push({ streamSeq, time });
+    if (this.#marks.length > MARKS_MAX) this.#marks = this.#marks.filter((_, index) => index % 2 === 0);
   }
 
-  /** Records before this stream sequence may go; undefined: none that has not gone already. */
-  before(checkpoint: Mark, now: Millis): number | undefined {
+  /** Records before this stream sequence may go; undefined: none that has not gone already. `boardsFloor`: the boards need nothing up to it. */
+  before(checkpoint: Mark, boardsFloor: number, now: Millis): number | undefined {
+    const { replayWindowMs, boardsHoldMsMax } = this.#options;
     let before = 0;
     for (const mark of [...this.#marks, checkpoint]) {
-      if (mark.streamSeq <= checkpoint.streamSeq && now - mark.time > this.#replayWindowMs) before = Math.max(before, mark.streamSeq);
+      const ageMsMin = mark.streamSeq <= boardsFloor + 1 ? replayWindowMs : Math.max(replayWindowMs, boardsHoldMsMax);
+      if (mark.streamSeq <= checkpoint.streamSeq && now - mark.time > ageMsMin) before = Math.max(before, mark.streamSeq);
     }
     return before > this.#trimmedBefore ? before : undefined;
   }
 
   receiveTrimmed(before: number): void {
     this.#trimmedBefore = before;
-    while (this.#marks[0] !== undefined && this.#marks[0].streamSeq <= before) this.#marks.shift();
+    this.#marks = this.#marks.filter(({ streamSeq }) => streamSeq > before);
   }
 }

@@ -19,6 +19,7 @@ export const documentServiceSettings = {
   snapshotAgeMsMax: { parse: positiveInteger, fallback: 30_000, meaning: "an edit is in a snapshot after so long at the latest" },
   snapshotIntervalMsMin: { parse: positiveInteger, fallback: 5_000, meaning: "a busy room's snapshot is written no more often" },
   replayWindowMs: { parse: positiveInteger, fallback: 300_000, meaning: "edits stay in the log for at least so long, for clients that come back" },
+  boardsHoldMsMax: { parse: positiveInteger, fallback: 3 * 24 * 3_600_000, meaning: "edits that the boards have not counted stay in the log for so long, and are then trimmed all the same; where no leaderboard ever ran nothing is held" },
   checkpointClientsMax: { parse: positiveInteger, fallback: 5_000, meaning: "writers of a room whose progress a checkpoint remembers; past it the most silent are forgotten" },
   checkpointClientMsMax: { parse: positiveInteger, fallback: 3_600_000, meaning: "how long a checkpoint remembers a silent writer" },
 

@@ -32,6 +32,7 @@ const SETTINGS = readSettings(documentServiceSettings, {
   env: {},
   flags: {
     replayWindowMs: String(REPLAY_WINDOW_MS),
+    boardsHoldMsMax: "300000",
     snapshotEditsMax: "20",
     snapshotAgeMsMax: "1500",
     snapshotIntervalMsMin: "200",
@@ -83,6 +84,8 @@ class World {
   faults = true;
   revisions = 0;
   #checkedFloor = 0;
+  /** What the boards have counted; in every second run there are none. */
+  boardsFloor: number | undefined;
   readonly plantedTrimTooFar: boolean;
   /** In every third run the documents do not fit all at once. */
   readonly documentsBytesMax: number;
@@ -90,6 +93,7 @@ class World {
   constructor(seed: number, planted: { trimTooFar: boolean } = { trimTooFar: false }) {
     this.prng = new Prng(seed);
     this.documentsBytesMax = seed % 3 === 0 ? 8_000 : 200_000;
+    this.boardsFloor = seed % 2 === 0 ? 0 : undefined;
     this.plantedTrimTooFar = planted.trimTooFar;
     this.rooms = Array.from({ length: ROOMS }, (_, index) => ({
       key: `acme.room${index}` as RoomKey,
@@ -187,6 +191,7 @@ class World {
     for (const { room: of, streamSeq, time } of this.records) {
       if (of !== key || streamSeq >= last || streamSeq < room.oldestKept) continue;
       check(this.clock.now() - time > REPLAY_WINDOW_MS, `${key}'s record ${streamSeq} is trimmed ${this.clock.now() - time} ms old`);
+      check(streamSeq <= (this.boardsFloor ?? streamSeq), `${key}'s record ${streamSeq} is trimmed before the boards have counted it`);
     }
     check(last <= room.lastStreamSeq, `${key} is trimmed whole`);
     room.oldestKept = Math.max(room.oldestKept, last);
@@ -283,6 +288,7 @@ class Service {
             return { kind: "written", revision: world.revisions };
           }),
       },
+      boards: { read: () => call(() => (world.boardsFloor === undefined ? { lease: undefined, revision: 0 } : { lease: { holder: "leaderboard", floor: world.boardsFloor }, revision: 1 })) },
       merging: { merge: (state, edits) => call(() => mergeEdits(state, edits)) },
       digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),
     };
@@ -310,6 +316,7 @@ async function simulate(seed: number, planted?: { trimTooFar: boolean }): Promis
   const begin = world.clock.now();
   for (let at = 0; at < FAULTY_MS; at += 200) {
     for (let appends = world.prng.below(8); appends > 0; appends--) world.append();
+    if (world.boardsFloor !== undefined) world.boardsFloor += world.prng.below(world.records.length - world.boardsFloor + 1);
     const one = world.prng.below(services.length);
     if (world.prng.chance(0.02)) {
       services[one]!.die();
@@ -318,6 +325,7 @@ async function simulate(seed: number, planted?: { trimTooFar: boolean }): Promis
     await world.clock.runUntil(begin + at + 200);
   }
   world.faults = false;
+  if (world.boardsFloor !== undefined) world.boardsFloor = world.records.length;
   for (const service of services) service.die();
   const last = start();
   const served = new Map<RoomKey, string>();

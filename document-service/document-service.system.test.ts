@@ -6,6 +6,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { jetstream, JetStreamApiError, jetstreamManager, type StoredMsg } from "@nats-io/jetstream";
+import { Kvm } from "@nats-io/kv";
 import { headers } from "nats";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -26,6 +27,7 @@ import { Prng } from "../shared/prng.ts";
 import { sharedSettings } from "../shared/settings.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { documentServiceSettings } from "./config.ts";
+import { kvLeases } from "../shared/io/kv-leases.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
 import { startDocumentService } from "./main.ts";
@@ -232,6 +234,44 @@ test("[DOC6] the log is trimmed behind a snapshot, and whoever comes later still
   await writer.type("more");
   await eventually("the edit after the trim is served", async () => (await text(later.url, "old")).seq === 51);
   await later.stop();
+});
+
+test("[DOC15] the log is not trimmed of what a leaderboard has still to count, and not held for one that never ran or stays away for too long", { timeout: 60_000 }, async () => {
+  const [environment, room] = ["doc15", "acme.counted"];
+  const leases = await kvLeases(jetstream(nats), subjectsOf(environment).boardsBucket, 1);
+  const settings = { snapshotEditsMax: "1", snapshotIntervalMsMin: "1", replayWindowMs: "50", boardsHoldMsMax: "5000" };
+  const [writer, service] = [new Writer(environment, room), await start(environment, settings)];
+  const writeFour = async (): Promise<void> => {
+    for (let round = 0; round < 4; round++) {
+      await writer.type(`${round} `);
+      await sleep(10); // Records closer together than the plan marks them are trimmed together.
+    }
+  };
+  await writeFour(); // 1 to 4
+  await eventually("trimmed: no leaderboard ever ran", async () => (await keptOf(environment, room)).records === 1);
+
+  let { revision } = await leases.read(0);
+  const writeFloor = async (floor: number): Promise<void> => {
+    const write = await leases.write(0, { holder: "a leaderboard", floor }, revision);
+    revision = write.kind === "written" ? write.revision : revision;
+  };
+  await writeFloor(4);
+  await service.stop();
+  const later = await start(environment, { ...settings, boardsHoldMsMax: "3600000" });
+  await writeFour(); // 5 to 8
+  await eventually("all is in a snapshot", async () => (await checkpointOf(environment, room))?.seq === 8);
+  await eventually("4 is counted and may go", async () => (await keptOf(environment, room)).records === 4);
+  await writeFloor(6);
+  await eventually("5 and 6 are counted and may go", async () => (await keptOf(environment, room)).records === 2);
+  await (await new Kvm(jetstream(nats)).open(subjectsOf(environment).boardsBucket)).delete("partition.0"); // As docs/OPERATIONS.md has it.
+  await eventually("given up, it holds nothing", async () => (await keptOf(environment, room)).records === 1);
+  await later.stop();
+
+  await leases.write(0, { holder: "a leaderboard", floor: 8 }, (await leases.read(0)).revision);
+  const last = await start(environment, settings);
+  await writeFour(); // 9 to 12
+  await eventually("the log waits no longer", async () => (await keptOf(environment, room)).records === 1, 20_000);
+  await last.stop();
 });
 
 test("[DOC7] killed at random with the service and NATS, every document is complete in the end", { timeout: 240_000 }, async () => {

@@ -41,6 +41,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
     log: await jetstreamLog(nats, subjects, { partitions: config.logPartitions, readMs: config.documentsReadMs, answerMsMax: ANSWER_MS_MAX }),
     checkpoints: await kvCheckpoints(streams, subjects.checkpointsBucket, config.logReplicas),
     leases: await kvLeases(streams, subjects.documentsBucket, config.logReplicas),
+    boards: await kvLeases(streams, subjects.boardsBucket, config.logReplicas),
     snapshots: await objectStoreSnapshots(streams, subjects.snapshotsBucket, config.logReplicas),
     merging,
     digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),

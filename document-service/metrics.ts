@@ -21,5 +21,6 @@ export const documentServiceMetrics = (registry: Registry) => {
     heldBytes: new Gauge({ name: "coroom_documents_held_bytes", help: "Documents and waiting edits in memory, by partition", labelNames: ["partition"], registers }),
     isReading: new Gauge({ name: "coroom_documents_reading", help: "1 while this service reads the partition, 0 while it stands by", labelNames: ["partition"], registers }),
     uncoveredRecords: new Gauge({ name: "coroom_documents_uncovered_records", help: "Records of the partition that a restart would read again", labelNames: ["partition"], registers }),
+    heldForBoards: new Gauge({ name: "coroom_documents_held_for_boards_records", help: "Records of the partition that are not trimmed before the boards have them in checkpoints", labelNames: ["partition"], registers }),
   };
 };

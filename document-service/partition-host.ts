@@ -10,12 +10,14 @@ import { partitionOf } from "../shared/bus/subjects.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Millis, parseRoomKey, type RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
+import { BoardsFloor } from "./boards-floor-host.ts";
 import { LeaseHost, type LeaseOptions } from "./lease-host.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
 import { pause, unlessMistake } from "../shared/pause.ts";
 import { type RoomDeps, RoomHost, type RoomOptions, type RoomPorts, type Served } from "./room-host.ts";
 
-export type PartitionPorts = RoomPorts & { readonly leases: Leases };
+/** `boards`: the leaderboards' leases on the same partitions. */
+export type PartitionPorts = RoomPorts & { readonly leases: Leases; readonly boards: Pick<Leases, "read"> };
 export type PartitionOptions = RoomOptions & LeaseOptions & {
   readonly logPartitions: number;
   readonly documentsDrainMsMax: number;
@@ -36,6 +38,7 @@ export class PartitionHost {
   readonly #deps: { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics };
   readonly #stopping = new AbortController();
   readonly #lease: LeaseHost;
+  readonly #boardsFloor: BoardsFloor;
   readonly #rooms = new Map<RoomKey, RoomHost>();
   readonly #opening = new Set<RoomHost>();
   /** The last stream sequence handed to a room. */
@@ -50,6 +53,7 @@ export class PartitionHost {
     this.#options = options;
     this.#deps = deps;
     this.#lease = new LeaseHost(partition, ports.leases, options, deps);
+    this.#boardsFloor = new BoardsFloor(partition, ports.boards, deps);
   }
 
   get isHeld(): boolean {
@@ -80,7 +84,7 @@ export class PartitionHost {
     this.#received = floor;
     const reading = new AbortController();
     const working = new AbortController();
-    const parts = [this.#follow(reading.signal), this.#work(working.signal), this.#sweep(reading.signal)];
+    const parts = [this.#follow(reading.signal), this.#work(working.signal), this.#sweep(reading.signal), this.#boardsFloor.follow(reading.signal)];
     await this.#lease.renewUntilLost(() => this.#floor(), this.#stopping.signal);
     reading.abort();
     if (this.#lease.isHeld) await this.#drain();
@@ -126,7 +130,7 @@ export class PartitionHost {
   #room(key: RoomKey): RoomHost {
     const known = this.#rooms.get(key);
     if (known !== undefined) return known;
-    const deps: RoomDeps = { ...this.#deps, newName: () => `${this.#options.service}-${this.#partition}-${++this.#snapshotsNamed}` };
+    const deps: RoomDeps = { ...this.#deps, newName: () => `${this.#options.service}-${this.#partition}-${++this.#snapshotsNamed}`, boardsFloor: () => this.#boardsFloor.floor };
     const room = new RoomHost(key, this.#ports, this.#options, deps);
     this.#rooms.set(key, room);
     this.#opening.add(room);
@@ -206,6 +210,7 @@ export class PartitionHost {
     metrics.heldBytes.set({ partition }, this.#heldBytes);
     metrics.isReading.set({ partition }, this.isHeld ? 1 : 0);
     metrics.uncoveredRecords.set({ partition }, this.#received - this.#floor());
+    metrics.heldForBoards.set({ partition }, Math.max(0, this.#received - this.#boardsFloor.floor));
   }
 
   /** Not now, if as many run already: it stays due. */

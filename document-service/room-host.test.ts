@@ -21,6 +21,7 @@ const OPTIONS = {
   snapshotAgeMsMax: 1,
   snapshotIntervalMsMin: 1,
   replayWindowMs: REPLAY_WINDOW_MS,
+  boardsHoldMsMax: 60_000,
   checkpointClientsMax: 10,
   checkpointClientMsMax: 60_000,
   mergeEditsMax: 100,
@@ -97,7 +98,7 @@ class Run {
     const silent = () => {};
     const clock = { now: () => this.now, after: () => silent };
     const log = { debug: silent, info: silent, warn: silent, error: silent };
-    this.room = new RoomHost(ROOM, stores.ports, OPTIONS, { clock, log, metrics: this.metrics, newName: () => `run-${++Run.#named}` });
+    this.room = new RoomHost(ROOM, stores.ports, OPTIONS, { clock, log, metrics: this.metrics, newName: () => `run-${++Run.#named}`, boardsFloor: () => Number.POSITIVE_INFINITY });
   }
 
   async take(...records: readonly StoredRecord[]): Promise<void> {

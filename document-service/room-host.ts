@@ -24,14 +24,15 @@ import type { Checkpoints, Digest, EditLog, Merging, Snapshots } from "./ports.t
 export type RoomPorts = { readonly log: EditLog; readonly checkpoints: Checkpoints; readonly snapshots: Snapshots; readonly merging: Merging; readonly digest: Digest };
 export type RoomOptions = SnapshotPolicy & {
   readonly replayWindowMs: number;
+  readonly boardsHoldMsMax: number;
   readonly checkpointClientsMax: number;
   readonly checkpointClientMsMax: number;
   readonly mergeEditsMax: number;
   readonly mergeBytesMax: number;
   readonly documentIdleMsMax: number;
 };
-/** `newName`: unique among all snapshots ever written. */
-export type RoomDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly newName: () => string };
+/** `newName`: unique among all snapshots ever written. `boardsFloor`: the boards need no record up to it. */
+export type RoomDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly newName: () => string; readonly boardsFloor: () => number };
 
 export type Served =
   | { kind: "snapshot"; state: Uint8Array; position: Position }
@@ -285,7 +286,7 @@ export class RoomHost {
   #trimBefore(now: Millis): number | undefined {
     const checkpoint = this.#document?.checkpoint;
     if (checkpoint === undefined || (this.#document?.leftOut ?? 0) > 0) return undefined;
-    return this.#trimPlan.before(checkpoint, now);
+    return this.#trimPlan.before(checkpoint, this.#deps.boardsFloor(), now);
   }
 
   /** The world failed; what was to be done is due again after a moment. */

@@ -10,7 +10,7 @@ import { subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError } from "../shared/config.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
-import { connectNats } from "../shared/io/nats.ts";
+import { closeNats, connectNats } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
@@ -62,7 +62,7 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
     await http.stop();
     await host.stop();
     redis.stop();
-    await nats.drain();
+    await closeNats(nats);
   };
   let stopped: Promise<void> | undefined;
   return { url, stop: () => (stopped ??= stop()) };
