@@ -256,6 +256,9 @@ export class RoomSession {
         return this.#feed.receiveTentative(frame.edit, now, effects);
       case "saving":
         return this.#feed.receiveSaving(frame.state, now);
+      case "presence-news":
+      case "mode":
+        return;
       default:
         assertNever(frame);
     }

@@ -6,6 +6,10 @@
  *   {env}.edits.in.{room}            gateway        -> owner            edits, joins, replays asked for
  *   {env}.edits.out.{room}           log, owner     -> gateways         records as stored (JetStream republishes them), beacons, tentative edits
  *   {env}.gateway.{id}.{room}        owner          -> one gateway      answers; also NATS's "no responders"
+ *   {env}.presence.in.{room}         gateway        -> owner            who is there, what they show of themselves
+ *   {env}.presence.out.{room}        owner          -> gateways         the same for everybody, a few times a second
+ *   {env}.presence.gateway.{id}.{room}  owner       -> one gateway      answers about who is there
+ *   {env}.gateways                   gateway        -> room servers     heartbeats: one that falls silent has taken its members along
  *   {env}.log.{p}.{room}             owner          -> JetStream        the log: stream {env}_log_{p}
  *   {env}.appended.{server}.{token}  JetStream      -> owner            answers to appends
  *   {env}.server.{id}.claim          placement, gateway -> room server  "take this room": request and reply
@@ -36,6 +40,11 @@ export function subjectsOf(env: string) {
     editsOut: (room: RoomKey) => `${env}.edits.out.${room}`,
     toGateway: (gateway: GatewayId, room: RoomKey) => `${env}.gateway.${gateway}.${room}`,
     allToGateway: (gateway: GatewayId) => `${env}.gateway.${gateway}.*.*`,
+    presenceIn: (room: RoomKey) => `${env}.presence.in.${room}`,
+    presenceOut: (room: RoomKey) => `${env}.presence.out.${room}`,
+    presenceToGateway: (gateway: GatewayId, room: RoomKey) => `${env}.presence.gateway.${gateway}.${room}`,
+    allPresenceToGateway: (gateway: GatewayId) => `${env}.presence.gateway.${gateway}.*.*`,
+    gateways: `${env}.gateways`,
     log: (partition: number, room: RoomKey) => `${env}.log.${partition}.${room}`,
     logOfPartition: (partition: number) => `${env}.log.${partition}.*.*`,
     /** Where a stored record of any room goes out; the wildcards are those of `logOfPartition`. */

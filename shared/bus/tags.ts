@@ -14,4 +14,15 @@ export const Tag = {
   catchUp: 0x20,
   acked: 0x21,
   refused: 0x22,
+  // on presence.in, to the owner
+  members: 0x30,
+  presenceStates: 0x31,
+  presenceSync: 0x32,
+  // on presence.out, to every gateway of the room
+  presenceNews: 0x40,
+  presenceHead: 0x41,
+  mode: 0x42,
+  // on presence.gateway, to one gateway
+  membersHeard: 0x50,
+  presenceWhole: 0x51,
 } as const;

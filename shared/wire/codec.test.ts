@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { encodeCommittedFrame, decodeFrame, encodeFrame } from "./codec.ts";
-import { type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, RESYNC_REASONS, SAVING_STATES } from "./frames.ts";
+import { type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, RESYNC_REASONS, ROOM_MODES, SAVING_STATES } from "./frames.ts";
 import { bytesOf, frameOf, hexOf } from "../../test/wire/vectors.ts";
 import vectors from "./vectors.json" with { type: "json" };
 
@@ -28,6 +28,7 @@ test("[WIRE2] [WIRE7] the vectors hold every frame type and every numbered name,
   expect(named("left", "reason")).toEqual(new Set(Object.keys(LEFT_REASONS)));
   expect(named("nack", "reason")).toEqual(new Set(Object.keys(NACK_REASONS)));
   expect(named("resync-required", "reason")).toEqual(new Set(Object.keys(RESYNC_REASONS)));
+  expect(named("mode", "mode")).toEqual(new Set(Object.keys(ROOM_MODES)));
   expect(named("saving", "state")).toEqual(new Set(Object.keys(SAVING_STATES)));
   expect(bad.length).toBeGreaterThan(good.length);
 });

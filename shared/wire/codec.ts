@@ -7,7 +7,8 @@ import { assertNever } from "../assert.ts";
 import { type Epoch, parseClientKey, parseRoomId } from "../ids.ts";
 import { readCommittedEdits, writeCommittedEdits } from "./committed-edits.ts";
 import { inRange, readByte, readBytes, readClientId, readCounter, readEpoch, readName, readNumber, readNumbering, readSeq, readSeqOrStart, readText, readUserId, required } from "./fields.ts";
-import { type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, type Limits, NACK_REASONS, RESYNC_REASONS, type Rights, SAVING_STATES, type TentativeEdit, type UnknownFrame } from "./frames.ts";
+import { type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, type Limits, NACK_REASONS, RESYNC_REASONS, type Rights, ROOM_MODES, SAVING_STATES, type TentativeEdit, type UnknownFrame } from "./frames.ts";
+import { readFields, readNews, writeFields, writeNews } from "./presence.ts";
 
 /** Frames from a gateway to its clients are numbered from here. */
 const TO_CLIENT = 0x80;
@@ -35,15 +36,25 @@ function mayGoOn(frame: Frame | UnknownFrame, number: number): boolean {
   return frame.type === "unknown" || frame.type === "hello" || number >= TO_CLIENT;
 }
 
-/** A committed frame around bytes that already are committed edits. For every record of every room, so in one allocation. */
+/** A committed frame around bytes that already are committed edits. */
 export function encodeCommittedFrame(channel: number, committedEdits: Uint8Array): Uint8Array {
-  const head: number[] = [FrameType.committed];
+  return frameAround(FrameType.committed, channel, committedEdits);
+}
+
+/** A frame of presence news around bytes that already are news. */
+export function encodePresenceNewsFrame(channel: number, news: Uint8Array): Uint8Array {
+  return frameAround(FrameType["presence-news"], channel, news);
+}
+
+/** For every record of every room, so in one allocation. */
+function frameAround(type: number, channel: number, body: Uint8Array): Uint8Array {
+  const head: number[] = [type];
   let rest = channel;
   for (; rest > 0x7f; rest = Math.floor(rest / 0x80)) head.push(0x80 | (rest & 0x7f));
   head.push(rest);
-  const frame = new Uint8Array(head.length + committedEdits.byteLength);
+  const frame = new Uint8Array(head.length + body.byteLength);
   frame.set(head);
-  frame.set(committedEdits, head.length);
+  frame.set(body, head.length);
   return frame;
 }
 
@@ -160,6 +171,21 @@ function writeFrame(out: encoding.Encoder, frame: Frame): void {
     case "going-away":
       encoding.writeVarUint(out, frame.reconnectAfterMs);
       return;
+    case "presence":
+      encoding.writeVarUint(out, frame.channel);
+      writeFields(out, frame.fields);
+      return;
+    case "presence-news":
+      encoding.writeVarUint(out, frame.channel);
+      writeNews(out, frame.news);
+      return;
+    case "mode":
+      encoding.writeVarUint(out, frame.channel);
+      encoding.writeUint8(out, ROOM_MODES[frame.mode]);
+      encoding.writeVarUint(out, frame.participants);
+      encoding.writeVarUint(out, frame.presencePerSecond);
+      encoding.writeVarUint(out, frame.shed);
+      return;
     default:
       assertNever(frame);
   }
@@ -256,6 +282,12 @@ function readFrame(input: decoding.Decoder): Frame | UnknownFrame {
       return { type: "retry-later", retryAfterMs: readNumber(input) };
     case FrameType["going-away"]:
       return { type: "going-away", reconnectAfterMs: readNumber(input) };
+    case FrameType.presence:
+      return { type: "presence", channel: readChannel(input), fields: readFields(input) };
+    case FrameType["presence-news"]:
+      return { type: "presence-news", channel: readChannel(input), news: readNews(input) };
+    case FrameType.mode:
+      return { type: "mode", channel: readChannel(input), mode: readName(input, ROOM_MODES), participants: readNumber(input), presencePerSecond: readNumber(input), shed: readNumber(input) };
     default:
       return { type: "unknown", number };
   }

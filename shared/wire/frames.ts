@@ -4,6 +4,7 @@
  */
 
 import type { ClientId, ClientKey, Epoch, Position, RoomId, Seq, UserId } from "../ids.ts";
+import type { PresenceField, PresenceNews } from "./presence.ts";
 
 export const PROTOCOL_VERSION = 1;
 
@@ -12,7 +13,7 @@ export const PROTOCOL_VERSION = 1;
  * A number is never reused; a number not listed is skipped by the receiver.
  */
 export const FrameType = {
-  // 0x01 presence: kept for the presence channel
+  presence: 0x01,
   edit: 0x02,
   hello: 0x03,
   join: 0x04,
@@ -21,8 +22,8 @@ export const FrameType = {
   ping: 0x07,
   resubmit: 0x08,
   renew: 0x09,
-  // 0x0a viewport, 0x0b leaderboard: kept
-  // 0x81 presence batch: kept
+  // 0x0b leaderboard: kept
+  "presence-news": 0x81,
   committed: 0x82,
   welcome: 0x83,
   joined: 0x84,
@@ -37,7 +38,8 @@ export const FrameType = {
   saving: 0x8d,
   error: 0x8e,
   "going-away": 0x8f,
-  // 0x90 mode, 0x91 members, 0x92 leaderboard, 0x93 degraded: kept
+  mode: 0x90,
+  // 0x92 leaderboard, 0x93 degraded: kept
   renewed: 0x94,
   "retry-later": 0x95,
 } as const;
@@ -56,7 +58,9 @@ export type ClientFrame =
   | { type: "resubmit"; channel: Channel; edit: TentativeEdit }
   | { type: "replay-request"; channel: Channel; after: Seq; through: Seq }
   | { type: "ping"; nonce: number }
-  | { type: "renew"; token: string };
+  | { type: "renew"; token: string }
+  /** The fields of the sender's presence that changed. */
+  | { type: "presence"; channel: Channel; fields: readonly PresenceField[] };
 
 /** `ackedThrough`: every edit of this client up to it is known committed; `counter` is above it. */
 export type EditFrame = { type: "edit"; channel: Channel; counter: Counter; ackedThrough: Counter; parentSeq: Seq; payload: Uint8Array };
@@ -78,6 +82,8 @@ export type ServerFrame =
   | { type: "going-away"; reconnectAfterMs: number }
   | { type: "renewed"; tokenExpiresInMs: number }
   | { type: "retry-later"; retryAfterMs: number }
+  | { type: "presence-news"; channel: Channel; news: PresenceNews }
+  | { type: "mode"; channel: Channel; mode: RoomMode; participants: number; presencePerSecond: number; shed: number }
   | { type: "error"; code: number; message: string };
 
 /** A frame of a type that this version does not know. The receiver skips it. */
@@ -135,6 +141,14 @@ export type NackReason = keyof typeof NACK_REASONS;
 /** too-old: the edits after the position are gone; ahead, other-epoch: the position is not of this log. */
 export const RESYNC_REASONS = { "too-old": 1, ahead: 2, "other-epoch": 3 } as const;
 export type ResyncReason = keyof typeof RESYNC_REASONS;
+
+/**
+ * How a room's presence travels, told when it changes. flat: everybody sees everybody; hierarchical: from afar only
+ * what is near one's viewport. `presencePerSecond`: how often a client may send its own; `shed`: 0, or how much is
+ * left out under pressure, by the drop order.
+ */
+export const ROOM_MODES = { flat: 1, hierarchical: 2 } as const;
+export type RoomMode = keyof typeof ROOM_MODES;
 
 /** saved: the log keeps up; saving: it is slow, edits go out as tentative; refusing: new edits are refused. */
 export const SAVING_STATES = { saved: 0, saving: 1, refusing: 2 } as const;

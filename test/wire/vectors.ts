@@ -1,6 +1,8 @@
-/** What vectors.json says, as bytes and frames: `payload` and `mac` are hex there, and everything else is as in frames.ts. */
+/** What vectors.json says, as bytes and frames: `payload`, `mac` and `value` are hex there, and everything else is as in frames.ts. */
 
 import type { Frame, UnknownFrame } from "../../shared/wire/frames.ts";
+
+const BYTES = new Set(["payload", "mac", "value"]);
 
 export function bytesOf(hex: string): Uint8Array {
   return new Uint8Array(Buffer.from(hex.replaceAll(" ", ""), "hex"));
@@ -11,5 +13,5 @@ export function hexOf(bytes: Uint8Array): string {
 }
 
 export function frameOf(json: object): Frame | UnknownFrame {
-  return JSON.parse(JSON.stringify(json), (name, value: unknown) => (name === "payload" || name === "mac" ? bytesOf(value as string) : value)) as Frame | UnknownFrame;
+  return JSON.parse(JSON.stringify(json), (name, value: unknown) => (BYTES.has(name) ? bytesOf(value as string) : value)) as Frame | UnknownFrame;
 }
