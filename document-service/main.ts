@@ -7,6 +7,7 @@ import type { Registry } from "prom-client";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError } from "../shared/config.ts";
+import { sendHeartbeats } from "../shared/io/heartbeats.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectNats } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
@@ -20,7 +21,6 @@ import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { mergeThread } from "./io/merge-thread.ts";
-import { sendHeartbeats } from "./io/nats-heartbeats.ts";
 import { objectStoreSnapshots } from "./io/object-store-snapshots.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 

@@ -30,6 +30,8 @@ export const gatewaySettings = {
   resendsPerSecond: { parse: positiveInteger, fallback: 50, meaning: "edits that one connection may send again in the long run" },
   controlBurst: { parse: positiveInteger, fallback: 300, meaning: "frames other than edits that one connection may send at once" },
   controlsPerSecond: { parse: positiveInteger, fallback: 20, meaning: "frames other than edits that one connection may send in the long run" },
+  boardReadBurst: { parse: positiveInteger, fallback: 20, meaning: "questions about boards that one user may ask a gateway at once over HTTP" },
+  boardReadsPerSecond: { parse: positiveInteger, fallback: 5, meaning: "questions about boards that one user may ask a gateway over HTTP in the long run" },
   helloMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a new connection has to say hello" },
   joinMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a join waits for an owner of the room" },
   pingIntervalMs: { parse: positiveInteger, fallback: 30_000, meaning: "how often a client is to ping" },
@@ -76,6 +78,11 @@ const BESIDE_PAYLOAD_BYTES = 1_024;
 export function refuseUnsendable({ editBytesMax }: GatewayConfig, maxPayload: number | undefined): void {
   if (maxPayload === undefined || editBytesMax + BESIDE_PAYLOAD_BYTES <= maxPayload) return;
   throw new SettingError(`an edit may have ${editBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_EDIT_BYTES_MAX`);
+}
+
+/** What the boards' HTTP keeps to. */
+export function boardRouteOptions({ internalSecret, boardReadBurst, boardReadsPerSecond, connectionsMax }: GatewayConfig) {
+  return { internalSecret, boardReads: { burst: boardReadBurst, perSecond: boardReadsPerSecond }, readersMax: connectionsMax };
 }
 
 /** What each room keeps to. */

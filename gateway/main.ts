@@ -11,15 +11,16 @@ import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
-import { type GatewayConfig, refuseUnsafe, refuseUnsendable, roomOptions, sessionOptions } from "./config.ts";
+import { boardRouteOptions, type GatewayConfig, refuseUnsafe, refuseUnsendable, roomOptions, sessionOptions } from "./config.ts";
+import { boardRoutes } from "./io/board-routes.ts";
 import { clientIdOf } from "./io/client-ids.ts";
 import { healthRoutes } from "./io/health-routes.ts";
 import { type HttpRoute, serveRoutes } from "./io/http-routes.ts";
 import { jwtTokens } from "./io/jwt-tokens.ts";
 import { loadUws } from "./io/load-uws.ts";
-import { natsDocuments } from "./io/nats-documents.ts";
 import { natsPlacement } from "./io/nats-placement.ts";
 import { natsRooms } from "./io/nats-rooms.ts";
+import { natsServices } from "./io/nats-services.ts";
 import { snapshotRoutes } from "./io/snapshot-routes.ts";
 import { staticRoutes } from "./io/static-files.ts";
 import { listen, type Unready, uwsSockets } from "./io/uws-server.ts";
@@ -43,7 +44,8 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   refuseUnsendable(config, nats.info?.max_payload);
   const bus = natsRooms(nats, subjects, gateway);
   const placement = natsPlacement(nats, subjects, config, clock);
-  const documents = natsDocuments(nats, subjects, clock);
+  const documents = natsServices(nats, subjects.documents, clock);
+  const leaderboards = natsServices(nats, subjects.leaderboards, clock);
 
   const uws = loadUws();
   const app = uws.App();
@@ -61,7 +63,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   rooms.start();
   clients.start();
   web.start(clients);
-  const ours = [...healthRoutes(registry, unready), ...snapshotRoutes(tokens, documents, config)];
+  const ours = [...healthRoutes(registry, unready), ...snapshotRoutes(tokens, documents, config), ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps)];
   serveRoutes(app, [...ours, ...routes, ...staticRoutes(config.staticDir)], { allowedOrigins: config.allowedOrigins, log });
 
   const end = async (): Promise<void> => {

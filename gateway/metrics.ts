@@ -25,6 +25,7 @@ export const gatewayMetrics = (registry: Registry) => {
     unreadable: new Counter({ name: "coroom_gateway_unreadable_total", help: "Messages from the bus that did not decode", registers }),
     unackedEdits: new Gauge({ name: "coroom_gateway_unacked_edits", help: "Edits held until the log has them", registers }),
     unackedBytes: new Gauge({ name: "coroom_gateway_unacked_bytes", help: "Bytes of edits held until the log has them", registers }),
+    boardReads: new Counter({ name: "coroom_gateway_board_reads_total", help: "Questions about boards over HTTP, by the status of the answer", labelNames: ["status"], registers }),
     backboneConnected: new Gauge({ name: "coroom_gateway_backbone_connected", help: "1 while NATS is reachable", registers }),
   };
 };

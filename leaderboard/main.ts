@@ -8,6 +8,7 @@ import type { Registry } from "prom-client";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError } from "../shared/config.ts";
+import { sendHeartbeats } from "../shared/io/heartbeats.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectNats } from "../shared/io/nats.ts";
@@ -20,7 +21,7 @@ import { serveHttp } from "./io/http.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvArchive } from "./io/kv-archive.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
-import { hearWatches, natsShown, sendHeartbeats } from "./io/nats-boards.ts";
+import { hearWatches, natsShown } from "./io/nats-boards.ts";
 import { redisBoard } from "./io/redis-board.ts";
 import { redisClosings, redisProgress } from "./io/redis-progress.ts";
 import { redisLine } from "./io/redis.ts";
@@ -55,7 +56,7 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
   hearWatches(nats, subjects, (watch) => host.receiveWatch(watch));
   const http = await serveHttp(host.reader, config, { log, metrics });
   const url = config.boardsUrl === "" ? `http://${config.boardsHost}:${http.port}` : config.boardsUrl;
-  const heartbeats = sendHeartbeats(nats, subjects.leaderboards, { service, url, everyMs: config.boardsHeartbeatMs }, systemClock);
+  const heartbeats = sendHeartbeats(nats, subjects.leaderboards, { service, url, everyMs: config.boardsHeartbeatMs, isServing: () => true }, systemClock);
 
   const stop = async (): Promise<void> => {
     heartbeats.stop();

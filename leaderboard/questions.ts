@@ -22,10 +22,10 @@ const AROUND_DEFAULT = 5;
 /** Windows by id or kind, then how far the reader had come. */
 const CURSOR = /^([A-Za-z0-9-]{1,16})~(\d{1,9})$/;
 
-/** `segments`: the path, decoded, without what the gateway has before it: `rooms/{room}/board...`. */
+/** `segments`: the path, decoded, without what the gateway has before it: `rooms/{room}/leaderboard...`. */
 export function parseQuestion(tenantText: string, segments: readonly string[], query: Query, limits: QuestionLimits): Question | BadQuestion {
   const [rooms, roomText, board, members, user, ...rest] = segments;
-  if (rooms !== "rooms" || board !== "board" || rest.length > 0 || (members !== undefined && members !== "members")) return bad("not-found", "there is rooms/{room}/board, rooms/{room}/board/members and rooms/{room}/board/members/{user}");
+  if (rooms !== "rooms" || board !== "leaderboard" || rest.length > 0 || (members !== undefined && members !== "members")) return bad("not-found", "there is rooms/{room}/leaderboard, rooms/{room}/leaderboard/members and rooms/{room}/leaderboard/members/{user}");
   const room = parseRoom(tenantText, roomText ?? "");
   if (room === undefined) return bad("bad-room", "a room is 1 to 128 characters without control characters");
 

@@ -2,7 +2,7 @@
  * The boards over HTTP, for gateways only: a gateway checks its client's token and then shows the secret that
  * the tiers share. What may be asked is in `leaderboard/openapi.json`.
  *
- *   GET /v1/rooms/{room}/board...    x-coroom-internal: <secret>    x-coroom-tenant: <tenant>
+ *   GET /v1/rooms/{room}/leaderboard...    x-coroom-internal: <secret>    x-coroom-tenant: <tenant>
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";

@@ -2,18 +2,13 @@
 
 import { z } from "zod";
 
-import { type Epoch, type Millis, parseRoomKey, type RoomKey, type Seq } from "../ids.ts";
+import { type Epoch, parseRoomKey, type RoomKey, type Seq } from "../ids.ts";
 
 const room = z.string().transform((text, context) => {
   const key = parseRoomKey(text);
   if (key === undefined) context.addIssue("not a room key");
   return key as RoomKey;
 });
-const millis = z.number().transform((number) => number as Millis);
-
-/** leaderboard -> gateways: where its HTTP answers. */
-export const LeaderboardHeartbeat = z.object({ service: z.string(), url: z.url(), time: millis });
-export type LeaderboardHeartbeat = z.infer<typeof LeaderboardHeartbeat>;
 
 /** gateway -> leaderboard: "somebody here looks at this board"; said again every third of the time it holds. `window` is a kind: `hour` is always the present one. */
 export const BoardWatch = z.object({ room, role: z.string(), window: z.string() });

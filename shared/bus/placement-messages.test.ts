@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 
-import { ClaimReply, ClaimRequest, decodeJson, DocumentsHeartbeat, encodeJson, LocateReply, LocateRequest, RoomEntry, ServerHeartbeat } from "./placement-messages.ts";
+import { ClaimReply, ClaimRequest, decodeJson, ServiceHeartbeat, encodeJson, LocateReply, LocateRequest, RoomEntry, ServerHeartbeat } from "./placement-messages.ts";
 
 const time = 1_795_000_000_000;
 
 test.each([
   [ServerHeartbeat, { server: "s-1_a", rooms: 0, draining: false, time }],
-  [DocumentsHeartbeat, { service: "d1", url: "http://127.0.0.1:9001", time }],
+  [ServiceHeartbeat, { service: "d1", url: "http://127.0.0.1:9001", time }],
   [ClaimRequest, { room: "acme.notes" }],
   [ClaimRequest, { room: "acme.notes=2edraft", suspect: "s2" }],
   [ClaimReply, { kind: "owned", server: "s1", epoch: 3 }],
@@ -36,7 +36,7 @@ test.each([
   ["an epoch below 0", RoomEntry, { owner: "s1", epoch: -1 }],
   ["half an epoch", RoomEntry, { owner: "s1", epoch: 1.5 }],
   ["an epoch over 2^53 - 1", RoomEntry, { owner: "s1", epoch: 2 ** 53 }],
-  ["no address", DocumentsHeartbeat, { service: "d1", url: "nowhere", time }],
+  ["no address", ServiceHeartbeat, { service: "d1", url: "nowhere", time }],
   ["a text for a time", ServerHeartbeat, { server: "s1", rooms: 0, draining: false, time: "now" }],
 ])("[PLM3] %s is refused", (_, schema, message) => {
   expect(decodeJson(schema as typeof RoomEntry, encodeJson(message))).toBeUndefined();

@@ -17,9 +17,9 @@ const millis = z.number().transform((number) => number as Millis);
 export const ServerHeartbeat = z.object({ server: serverId, rooms: z.int(), draining: z.boolean(), time: millis });
 export type ServerHeartbeat = z.infer<typeof ServerHeartbeat>;
 
-/** document service -> gateways: where its HTTP answers. */
-export const DocumentsHeartbeat = z.object({ service: z.string(), url: z.url(), time: millis });
-export type DocumentsHeartbeat = z.infer<typeof DocumentsHeartbeat>;
+/** document service, leaderboard -> gateways, each on a subject of its own: where its HTTP answers. */
+export const ServiceHeartbeat = z.object({ service: z.string(), url: z.url(), time: millis });
+export type ServiceHeartbeat = z.infer<typeof ServiceHeartbeat>;
 
 /** "Take this room." `suspect`: the owner that does not answer, to be taken over from. */
 export const ClaimRequest = z.object({ room, suspect: serverId.optional() });

@@ -1,7 +1,6 @@
-/** Where document services answer, from their heartbeats. */
+/** Where services of one kind answer over HTTP, from their heartbeats. */
 
-import { decodeJson, DocumentsHeartbeat } from "../../shared/bus/placement-messages.ts";
-import type { Subjects } from "../../shared/bus/subjects.ts";
+import { decodeJson, ServiceHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { Millis } from "../../shared/ids.ts";
 import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
@@ -9,14 +8,14 @@ import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
 const SILENCE_MS_MAX = 5_000;
 
 /** The addresses of those heard of lately, in an order that spreads the load. */
-export type DocumentServices = () => string[];
+export type Services = () => string[];
 
-export function natsDocuments(nats: NatsConnection, subjects: Subjects, clock: Clock): DocumentServices {
+export function natsServices(nats: NatsConnection, subject: string, clock: Clock): Services {
   const heard = new Map<string, { url: string; at: Millis }>();
   let turn = 0;
-  nats.subscribe(subjects.documents, {
+  nats.subscribe(subject, {
     callback: crashing((error, msg) => {
-      const heartbeat = error === null ? decodeJson(DocumentsHeartbeat, msg.data) : undefined;
+      const heartbeat = error === null ? decodeJson(ServiceHeartbeat, msg.data) : undefined;
       if (heartbeat !== undefined) heard.set(heartbeat.service, { url: heartbeat.url, at: clock.now() });
     }),
   });

@@ -1,0 +1,57 @@
+/**
+ * A room's boards for clients whose token opens the room: what `leaderboard/openapi.json` describes, passed on as a
+ * leaderboard answers it. `me` is the user of the token.
+ */
+
+import type { Clock } from "../../shared/clock.ts";
+import { parseRoomId, type RoomId, type UserId } from "../../shared/ids.ts";
+import { admit } from "../identity.ts";
+import type { GatewayMetrics } from "../metrics.ts";
+import type { Tokens } from "../ports.ts";
+import { type Rate, ReaderRates } from "../reader-rates.ts";
+import { askServices, decodeParameter, identify } from "./ask-services.ts";
+import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "./http-routes.ts";
+import type { Services } from "./nats-services.ts";
+
+export type BoardRouteOptions = { readonly internalSecret: string; readonly boardReads: Rate; readonly readersMax: number };
+
+const NO_LEADERBOARD = jsonAnswer(503, { error: "no-leaderboard", message: "no leaderboard answers right now: the boards are behind, ask again in a moment" }, { "retry-after": "5" });
+const TOO_FAST = jsonAnswer(429, { error: "rate-limited", message: "too many questions about boards: ask less often, or subscribe to the board" }, { "retry-after": "1" });
+
+type Place = (parameters: readonly string[], user: UserId) => string;
+
+export function boardRoutes(tokens: Tokens, leaderboards: Services, options: BoardRouteOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
+  const rates = new ReaderRates(options.boardReads, options.readersMax);
+
+  const answerFor = (place: Place) => async (question: HttpQuestion): Promise<HttpAnswer> => {
+    const answer = await ask(question, place);
+    metrics.boardReads.inc({ status: String(answer.status) });
+    return answer;
+  };
+
+  const ask = async (question: HttpQuestion, place: Place): Promise<HttpAnswer> => {
+    const identity = await identify(question, tokens);
+    if ("status" in identity) return identity;
+    if (!rates.take(`${identity.tenant} ${identity.user}`, clock.now())) return TOO_FAST;
+    const room = parseRoomId(decodeParameter(question.parameters[0] ?? ""));
+    if (room === undefined) return errorAnswer(400, "bad-room", "a room is 1 to 128 characters without control characters");
+    const admission = admit(identity, room);
+    if (admission.kind === "refused") return errorAnswer(403, "not-allowed", admission.why);
+    const path = pathOf(room, place(question.parameters.slice(1), identity.user), question.query);
+    return (await askServices(leaderboards, { path, tenant: identity.tenant }, question, options)) ?? NO_LEADERBOARD;
+  };
+
+  const routes: Readonly<Record<string, Place>> = {
+    "": () => "",
+    "/me": (_, user) => `/members/${encodeURIComponent(user)}`,
+    "/members": () => "/members",
+    "/members/:user": ([user = ""]) => `/members/${user}`,
+  };
+  return Object.entries(routes).map(([rest, place]) => ({ method: "get", path: `/v1/rooms/:room/leaderboard${rest}`, answer: answerFor(place) }));
+}
+
+/** The token stays here. */
+function pathOf(room: RoomId, place: string, query: URLSearchParams): string {
+  const passed = new URLSearchParams([...query].filter(([name]) => name !== "token"));
+  return `/v1/rooms/${encodeURIComponent(room)}/leaderboard${place}${passed.size === 0 ? "" : `?${passed}`}`;
+}
