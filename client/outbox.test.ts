@@ -96,7 +96,7 @@ test("[OUT5] a server that expects what was acknowledged, or what was never sent
   expect(send(outbox)).toEqual([]);
 });
 
-test.each(["write-backpressure", "log-stalled"] as const)("[OUT6] %s: waits as told, then goes on in order from the refused edit", (reason) => {
+test.each(["write-backpressure", "log-stalled", "tenant-rate"] as const)("[OUT6] %s: waits as told, then goes on in order from the refused edit", (reason) => {
   const outbox = outboxWith(3);
   send(outbox);
   nack(outbox, 2, reason, { retryAfterMs: 500 });

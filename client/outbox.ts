@@ -137,6 +137,7 @@ export class Outbox {
         return undefined;
       case "write-backpressure":
       case "log-stalled":
+      case "tenant-rate":
         this.#cursor = Math.min(this.#cursor, counter);
         this.#waitUntil = (now + retryAfterMs) as Millis;
         this.#movedAt = now;

@@ -2,6 +2,7 @@
 
 import { flag, list, port, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber } from "../shared/config.ts";
 import type { SessionOptions } from "./session.ts";
+import type { SharedCountsOptions } from "./shared-counts.ts";
 
 export const gatewaySettings = {
   host: { parse: text, fallback: "127.0.0.1", meaning: "address to listen on; 0.0.0.0 for every network" },
@@ -21,6 +22,12 @@ export const gatewaySettings = {
   connectionsMax: { parse: positiveInteger, fallback: 50_000, meaning: "connections to one gateway; more are turned away with HTTP 503" },
   connectsPerSecondMax: { parse: positiveInteger, fallback: 500, meaning: "new connections to one gateway in a second; more are closed with a hint to come back later" },
   retryAfterMs: { parse: positiveInteger, fallback: 5_000, meaning: "what clients are told to wait that are turned away or were too fast; each waits up to twice as long, at random" },
+  connectionsPerIpMax: { parse: positiveInteger, fallback: 100, meaning: "connections from one address (IPv6: one /64) to all gateways; more are turned away with HTTP 429. The machine's own addresses are not counted" },
+  clientAddressHeader: { parse: text, fallback: "", meaning: "header in which the balancer names the client's address as its last entry, such as x-forwarded-for; empty: the socket's own address. Set it only behind a balancer that sets it" },
+  connectionsPerTenantMax: { parse: positiveInteger, fallback: 50_000, meaning: "connections of one tenant to all gateways; more are closed with a hint to come back later" },
+  roomsPerTenantMax: { parse: positiveInteger, fallback: 10_000, meaning: "open rooms of one tenant; joins that would open another are refused with a hint to come back later" },
+  participantsPerRoomMax: { parse: positiveInteger, fallback: 1_000, meaning: "members of one room over all gateways; more joins are refused with a hint to come back later" },
+  tenantEditsPerSecondMax: { parse: positiveInteger, fallback: 5_000, meaning: "edits that one tenant may send over all gateways in a second; more are refused with a hint to send them later" },
   roomsPerConnectionMax: { parse: positiveInteger, fallback: 100, meaning: "rooms joined over one connection" },
   frameBytesMax: { parse: positiveInteger, fallback: 786_432, meaning: "largest frame taken from a client" },
   editBytesMax: { parse: positiveInteger, fallback: 524_288, meaning: "largest payload of one edit" },
@@ -28,6 +35,8 @@ export const gatewaySettings = {
   editsPerSecond: { parse: positiveInteger, fallback: 10, meaning: "edits that one connection may send in the long run" },
   resendBurst: { parse: positiveInteger, fallback: 1_000, meaning: "edits that one connection may send again at once, after a reconnect or a refusal" },
   resendsPerSecond: { parse: positiveInteger, fallback: 50, meaning: "edits that one connection may send again in the long run" },
+  bytesBurst: { parse: positiveInteger, fallback: 16_777_216, meaning: "bytes that one connection may send at once; at least COROOM_EDIT_BURST edits of COROOM_EDIT_BYTES_MAX, or honest clients may meet it" },
+  bytesPerSecond: { parse: positiveInteger, fallback: 6_291_456, meaning: "bytes that one connection may send in the long run; at least COROOM_EDITS_PER_SECOND edits of COROOM_EDIT_BYTES_MAX, or honest clients may meet it" },
   controlBurst: { parse: positiveInteger, fallback: 300, meaning: "frames other than edits that one connection may send at once" },
   controlsPerSecond: { parse: positiveInteger, fallback: 20, meaning: "frames other than edits that one connection may send in the long run" },
   boardReadBurst: { parse: positiveInteger, fallback: 20, meaning: "questions about boards that one user may ask a gateway at once over HTTP" },
@@ -91,6 +100,21 @@ export function roomOptions(config: GatewayConfig) {
   return { joinMsMax, ownerSilenceMsMax, gapBytesMax, recentBytesMax, recentMsMax, forwardedEditsPerRoomMax, forwardedBytesPerRoomMax, forwardedKeptMs, roomLingerMs };
 }
 
+/** Other gateways are told of a count from this part of its limit on: so much may each of them add unseen. */
+const COUNT_TOLD_SHARE = 0.02;
+/** Three reports may be lost before what they said lapses. */
+const COUNT_SILENCE_MS_MAX = 3_500;
+
+/** What connections, rooms and tenants keep to across all gateways. */
+export function quotaOptions(config: GatewayConfig): SharedCountsOptions {
+  const { connectionsPerIpMax, connectionsPerTenantMax, roomsPerTenantMax, participantsPerRoomMax, tenantEditsPerSecondMax } = config;
+  return {
+    limits: { ip: connectionsPerIpMax, tenant: connectionsPerTenantMax, "tenant-rooms": roomsPerTenantMax, room: participantsPerRoomMax, "tenant-edits": tenantEditsPerSecondMax },
+    toldShare: COUNT_TOLD_SHARE,
+    reportSilenceMsMax: COUNT_SILENCE_MS_MAX,
+  };
+}
+
 /** What each connection keeps to. */
 export function sessionOptions(config: GatewayConfig, clientIdOf: SessionOptions["clientIdOf"]): Omit<SessionOptions, "name"> {
   const { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond } = config;
@@ -100,6 +124,7 @@ export function sessionOptions(config: GatewayConfig, clientIdOf: SessionOptions
     roomsMax: config.roomsPerConnectionMax,
     editRates: { fresh: { burst: editBurst, perSecond: editsPerSecond }, repeats: { burst: config.resendBurst, perSecond: config.resendsPerSecond } },
     retryAfterMs: config.retryAfterMs,
+    byteRate: { burst: config.bytesBurst, perSecond: config.bytesPerSecond },
     controlRate: { burst: config.controlBurst, perSecond: config.controlsPerSecond },
     clientIdOf,
   };

@@ -6,7 +6,7 @@
 import { assertNever } from "../shared/assert.ts";
 import type { CatchUpAnswer, ToOwner } from "../shared/bus/envelope.ts";
 import type { Epoch, Millis, Position, Seq } from "../shared/ids.ts";
-import type { Channel, ResyncReason, SavingState, TentativeEdit } from "../shared/wire/frames.ts";
+import type { Channel, JoinRefusal, ResyncReason, SavingState, TentativeEdit } from "../shared/wire/frames.ts";
 import type { Asker, CatchUps } from "./catch-ups.ts";
 import { planDelivery } from "./delivery.ts";
 import { type CommittedBatch, InOrder } from "./in-order.ts";
@@ -156,9 +156,18 @@ export class EditFeed {
     if (this.position !== undefined) this.#ask(this.#catchUps.askForOrder(this.position, TO_HEAD, now), effects);
   }
 
+  /** Those who have waited so long to be let in. */
+  turnAway(reason: JoinRefusal, waitedMsMin: number, now: Millis, effects: RoomEffect[]): void {
+    for (const { connection, state } of this.#members.all()) {
+      if (state.kind !== "waiting" || now - state.since < waitedMsMin) continue;
+      this.leave(connection, now, effects);
+      effects.push({ kind: "turn-away", connection, request: state.request, reason });
+    }
+  }
+
   receiveTick(now: Millis, effects: RoomEffect[]): void {
     this.#recent.expire(now);
-    if (this.#members.count("waiting") > 0) this.#turnAwayTheWeary(now, effects);
+    if (this.#members.count("waiting") > 0) this.turnAway("unavailable", this.#options.joinMsMax, now, effects);
     const { position } = this;
     if (position === undefined || this.#told === undefined) return;
     if (this.#told.head <= position.seq) this.#told = undefined;
@@ -245,14 +254,6 @@ export class EditFeed {
       if (member.state.kind === "live") effects.push({ kind: "unlisten", connection: member.connection });
       this.#members.set({ ...member, state: { kind: "resyncing" } });
       effects.push({ kind: "send", to: [member.connection], frame: { type: "resync-required", channel: this.#options.channel, reason, head } });
-    }
-  }
-
-  #turnAwayTheWeary(now: Millis, effects: RoomEffect[]): void {
-    for (const { connection, state } of this.#members.all()) {
-      if (state.kind !== "waiting" || now - state.since < this.#options.joinMsMax) continue;
-      this.leave(connection, now, effects);
-      effects.push({ kind: "turn-away", connection, request: state.request });
     }
   }
 

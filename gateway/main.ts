@@ -7,11 +7,12 @@ import type { Registry } from "prom-client";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import type { GatewayId } from "../shared/ids.ts";
 import { closeNats, connectNats } from "../shared/io/nats.ts";
+import { natsCounts } from "../shared/io/nats-counts.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
-import { boardRouteOptions, type GatewayConfig, refuseUnsafe, refuseUnsendable, roomOptions, sessionOptions } from "./config.ts";
+import { boardRouteOptions, type GatewayConfig, quotaOptions, refuseUnsafe, refuseUnsendable, roomOptions, sessionOptions } from "./config.ts";
 import { boardRoutes } from "./io/board-routes.ts";
 import { clientIdOf } from "./io/client-ids.ts";
 import { healthRoutes } from "./io/health-routes.ts";
@@ -25,6 +26,8 @@ import { snapshotRoutes } from "./io/snapshot-routes.ts";
 import { staticRoutes } from "./io/static-files.ts";
 import { listen, type Unready, uwsSockets } from "./io/uws-server.ts";
 import { gatewayMetrics } from "./metrics.ts";
+import { shareCounts } from "./quotas-host.ts";
+import { Quotas } from "./quotas.ts";
 import { RoomDirectory } from "./room-directory.ts";
 import { RoomHost } from "./room-host.ts";
 import { SessionHost, type Sessions } from "./session-host.ts";
@@ -51,18 +54,20 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const app = uws.App();
   let draining = false;
   const unready = (): Unready | undefined => (draining ? "draining" : rooms.backboneLostAt === undefined ? undefined : "degraded");
-  const web = uwsSockets(app, config, { unready, onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) });
+  const quotas = new Quotas(quotaOptions(config));
+  const web = uwsSockets(app, config, { unready, mayConnect: (address) => quotas.mayConnect(address), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) });
 
   const sessions: Sessions = new Map();
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
   const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
-  const rooms = new RoomHost({ sockets: web.sockets, rooms: bus.rooms, placement, sessions }, directory, unacked, deps);
-  const clients = new SessionHost({ sockets: web.sockets, tokens, rooms }, sessions, { name: gateway, session: sessionOptions(config, clientIdOf), backboneLossMsMax: config.backboneLossMsMax, connectsPerSecondMax: config.connectsPerSecondMax }, deps);
+  const rooms = new RoomHost({ sockets: web.sockets, rooms: bus.rooms, placement, sessions }, directory, unacked, quotas, deps);
+  const clients = new SessionHost({ sockets: web.sockets, tokens, rooms, quotas }, sessions, { ...config, name: gateway, session: sessionOptions(config, clientIdOf) }, deps);
 
   await bus.start(rooms);
   rooms.start();
   clients.start();
   web.start(clients);
+  const stopSharing = shareCounts(quotas, natsCounts(nats, subjects), gateway, { ...deps, isLineUp: () => rooms.backboneLostAt === undefined });
   const ours = [...healthRoutes(registry, unready), ...snapshotRoutes(tokens, documents, config), ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps)];
   serveRoutes(app, [...ours, ...routes, ...staticRoutes(config.staticDir)], { allowedOrigins: config.allowedOrigins, log });
 
@@ -70,6 +75,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
     clients.stop();
     await rooms.settled(config.drainMsMax);
     rooms.stop();
+    stopSharing();
     await web.stop();
     await closeNats(nats);
   };

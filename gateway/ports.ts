@@ -1,9 +1,11 @@
 /** What the gateway needs from the world, in its own words. `io/` implements each; tests fake each. */
 
+import type { CountsReport } from "../shared/bus/counts-report.ts";
 import type { ClaimReply, ClaimRequest, LocateReply, LocateRequest } from "../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 import type { CloseName } from "../shared/wire/close-codes.ts";
 import type { Channel } from "../shared/wire/frames.ts";
+import type { ClientAddress } from "./client-address.ts";
 import type { TokenVerdict } from "./identity.ts";
 
 declare const connection: unique symbol;
@@ -51,9 +53,16 @@ export interface Tokens {
   verify(token: string): Promise<TokenVerdict>;
 }
 
+/** What gateways and room servers tell each other of their counts. */
+export interface CountsLine {
+  tell(report: CountsReport): void;
+  onReport(receive: (report: CountsReport) => void): void;
+}
+
 /** What the sockets tell the gateway. */
 export interface Clients {
-  receiveConnection(connection: ConnectionId): void;
+  /** Undefined: an address that is not counted. */
+  receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void;
   /** `bytes` are lent for the call. */
   receiveFrame(connection: ConnectionId, bytes: Uint8Array): void;
   /** The client does not take what it is sent. */

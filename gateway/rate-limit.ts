@@ -19,12 +19,12 @@ export class TokenBucket {
     this.#filledAt = now;
   }
 
-  take(now: Millis): boolean {
+  take(now: Millis, cost = 1): boolean {
     const elapsedMs = Math.max(0, now - this.#filledAt); // A clock set back gives nothing and takes nothing.
     this.#tokens = Math.min(this.#rate.burst, this.#tokens + (elapsedMs * this.#rate.perSecond) / 1000);
     this.#filledAt = now;
-    if (this.#tokens < 1) return false;
-    this.#tokens -= 1;
+    if (this.#tokens < cost) return false;
+    this.#tokens -= cost;
     return true;
   }
 }

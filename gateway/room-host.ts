@@ -6,13 +6,15 @@
 import { assertNever } from "../shared/assert.ts";
 import { decodeAnswer, encodeToOwner } from "../shared/bus/envelope.ts";
 import type { Clock } from "../shared/clock.ts";
-import type { Millis, RoomKey } from "../shared/ids.ts";
+import { type Millis, type RoomKey, tenantOf } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { encodeCommittedFrame, encodeFrame } from "../shared/wire/codec.ts";
+import type { JoinRefusal } from "../shared/wire/frames.ts";
 import { readFromOwner } from "./from-owner.ts";
 import type { GatewayMetrics } from "./metrics.ts";
 import type { SearchStep } from "./owner-search.ts";
 import type { Backbone, ConnectionId, Placement, Rooms, Sockets } from "./ports.ts";
+import type { Quotas } from "./quotas.ts";
 import type { FollowedRoom, RoomDirectory } from "./room-directory.ts";
 import type { Noted, RoomEffect, RoomInput } from "./room.ts";
 import type { Session } from "./session.ts";
@@ -29,7 +31,13 @@ export type HostDeps = {
 };
 
 const TICK_MS = 100;
-const TURNED_AWAY_RETRY_MS = 1_000;
+const NO_OWNER = { retryAfterMs: 1_000, message: "no room server takes the room right now: try again" };
+/** Somebody has to leave first. */
+const FULL = {
+  "room-full": { retryAfterMs: 10_000, message: "the room has as many participants as it may: try again later" },
+  "tenant-rooms": { retryAfterMs: 10_000, message: "the tenant has as many open rooms as it may: close others, or try again later" },
+} as const;
+const TENANT_RATE_RETRY_MS = 1_000;
 /** For edits that nobody would send again: their page was closed meanwhile. */
 const SETTLE_MS_MAX = 2_000;
 
@@ -37,6 +45,7 @@ export class RoomHost implements Backbone {
   readonly #ports: RoomHostPorts;
   readonly #directory: RoomDirectory;
   readonly #unacked: UnackedBudget;
+  readonly #quotas: Quotas;
   readonly #deps: HostDeps;
   /** Rooms with something to look after at the next tick. */
   #restless = new Set<FollowedRoom>();
@@ -45,10 +54,11 @@ export class RoomHost implements Backbone {
   #backboneLostAt: Millis | undefined;
   #stopTicking: () => void = () => {};
 
-  constructor(ports: RoomHostPorts, directory: RoomDirectory, unacked: UnackedBudget, deps: HostDeps) {
+  constructor(ports: RoomHostPorts, directory: RoomDirectory, unacked: UnackedBudget, quotas: Quotas, deps: HostDeps) {
     this.#ports = ports;
     this.#directory = directory;
     this.#unacked = unacked;
+    this.#quotas = quotas;
     this.#deps = deps;
     deps.metrics.backboneConnected.set(1);
   }
@@ -85,13 +95,19 @@ export class RoomHost implements Backbone {
 
   /** Rooms are followed from the first join on. */
   receiveJoin(room: RoomKey, join: RoomInput & { kind: "join" }): void {
-    if (this.#directory.get(room) === undefined) this.#follow(room);
+    const followed = this.#directory.get(room);
+    if (followed?.room.has(join.connection) !== true && this.#quotas.isRoomFull(room)) {
+      this.#deps.metrics.limitsReached.inc({ limit: "room" });
+      return this.#refuseJoin(room, join, "room-full");
+    }
+    if (followed === undefined) this.#follow(room);
     this.receive(room, join);
   }
 
   receiveEdit(room: RoomKey, edit: RoomInput & { kind: "edit" }): void {
     const followed = this.#directory.get(room);
     if (followed === undefined) return; // Left for so long that nobody follows it: its client joins again and repeats it.
+    if (!this.#quotas.takeEdit(room)) return this.#refuseEdit(followed, edit);
     this.#deps.metrics.edits.inc();
     if (this.#busy.size === 0) this.#deps.endOfTurn(() => this.#endTurn());
     this.#busy.add(followed);
@@ -116,7 +132,11 @@ export class RoomHost implements Backbone {
   }
 
   receiveNoResponders(room: RoomKey): void {
-    this.receive(room, { kind: "no-responders" });
+    // Known from before: open, and between two owners.
+    const isNew = this.#directory.get(room)?.room.position === undefined;
+    if (!isNew || this.#quotas.mayOpenRoomOf(tenantOf(room))) return this.receive(room, { kind: "no-responders" });
+    this.#deps.metrics.limitsReached.inc({ limit: "tenant-rooms" });
+    this.receive(room, { kind: "not-opened" });
   }
 
   receiveBackboneLost(): void {
@@ -169,8 +189,10 @@ export class RoomHost implements Backbone {
   }
 
   #feed(followed: FollowedRoom, input: RoomInput): void {
+    const membersBefore = followed.room.members;
     for (const effect of followed.room.receive(input, this.#deps.clock.now())) this.#carryOut(followed, effect);
     if (followed.room.restless) this.#restless.add(followed);
+    if (followed.room.members !== membersBefore) this.#quotas.receiveMembers(followed.key, followed.room.members);
   }
 
   #carryOut({ key, channel }: FollowedRoom, effect: RoomEffect): void {
@@ -188,13 +210,8 @@ export class RoomHost implements Backbone {
         metrics.joinSeconds.observe(effect.waitedMs / 1000);
         return sockets.send(connection, encodeFrame({ type: "joined", request, channel, client, epoch, head, rights }));
       }
-      case "turn-away": {
-        const { connection, request } = effect;
-        sessions.get(connection)?.receiveJoinRefused(key);
-        metrics.joins.inc({ outcome: "unavailable" });
-        const message = "no room server takes the room right now: try again";
-        return sockets.send(connection, encodeFrame({ type: "join-refused", request, reason: "unavailable", retryAfterMs: TURNED_AWAY_RETRY_MS, message }));
-      }
+      case "turn-away":
+        return this.#refuseJoin(key, effect, effect.reason);
       case "send": {
         if (effect.frame.type === "nack") metrics.nacks.inc({ reason: effect.frame.reason });
         if (effect.frame.type === "resync-required") metrics.joins.inc({ outcome: "resync" });
@@ -222,6 +239,21 @@ export class RoomHost implements Backbone {
       default:
         return assertNever(effect);
     }
+  }
+
+  #refuseJoin(room: RoomKey, { connection, request }: { connection: ConnectionId; request: number }, reason: JoinRefusal): void {
+    const { sockets, sessions } = this.#ports;
+    sessions.get(connection)?.receiveJoinRefused(room);
+    this.#deps.metrics.joins.inc({ outcome: reason });
+    const { retryAfterMs, message } = reason === "room-full" || reason === "tenant-rooms" ? FULL[reason] : NO_OWNER;
+    sockets.send(connection, encodeFrame({ type: "join-refused", request, reason, retryAfterMs, message }));
+  }
+
+  /** Its client sends it again, and all behind it. */
+  #refuseEdit({ channel }: FollowedRoom, { connection, edit: { counter } }: RoomInput & { kind: "edit" }): void {
+    this.#deps.metrics.limitsReached.inc({ limit: "tenant-edits" });
+    this.#deps.metrics.nacks.inc({ reason: "tenant-rate" });
+    this.#ports.sockets.send(connection, encodeFrame({ type: "nack", channel, counter, reason: "tenant-rate", expected: counter, retryAfterMs: TENANT_RATE_RETRY_MS }));
   }
 
   #search(room: RoomKey, step: SearchStep): void {

@@ -10,7 +10,7 @@
 import { assertNever } from "../shared/assert.ts";
 import type { Answer, SubmittedEdit, ToOwner } from "../shared/bus/envelope.ts";
 import type { ClientId, Epoch, GatewayId, Millis, Position, Seq, ServerId } from "../shared/ids.ts";
-import type { Channel, Rights, ServerFrame, TentativeEdit } from "../shared/wire/frames.ts";
+import type { Channel, JoinRefusal, Rights, ServerFrame, TentativeEdit } from "../shared/wire/frames.ts";
 import { CatchUps } from "./catch-ups.ts";
 import { EditFeed } from "./edit-feed.ts";
 import { EditRelay } from "./edit-relay.ts";
@@ -32,6 +32,8 @@ export type RoomInput =
   | { kind: "from-owner"; message: Heard }
   | { kind: "answer"; answer: Answer }
   | { kind: "no-responders" }
+  /** Nobody has it, and its tenant may open no further room. */
+  | { kind: "not-opened" }
   | { kind: "search"; outcome: SearchOutcome }
   /** From now on nothing said in the room is missed; what was said before may have been. */
   | { kind: "attached" }
@@ -44,7 +46,7 @@ export type RoomEffect =
   | { kind: "tell"; message: ToOwner }
   | { kind: "search"; step: SearchStep }
   | { kind: "let-in"; connection: ConnectionId; client: ClientId; rights: Rights; request: number; epoch: Epoch; head: Seq; waitedMs: number }
-  | { kind: "turn-away"; connection: ConnectionId; request: number }
+  | { kind: "turn-away"; connection: ConnectionId; request: number; reason: JoinRefusal }
   | { kind: "send"; to: readonly ConnectionId[]; frame: ServerFrame }
   | { kind: "publish"; frame: ServerFrame; except: ConnectionId | undefined }
   | { kind: "send-edits"; to: readonly ConnectionId[]; edits: Uint8Array }
@@ -103,6 +105,14 @@ export class Room {
     return this.#members.size === 0 && this.#unacked.size === 0 ? this.#usedAt : undefined;
   }
 
+  get members(): number {
+    return this.#members.size;
+  }
+
+  has(connection: ConnectionId): boolean {
+    return this.#members.get(connection) !== undefined;
+  }
+
   /** Whether the next tick may find something to do. */
   get restless(): boolean {
     return this.#unacked.size > 0 || this.#catchUps.open > 0 || this.#search.active || this.#feed.restless;
@@ -138,6 +148,9 @@ export class Room {
         break;
       case "no-responders":
         this.#beginSearch("search-no-responders", now, effects);
+        break;
+      case "not-opened":
+        this.#feed.turnAway("tenant-rooms", 0, now, effects);
         break;
       case "search": {
         const { found, steps } = this.#search.receive(input.outcome, now);

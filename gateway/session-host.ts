@@ -9,14 +9,16 @@ import type { CloseName } from "../shared/wire/close-codes.ts";
 import { encodeFrame } from "../shared/wire/codec.ts";
 import type { ServerFrame } from "../shared/wire/frames.ts";
 import type { TokenVerdict } from "./identity.ts";
+import type { ClientAddress } from "./client-address.ts";
 import type { Clients, ConnectionId, Sockets, Tokens } from "./ports.ts";
-import type { HostDeps, RoomHost } from "./room-host.ts";
+import type { Quotas } from "./quotas.ts";
 import { TokenBucket } from "./rate-limit.ts";
+import type { HostDeps, RoomHost } from "./room-host.ts";
 import { farewell, Session, type SessionEffect, type SessionOptions } from "./session.ts";
 
 export type Sessions = Map<ConnectionId, Session>;
 
-export type SessionHostPorts = { readonly sockets: Sockets; readonly tokens: Tokens; readonly rooms: RoomHost };
+export type SessionHostPorts = { readonly sockets: Sockets; readonly tokens: Tokens; readonly rooms: RoomHost; readonly quotas: Quotas };
 
 export type SessionHostOptions = {
   /** What connections are named after. */
@@ -77,8 +79,9 @@ export class SessionHost implements Clients {
     this.#closeAll("goingAway");
   }
 
-  receiveConnection(connection: ConnectionId): void {
+  receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
     if (!this.#admissions.take(this.#now())) return this.#turnAway(connection);
+    this.#ports.quotas.receiveConnection(connection, address);
     this.#sessions.set(connection, new Session({ ...this.#options.session, name: `${this.#options.name}-${connection}` }, this.#now()));
     this.#deps.metrics.connects.inc();
     this.#deps.metrics.connections.set(this.#sessions.size);
@@ -97,6 +100,7 @@ export class SessionHost implements Clients {
     const session = this.#sessions.get(connection);
     if (session === undefined) return;
     this.#sessions.delete(connection);
+    this.#ports.quotas.receiveDisconnection(connection);
     this.#deps.metrics.connections.set(this.#sessions.size);
     for (const room of session.receiveClosed()) this.#ports.rooms.receive(room, { kind: "leave", connection });
     if (this.#sessions.size === 0) this.#drained();
@@ -125,6 +129,9 @@ export class SessionHost implements Clients {
           this.#count(effect.frame);
           sockets.send(connection, encodeFrame(effect.frame));
           break;
+        case "limit-reached":
+          this.#deps.metrics.limitsReached.inc({ limit: effect.limit });
+          break;
         case "close":
           this.#close(connection, effect.close);
           break;
@@ -150,7 +157,10 @@ export class SessionHost implements Clients {
 
   #verify(connection: ConnectionId, session: Session, token: string): void {
     const conclude = (verdict: TokenVerdict): void => {
-      if (this.#sessions.get(connection) === session) this.#carryOut(connection, session, session.receiveVerdict(verdict, this.#now()));
+      if (this.#sessions.get(connection) !== session) return;
+      const isFull = verdict.kind === "valid" && !this.#ports.quotas.admitTo(verdict.identity.tenant, connection);
+      if (isFull) this.#deps.metrics.limitsReached.inc({ limit: "tenant" });
+      this.#carryOut(connection, session, isFull ? session.receiveRefusal("tenantFull", "the tenant has as many connections as it may: try again later") : session.receiveVerdict(verdict, this.#now()));
     };
     this.#ports.tokens.verify(token).then(conclude, (cause: unknown) => {
       this.#deps.log.error({ cause }, "tokens cannot be checked: see whether the JWKS address answers");

@@ -18,7 +18,7 @@ const identity: Identity = { tenant: "acme" as TenantId, user: "ann" as UserId, 
 
 function connect(): Session {
   const clientIdOf = (_tenant: TenantId, user: UserId, key: ClientKey) => `${user}${key}`.slice(0, 16).padEnd(16, "1") as ClientId;
-  return new Session({ name: "gw-1", limits, helloMsMax: 10_000, roomsMax: 2, editRates: { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 2, perSecond: 1 } }, controlRate: { burst: 20, perSecond: 1 }, retryAfterMs: 5_000, clientIdOf }, now);
+  return new Session({ name: "gw-1", limits, helloMsMax: 10_000, roomsMax: 2, editRates: { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 2, perSecond: 1 } }, controlRate: { burst: 20, perSecond: 1 }, byteRate: { burst: 10_000, perSecond: 1_000 }, retryAfterMs: 5_000, clientIdOf }, now);
 }
 
 function welcomed(rights: Partial<Identity["rights"]> = {}): Session {
@@ -49,8 +49,9 @@ function edit(counter: number, bytes = 3, channel = 7): ClientFrame {
 }
 
 function closed(name: CloseName): object {
-  const hint = name === "overloaded" || name === "rateLimited" ? [{ kind: "send", frame: { type: "retry-later", retryAfterMs: 5_000 } }] : []; // WIRE41
-  return [...hint, { kind: "send", frame: { type: "error", code: CLOSE[name].code } }, { kind: "close", close: name }];
+  const hint = name === "overloaded" || name === "rateLimited" || name === "tenantFull" ? [{ kind: "send", frame: { type: "retry-later", retryAfterMs: 5_000 } }] : []; // WIRE41
+  const noted = name === "rateLimited" ? [{ kind: "limit-reached" }] : [];
+  return [...noted, ...hint, { kind: "send", frame: { type: "error", code: CLOSE[name].code } }, { kind: "close", close: name }];
 }
 
 test("[SES1] HELLO comes first, and only once", () => {
@@ -249,4 +250,20 @@ test("[SES22] a right lost while the room is asked for is lost in the room", () 
   expect(renewed(session, { rights: { read: true, write: false, admin: false } })).toHaveLength(1);
   session.receiveJoined({ room: notes, channel: 7, client: ann, rights: { read: true, write: true } }, now);
   expect(say(session, edit(1))).toMatchObject([{ frame: { type: "nack", reason: "read-only" } }]);
+});
+
+test("[SES90] bytes have a rate of their own, whatever the frames are", () => {
+  const flooder = connect();
+  const unknown = new Uint8Array(1_000).fill(0x7f); // Of a newer protocol: passed over.
+  const sent = Array.from({ length: 11 }, () => flooder.receiveFrame(unknown, now));
+  expect(sent.slice(0, 10).flat()).toEqual([]);
+  expect(sent[10]).toMatchObject(closed("rateLimited"));
+  expect(sent[10]![0]).toEqual({ kind: "limit-reached", limit: "bytes" });
+});
+
+test("[SES91] a connection that the gateway will not have is told why, and to wait", () => {
+  const session = connect();
+  say(session, hello);
+  expect(session.receiveRefusal("tenantFull", "full")).toMatchObject(closed("tenantFull"));
+  expect(session.receiveVerdict({ kind: "valid", identity }, now)).toEqual([]);
 });

@@ -19,11 +19,15 @@ export type SessionEffect =
   | { kind: "verify"; token: string }
   | { kind: "send"; frame: ServerFrame }
   | { kind: "close"; close: CloseName }
+  | { kind: "limit-reached"; limit: ConnectionLimit }
   | { kind: "join"; room: RoomKey; request: number; client: ClientId; position: Position; rights: Rights }
   | { kind: "leave"; room: RoomKey }
   | { kind: "edit"; room: RoomKey; edit: SubmittedEdit }
   | { kind: "resubmit"; room: RoomKey; edit: TentativeEdit }
   | { kind: "replay"; room: RoomKey; after: Seq; through: Seq };
+
+/** What one connection alone can come up against. */
+export type ConnectionLimit = "edits" | "frames" | "bytes";
 
 export type SessionOptions = {
   /** The connection's name in WELCOME, for logs on both sides. */
@@ -33,6 +37,7 @@ export type SessionOptions = {
   readonly roomsMax: number;
   readonly editRates: { readonly fresh: Rate; readonly repeats: Rate };
   readonly controlRate: Rate;
+  readonly byteRate: Rate;
   /** What a client is told to wait that is closed for the load it makes or meets. */
   readonly retryAfterMs: number;
   /** Derives who a client is from its user and its own key, so that nobody can be another. */
@@ -54,6 +59,7 @@ export class Session {
   readonly #openedAt: Millis;
   #heardAt: Millis;
   readonly #controls: TokenBucket;
+  readonly #bytes: TokenBucket;
   readonly #edits: EditRate;
   #state: State = { kind: "awaiting-hello" };
 
@@ -62,6 +68,7 @@ export class Session {
     this.#openedAt = now;
     this.#heardAt = now;
     this.#controls = new TokenBucket(options.controlRate, now);
+    this.#bytes = new TokenBucket(options.byteRate, now);
     this.#edits = new EditRate(options.editRates, now);
   }
 
@@ -71,6 +78,7 @@ export class Session {
     if (state.kind === "closed") return [];
     this.#heardAt = now;
     if (bytes.byteLength > this.#options.limits.frameBytesMax) return this.#refuse("frameTooLarge", `a frame may have ${this.#options.limits.frameBytesMax} bytes: split the edit`);
+    if (!this.#bytes.take(now, bytes.byteLength)) return this.#tooFast("bytes");
     const frame = decodeFrame(bytes);
     if (frame === undefined) return this.#refuse("badFrame", "a frame did not decode: see WIRE.md for its fields");
     if (frame.type === "edit" && state.kind === "open") return this.#receiveEdit(state, frame, now);
@@ -148,6 +156,11 @@ export class Session {
       default:
         return assertNever(this.#state);
     }
+  }
+
+  /** The gateway will not have the connection, whatever it says. */
+  receiveRefusal(close: CloseName, message: string): SessionEffect[] {
+    return this.#refuse(close, message);
   }
 
   /** The rooms to leave. */
@@ -231,8 +244,8 @@ export class Session {
     return [{ kind: "edit", room: joined.room, edit: { author: { user: identity.user, client: joined.client }, counter, ackedThrough, parentSeq, payload: payload.slice() } }];
   }
 
-  #tooFast(what: string): SessionEffect[] {
-    return this.#refuse("rateLimited", `too many ${what}: keep to the limits told in WELCOME`);
+  #tooFast(limit: ConnectionLimit): SessionEffect[] {
+    return [{ kind: "limit-reached", limit }, ...this.#refuse("rateLimited", `too many ${limit}: keep to the limits told in WELCOME`)];
   }
 
   #unknownChannel(): SessionEffect[] {
@@ -255,10 +268,12 @@ export class Session {
   }
 }
 
+/** Trying again at once would make it worse. */
+const FOR_LOAD: ReadonlySet<CloseName> = new Set(["overloaded", "rateLimited", "tenantFull"]);
+
 /** The last that a connection hears. */
 export function farewell(close: CloseName, message: string, retryAfterMs: number): (SessionEffect & { kind: "send" | "close" })[] {
-  const isForLoad = close === "overloaded" || close === "rateLimited";
-  const hint: ServerFrame[] = isForLoad ? [{ type: "retry-later", retryAfterMs }] : [];
+  const hint: ServerFrame[] = FOR_LOAD.has(close) ? [{ type: "retry-later", retryAfterMs }] : [];
   const frames: ServerFrame[] = [...hint, { type: "error", code: CLOSE[close].code, message }];
   return [...frames.map((frame) => ({ kind: "send" as const, frame })), { kind: "close", close }];
 }

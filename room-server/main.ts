@@ -9,6 +9,7 @@ import { SettingError } from "../shared/config.ts";
 import type { ServerId } from "../shared/ids.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectNats } from "../shared/io/nats.ts";
+import { natsCounts } from "../shared/io/nats-counts.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
@@ -26,6 +27,7 @@ import { natsHeartbeat } from "./io/nats-heartbeat.ts";
 import { natsInbox } from "./io/nats-inbox.ts";
 import { roomServerMetrics } from "./metrics.ts";
 import { RoomHost } from "./room-host.ts";
+import { tellTenantRooms } from "./tenant-rooms.ts";
 
 /** Heartbeats that may be missed before a server is taken for dead. */
 const BEATS_MISSED_MAX = 3;
@@ -62,12 +64,14 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   natsClaims(nats, subjects, server, log).onClaim((request) => host.claim(request));
   await nats.flush();
   const stopHeart = beatHeart(server, host, peers, clock, config.heartbeatMs);
+  const stopTelling = tellTenantRooms(server, host, natsCounts(nats, subjects), clock);
   log.info({ server }, "room server is ready");
 
   let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     await host.stop();
     stopHeart();
+    stopTelling();
     await closeNats(nats);
     log.info({ server }, "room server has stopped");
   };

@@ -1,6 +1,7 @@
 /** What a room server needs from the world, in its own words. `io/` implements each; tests fake each. */
 
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
+import type { CountsReport } from "../shared/bus/counts-report.ts";
 import type { Answer, FromOwner, ToOwner } from "../shared/bus/envelope.ts";
 import type { ClaimReply, ClaimRequest, RoomEntry, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
 import type { LogRecord } from "../shared/bus/record.ts";
@@ -62,6 +63,11 @@ export interface RoomEntries {
 export interface Peers {
   sayAlive(heartbeat: ServerHeartbeat): void;
   onHeartbeat(receive: (heartbeat: ServerHeartbeat) => void): void;
+}
+
+/** What the gateways sum up over all room servers. */
+export interface Counts {
+  tell(report: CountsReport): void;
 }
 
 export interface Claims {

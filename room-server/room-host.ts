@@ -7,7 +7,7 @@ import { assertNever } from "../shared/assert.ts";
 import type { Answer } from "../shared/bus/envelope.ts";
 import type { ClaimReply, ClaimRequest, RoomEntry } from "../shared/bus/placement-messages.ts";
 import type { Clock } from "../shared/clock.ts";
-import type { Epoch, RoomKey, ServerId } from "../shared/ids.ts";
+import { type Epoch, type RoomKey, type ServerId, type TenantId, tenantOf } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { BacklogBudget } from "./backlog.ts";
 import { LogCatchUps, type LogCatchUpsOptions } from "./log-catch-ups-host.ts";
@@ -63,6 +63,13 @@ export class RoomHost {
 
   get rooms(): number {
     return this.#rooms.size;
+  }
+
+  /** How many of each tenant. */
+  tenantRooms(): ReadonlyMap<TenantId, number> {
+    const counts = new Map<TenantId, number>();
+    for (const room of this.#rooms.keys()) counts.set(tenantOf(room), (counts.get(tenantOf(room)) ?? 0) + 1);
+    return counts;
   }
 
   get stopping(): boolean {

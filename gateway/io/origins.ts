@@ -1,12 +1,12 @@
 /** Which pages may talk to this gateway. A request without an origin comes from no page: its token is its pass. */
 
-export function mayConnect(origin: string, allowed: readonly string[]): boolean {
+export function isAllowedOrigin(origin: string, allowed: readonly string[]): boolean {
   return origin === "" || allowed.length === 0 || allowed.includes(origin);
 }
 
 /** For HTTP answers to pages of other origins. */
 export function corsHeaders(origin: string, allowed: readonly string[]): Record<string, string> {
-  if (origin === "" || !mayConnect(origin, allowed)) return {};
+  if (origin === "" || !isAllowedOrigin(origin, allowed)) return {};
   return {
     "access-control-allow-origin": origin,
     "access-control-allow-headers": "authorization, if-none-match",

@@ -8,12 +8,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket, us_socket_context_t, WebSocket } from "uws-node20";
 
 import { CLOSE } from "../../shared/wire/close-codes.ts";
+import { type ClientAddress, clientAddressOf } from "../client-address.ts";
 import type { Clients, ConnectionId, Sockets } from "../ports.ts";
 import type { Uws } from "./load-uws.ts";
-import { mayConnect } from "./origins.ts";
+import { isAllowedOrigin } from "./origins.ts";
 
 export type SocketOptions = {
   readonly allowedOrigins: readonly string[];
+  readonly clientAddressHeader: string;
   readonly connectionsMax: number;
   readonly frameBytesMax: number;
   readonly outboundBytesMax: number;
@@ -22,11 +24,18 @@ export type SocketOptions = {
 };
 
 type Socket = WebSocket<Connection>;
-type Connection = { readonly id: ConnectionId; buffered: number };
+type Connection = { readonly id: ConnectionId; readonly address: ClientAddress | undefined; buffered: number };
 
 /** Why a gateway takes no connections. */
 export type Unready = "degraded" | "draining";
-export type TurnedAway = "full" | "origin" | Unready;
+export type TurnedAway = "full" | "origin" | "ip" | Unready;
+
+/** Who decides about connections, before they are made. */
+export type Door = {
+  readonly unready: () => Unready | undefined;
+  readonly mayConnect: (address: ClientAddress | undefined) => boolean;
+  readonly onTurnedAway: (reason: TurnedAway) => void;
+};
 
 const PATHS = ["/v1/connect", "/"];
 const SWEEP_MS = 1_000;
@@ -34,30 +43,32 @@ const SWEEP_MS = 1_000;
 const FAREWELL_MS = 250;
 const IDLE_GRACE_SECONDS = 15;
 const IDLE_SECONDS_MAX = 960;
+const text = (bytes: ArrayBuffer): string => new TextDecoder().decode(bytes);
 /** What a text stands for: frames are binary. */
 const NO_FRAME = new Uint8Array(0);
 /** Frames up to so many times the limit are read, to be refused with a code; larger ones break the line. */
 const OVERSIZE_FACTOR = 4;
 
-export function uwsSockets(app: TemplatedApp, options: SocketOptions, { unready, onTurnedAway }: { unready: () => Unready | undefined; onTurnedAway: (reason: TurnedAway) => void }): { sockets: Sockets; start(clients: Clients): void; stop(): Promise<void> } {
+export function uwsSockets(app: TemplatedApp, options: SocketOptions, { unready, mayConnect, onTurnedAway }: Door): { sockets: Sockets; start(clients: Clients): void; stop(): Promise<void> } {
   const open = new Map<ConnectionId, Socket>();
   let lastId = 0;
 
   const upgrade = (res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void => {
-    const refused = reasonToRefuse(req.getHeader("origin"));
+    const address = clientAddressOf(text(res.getRemoteAddressAsText()), options.clientAddressHeader === "" ? "" : req.getHeader(options.clientAddressHeader));
+    const refused = reasonToRefuse(req.getHeader("origin"), address);
     if (refused !== undefined) {
       onTurnedAway(refused);
       res.writeStatus(REFUSALS[refused].status).writeHeader("retry-after", "5").end(REFUSALS[refused].message);
       return;
     }
     lastId += 1;
-    const connection: Connection = { id: lastId as ConnectionId, buffered: 0 };
+    const connection: Connection = { id: lastId as ConnectionId, address, buffered: 0 };
     res.upgrade(connection, req.getHeader("sec-websocket-key"), req.getHeader("sec-websocket-protocol"), req.getHeader("sec-websocket-extensions"), context);
   };
 
-  const reasonToRefuse = (origin: string): TurnedAway | undefined => {
-    if (!mayConnect(origin, options.allowedOrigins)) return "origin";
-    return unready() ?? (open.size >= options.connectionsMax ? "full" : undefined);
+  const reasonToRefuse = (origin: string, address: ClientAddress | undefined): TurnedAway | undefined => {
+    if (!isAllowedOrigin(origin, options.allowedOrigins)) return "origin";
+    return unready() ?? (open.size >= options.connectionsMax ? "full" : mayConnect(address) ? undefined : "ip");
   };
 
   const start = (clients: Clients): void => {
@@ -70,9 +81,9 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, { unready,
         idleTimeout: Math.min(IDLE_SECONDS_MAX, Math.ceil(options.silenceMsMax / 1000) + IDLE_GRACE_SECONDS), // A silent client is closed with a code before; this is for lines that are dead.
         sendPingsAutomatically: true,
         open: (socket) => {
-          const { id } = socket.getUserData();
+          const { id, address } = socket.getUserData();
           open.set(id, socket);
-          clients.receiveConnection(id);
+          clients.receiveConnection(id, address);
         },
         message: (socket, bytes, isBinary) => clients.receiveFrame(socket.getUserData().id, isBinary ? new Uint8Array(bytes) : NO_FRAME),
         close: (socket) => {
@@ -129,6 +140,7 @@ const REFUSALS: Readonly<Record<TurnedAway, { status: string; message: string }>
   full: { status: "503 Service Unavailable", message: "this gateway takes no more connections: try again, or another" },
   degraded: { status: "503 Service Unavailable", message: "this gateway cannot reach its backbone: try again, or another" },
   draining: { status: "503 Service Unavailable", message: "this gateway is going away: connect to another" },
+  ip: { status: "429 Too Many Requests", message: "too many connections from this address: close others, or try again later; behind a balancer set COROOM_CLIENT_ADDRESS_HEADER" },
   origin: { status: "403 Forbidden", message: "pages of this origin may not connect: add it to COROOM_ALLOWED_ORIGINS" },
 };
 

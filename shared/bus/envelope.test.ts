@@ -108,7 +108,7 @@ test.each([
   ["20 01 00 00 02 00", "epoch 0"],
   [`21 01 ${C} 05 06 02`, "neither exact nor not"],
   [`22 01 ${C} 05 00 05 00`, "refused for no reason"],
-  [`22 01 ${C} 05 07 05 00`, "refused for an unknown reason"],
+  [`22 01 ${C} 05 08 05 00`, "refused for an unknown reason"],
 ])("[BUS2] the answer %j is refused: %s", (hex) => {
   expect(decodeAnswer(bytesOf(hex))).toBeUndefined();
 });

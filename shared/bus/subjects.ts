@@ -18,6 +18,7 @@
  *   {env}.leaderboards               leaderboard    -> gateways         heartbeats, with the address of its HTTP
  *   {env}.boards.{room}              leaderboard    -> gateways         a watched board's first members, when they changed
  *   {env}.boards.watch               gateway        -> leaderboards     "somebody here looks at this board"
+ *   {env}.counts                     gateway, room server -> gateways  how much of what is limited each has
  *   {env}.placement.locate           gateway        -> placement        "who owns this room?": request and reply
  *
  *   KV {env}_rooms         room -> owner and epoch, written by owners and placement: a hint, never the authority
@@ -57,6 +58,7 @@ export function subjectsOf(env: string) {
     leaderboards: `${env}.leaderboards`,
     boards: (room: RoomKey) => `${env}.boards.${room}`,
     watchBoard: `${env}.boards.watch`,
+    counts: `${env}.counts`,
     locate: `${env}.placement.locate`,
     logStream: (partition: number) => `${env}_log_${partition}`,
     roomsBucket: `${env}_rooms`,

@@ -25,4 +25,6 @@ export const Tag = {
   // on presence.gateway, to one gateway
   membersHeard: 0x50,
   presenceWhole: 0x51,
+  // to all gateways
+  countsReport: 0x60,
 } as const;

@@ -15,6 +15,7 @@ export const CLOSE = {
   overloaded: { code: 4005, reconnect: "after-backoff", meaning: "the gateway takes no more connections now" },
   rateLimited: { code: 4006, reconnect: "after-backoff", meaning: "the client sent faster than its limits allow" },
   helloTimeout: { code: 4007, reconnect: "after-backoff", meaning: "no hello came in time" },
+  tenantFull: { code: 4008, reconnect: "after-backoff", meaning: "the tenant has as many connections as it may" },
   unauthorized: { code: 4101, reconnect: "never", meaning: "the token was refused" },
   tokenExpired: { code: 4102, reconnect: "with-new-token", meaning: "the token has expired" },
   badFrame: { code: 4103, reconnect: "never", meaning: "a frame did not decode or came out of turn" },

@@ -119,8 +119,8 @@ export type TentativeEdit = {
   readonly payload: Uint8Array;
 };
 
-/** Why a join was refused. `retryAfterMs` is 0 where trying again is of no use. */
-export const JOIN_REFUSALS = { "not-allowed": 1, "room-full": 2, "too-many-rooms": 3, unavailable: 4 } as const;
+/** Why a join was refused. `retryAfterMs` is 0 where trying again is of no use. tenant-rooms: the tenant has as many open rooms as it may. */
+export const JOIN_REFUSALS = { "not-allowed": 1, "room-full": 2, "too-many-rooms": 3, unavailable: 4, "tenant-rooms": 5 } as const;
 export type JoinRefusal = keyof typeof JOIN_REFUSALS;
 
 /** rights-changed: the room may be joined again at once, with the rights that its JOINED tells. */
@@ -133,9 +133,10 @@ export type LeftReason = keyof typeof LEFT_REASONS;
  * gap                 `expected` is the counter to send next
  * write-backpressure  too many edits of the room wait for the log; wait `retryAfterMs`
  * log-stalled         the log has not answered for 10 s; wait `retryAfterMs`
+ * tenant-rate         the tenant sends as many edits a second as it may; wait `retryAfterMs`
  * read-only, too-large, forged   sending it again would be refused again
  */
-export const NACK_REASONS = { gap: 1, "read-only": 2, "write-backpressure": 3, "log-stalled": 4, "too-large": 5, forged: 6 } as const;
+export const NACK_REASONS = { gap: 1, "read-only": 2, "write-backpressure": 3, "log-stalled": 4, "too-large": 5, forged: 6, "tenant-rate": 7 } as const;
 export type NackReason = keyof typeof NACK_REASONS;
 
 /** too-old: the edits after the position are gone; ahead, other-epoch: the position is not of this log. */

@@ -1,10 +1,11 @@
 /** One run of a gateway: `gateway/main.ts` again, on a simulated line and simulated sockets, with its own adapters to NATS. */
 
-import { roomOptions, sessionOptions } from "../../gateway/config.ts";
+import { quotaOptions, roomOptions, sessionOptions } from "../../gateway/config.ts";
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
 import { natsPlacement } from "../../gateway/io/nats-placement.ts";
 import { natsRooms } from "../../gateway/io/nats-rooms.ts";
 import type { Tokens } from "../../gateway/ports.ts";
+import { Quotas } from "../../gateway/quotas.ts";
 import { RoomDirectory } from "../../gateway/room-directory.ts";
 import { RoomHost } from "../../gateway/room-host.ts";
 import { SessionHost, type Sessions } from "../../gateway/session-host.ts";
@@ -40,9 +41,10 @@ export class GatewayProcess {
     const sessions: Sessions = new Map();
     const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
     const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
+    const quotas = new Quotas(quotaOptions(config));
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
-    this.#rooms = new RoomHost({ sockets, rooms, placement, sessions }, directory, unacked, deps);
-    this.#clients = new SessionHost({ sockets, tokens: this.#tokens(), rooms: this.#rooms }, sessions, { name, session: sessionOptions(config, clientIdOf), backboneLossMsMax: config.backboneLossMsMax }, deps);
+    this.#rooms = new RoomHost({ sockets, rooms, placement, sessions }, directory, unacked, quotas, deps);
+    this.#clients = new SessionHost({ sockets, tokens: this.#tokens(), rooms: this.#rooms, quotas }, sessions, { name, session: sessionOptions(config, clientIdOf), backboneLossMsMax: config.backboneLossMsMax }, deps);
     this.listener.isReady = () => !this.#stopping && this.#rooms.backboneLostAt === undefined;
     void bus.start(this.#rooms).then(
       () => {

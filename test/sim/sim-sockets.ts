@@ -74,7 +74,7 @@ export class SimListener {
     };
     const connection = new SimConnection(gateway, client, listener, this.#scheduler, this.#latencyMs);
     this.#connections.set(id, connection);
-    this.process.run(() => clients.receiveConnection(id));
+    this.process.run(() => clients.receiveConnection(id, undefined));
     return connection;
   }
 

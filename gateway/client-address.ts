@@ -1,0 +1,44 @@
+/**
+ * Which address a connection counts under. An IPv6 customer holds a whole /64, so that is what is counted. The
+ * machine itself is nobody in particular: behind its own proxy everybody would come from there.
+ */
+
+/** What connections from one place have in common: an IPv4 address, or the first half of an IPv6 one. */
+export type ClientAddress = string & { readonly [address]: true };
+declare const address: unique symbol;
+
+/** `peer`: who the socket is with. `forwarded`: what the balancer's header says, if one is set and trusted: the last entry is the balancer's own. */
+export function clientAddressOf(peer: string, forwarded: string): ClientAddress | undefined {
+  const named = forwarded.slice(forwarded.lastIndexOf(",") + 1).trim();
+  if (named !== "") return placeOf(named);
+  const place = placeOf(peer);
+  return place === "0:0:0:0" || place?.startsWith("127.") ? undefined : place; // 0:0:0:0: ::1, the loopback, among them.
+}
+
+/** Undefined: no address. */
+function placeOf(text: string): ClientAddress | undefined {
+  const bare = text.replace(/^\[(.*)\](?::\d+)?$/, "$1").replace(/%.*$/, "");
+  const mapped = /^(?:::ffff:|(?:0{1,4}:){5}ffff:)(.+)$/i.exec(bare)?.[1] ?? bare;
+  const v4 = /^(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/.exec(mapped)?.[1] ?? mappedInHex(mapped, bare);
+  if (v4 !== undefined) return v4 as ClientAddress;
+  const groups = groupsOf(bare);
+  return groups === undefined ? undefined : (groups.slice(0, 4).map((group) => group.toString(16)).join(":") as ClientAddress);
+}
+
+/** `::ffff:0a00:0001` is 10.0.0.1, as a socket's own text may have it. */
+function mappedInHex(mapped: string, bare: string): string | undefined {
+  const halves = mapped === bare ? null : /^([0-9a-f]{1,4}):([0-9a-f]{1,4})$/i.exec(mapped);
+  if (halves === null) return undefined;
+  const [high, low] = [Number.parseInt(halves[1]!, 16), Number.parseInt(halves[2]!, 16)];
+  return [high >> 8, high & 255, low >> 8, low & 255].join(".");
+}
+
+function groupsOf(text: string): number[] | undefined {
+  const halves = text.split("::");
+  if (halves.length > 2) return undefined;
+  const [head = [], tail = []] = halves.map((half) => (half === "" ? [] : half.split(":")));
+  const missing = 8 - head.length - tail.length;
+  if (halves.length === 1 ? missing !== 0 : missing < 1) return undefined;
+  const groups = [...head, ...Array<string>(missing).fill("0"), ...tail];
+  return groups.every((group) => /^[0-9a-f]{1,4}$/i.test(group)) ? groups.map((group) => Number.parseInt(group, 16)) : undefined;
+}
