@@ -30,7 +30,7 @@ import { eachOf } from "../leaderboard/turns.ts";
 import { ALL_TIME } from "../leaderboard/windows.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
-import type { Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
+import type { RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { connectNats } from "../shared/io/nats.ts";
@@ -123,7 +123,7 @@ async function writeLog(nats: Awaited<ReturnType<typeof connectNats>>, subjects:
       const room = rooms[prng.below(rooms.length)]!;
       const seq = (heads.get(room) ?? 0) + 1;
       heads.set(room, seq);
-      return { room, bytes: recordOf(seq, [{ user: `user-${prng.below(load.users)}` as UserId, bytes: 30, time: 0 as Millis }]) };
+      return { room, bytes: recordOf(seq, [{ user: `user-${prng.below(load.users)}` as UserId, bytes: 30, time: 0 as UnixMillis }]) };
     });
     await Promise.all(some.map(({ room, bytes }) => log.publish(subjects.log(0, room), bytes)));
   }

@@ -24,8 +24,8 @@ test("[CMP2] a busy room is not written more often than the interval says", () =
 
 test("[CMP3] records before the checkpoint's own may go once they are older than the replay window", () => {
   const plan = new TrimPlan(TRIM);
-  for (let second = 0; second < 10; second++) plan.receiveRecord({ streamSeq: 10 + second, time: at(second * 1_000) });
-  const checkpoint = { streamSeq: 15, time: at(5_500) };
+  for (let second = 0; second < 10; second++) plan.receiveRecord({ streamSeq: 10 + second, since: at(second * 1_000) });
+  const checkpoint = { streamSeq: 15, since: at(5_500) };
   expect(plan.before(checkpoint, NO_BOARDS, at(1_000))).toBeUndefined();
   expect(plan.before(checkpoint, NO_BOARDS, at(4_500))).toBe(13); // The record of second 3 is 1.5 s old; it stays, those before it go.
   expect(plan.before(checkpoint, NO_BOARDS, at(60_000))).toBe(15);
@@ -33,9 +33,9 @@ test("[CMP3] records before the checkpoint's own may go once they are older than
 
 test("[CMP4] what is trimmed is not trimmed again, and a room that fell silent is trimmed up to its checkpoint", () => {
   const plan = new TrimPlan(TRIM);
-  plan.receiveRecord({ streamSeq: 7, time: at(0) });
-  plan.receiveRecord({ streamSeq: 8, time: at(1) }); // Too close to the one before to be marked.
-  const checkpoint = { streamSeq: 8, time: at(500) };
+  plan.receiveRecord({ streamSeq: 7, since: at(0) });
+  plan.receiveRecord({ streamSeq: 8, since: at(1) }); // Too close to the one before to be marked.
+  const checkpoint = { streamSeq: 8, since: at(500) };
   expect(plan.before(checkpoint, NO_BOARDS, at(1_200))).toBe(7);
   plan.receiveTrimmed(7);
   expect(plan.before(checkpoint, NO_BOARDS, at(1_200))).toBeUndefined();
@@ -50,21 +50,21 @@ test("[CMP5] for any log: nothing past the checkpoint goes, nothing young goes, 
     fc.property(log, fc.nat(199), fc.nat(4_000), (steps, coveredIndex, later) => {
       const plan = new TrimPlan(TRIM);
       let [streamSeq, time] = [0, 0];
-      const records = steps.map(({ gap, wait }) => ({ streamSeq: (streamSeq += 1 + gap), time: at((time += wait)) }));
+      const records = steps.map(({ gap, wait }) => ({ streamSeq: (streamSeq += 1 + gap), since: at((time += wait)) }));
       for (const record of records) plan.receiveRecord(record);
       const covered = records[Math.min(coveredIndex, records.length - 1)]!;
       const now = at(time + later);
-      const before = plan.before({ streamSeq: covered.streamSeq, time: now }, NO_BOARDS, now) ?? 0;
+      const before = plan.before({ streamSeq: covered.streamSeq, since: now }, NO_BOARDS, now) ?? 0;
       expect(before).toBeLessThanOrEqual(covered.streamSeq);
-      for (const record of records) if (record.streamSeq < before) expect(now - record.time).toBeGreaterThan(1_000);
+      for (const record of records) if (record.streamSeq < before) expect(now - record.since).toBeGreaterThan(1_000);
     }),
   );
 });
 
 test("[CMP6] what the boards have not in checkpoints stays, until it has been held for as long as the setting says", () => {
   const plan = new TrimPlan(TRIM);
-  for (let second = 0; second < 10; second++) plan.receiveRecord({ streamSeq: 10 + second, time: at(second * 1_000) });
-  const checkpoint = { streamSeq: 19, time: at(9_000) };
+  for (let second = 0; second < 10; second++) plan.receiveRecord({ streamSeq: 10 + second, since: at(second * 1_000) });
+  const checkpoint = { streamSeq: 19, since: at(9_000) };
   expect(plan.before(checkpoint, 0, at(20_000))).toBeUndefined(); // A leaderboard that has counted nothing yet.
   expect(plan.before(checkpoint, 13, at(20_000))).toBe(14);
   expect(plan.before(checkpoint, 13, at(66_500))).toBe(16); // The boards are stuck at 13; the record of second 6 has been held for a minute.
@@ -73,10 +73,10 @@ test("[CMP6] what the boards have not in checkpoints stays, until it has been he
 
 test("[CMP7] however long the boards hold the log, what is remembered of it stays small, and nothing goes too early", () => {
   const plan = new TrimPlan(TRIM);
-  const records = Array.from({ length: 100_000 }, (_, index) => ({ streamSeq: index + 1, time: at(index * 100) }));
+  const records = Array.from({ length: 100_000 }, (_, index) => ({ streamSeq: index + 1, since: at(index * 100) }));
   for (const record of records) plan.receiveRecord(record);
-  const now = records.at(-1)!.time;
-  const before = plan.before({ streamSeq: 100_000, time: now }, 0, now)!;
+  const now = records.at(-1)!.since;
+  const before = plan.before({ streamSeq: 100_000, since: now }, 0, now)!;
   expect(before).toBeGreaterThan(1);
-  for (const record of records) if (record.streamSeq < before) expect(now - record.time).toBeGreaterThan(TRIM.boardsHoldMsMax);
+  for (const record of records) if (record.streamSeq < before) expect(now - record.since).toBeGreaterThan(TRIM.boardsHoldMsMax);
 });

@@ -2,8 +2,8 @@
 
 import type { Millis } from "../shared/ids.ts";
 
-/** What the newest checkpoint does not cover. `since`: when the log took the first of it; no record of it stands before `fromStreamSeq`. */
-export type Uncovered = { readonly edits: number; readonly bytes: number; readonly since: Millis; readonly fromStreamSeq: number };
+/** What the newest checkpoint does not cover. No record of it stands before `fromStreamSeq`. */
+export type Uncovered = { readonly edits: number; readonly bytes: number; readonly fromStreamSeq: number };
 
 export type SnapshotPolicy = {
   readonly snapshotEditsMax: number;
@@ -13,15 +13,16 @@ export type SnapshotPolicy = {
   readonly snapshotIntervalMsMin: number;
 };
 
-export function isSnapshotDue(uncovered: Uncovered, lastSaved: Millis | undefined, policy: SnapshotPolicy, now: Millis): boolean {
+/** `since`: when the first of it was read here. */
+export function isSnapshotDue(uncovered: Uncovered & { readonly since: Millis }, lastSaved: Millis | undefined, policy: SnapshotPolicy, now: Millis): boolean {
   if (lastSaved !== undefined && now - lastSaved < policy.snapshotIntervalMsMin) return false;
   return uncovered.edits >= policy.snapshotEditsMax || uncovered.bytes >= policy.snapshotBytesMax || now - uncovered.since >= policy.snapshotAgeMsMax;
 }
 
 export type TrimOptions = { readonly replayWindowMs: number; readonly boardsHoldMsMax: number };
 
-/** A record's place in the log, and when the log took it: no record before it is younger. */
-type Mark = { readonly streamSeq: number; readonly time: Millis };
+/** A record's place in the log, and since when it has been there at the least: no record before it is younger. */
+type Mark = { readonly streamSeq: number; readonly since: Millis };
 
 /** So many marks stand for all records of the replay window: a trim may come so much later, never sooner. */
 const MARKS_PER_WINDOW = 20;
@@ -49,9 +50,9 @@ export class TrimPlan {
   }
 
   /** Every record in order. */
-  receiveRecord({ streamSeq, time }: Mark): void {
+  receiveRecord({ streamSeq, since }: Mark): void {
     const last = this.#marks.at(-1);
-    if (last === undefined || time - last.time >= this.#options.replayWindowMs / MARKS_PER_WINDOW) this.#marks.push({ streamSeq, time });
+    if (last === undefined || since - last.since >= this.#options.replayWindowMs / MARKS_PER_WINDOW) this.#marks.push({ streamSeq, since });
     if (this.#marks.length > MARKS_MAX) this.#marks = this.#marks.filter((_, index) => index % 2 === 0);
   }
 
@@ -61,7 +62,7 @@ export class TrimPlan {
     let before = 0;
     for (const mark of [...this.#marks, checkpoint]) {
       const ageMsMin = mark.streamSeq <= boardsFloor + 1 ? replayWindowMs : Math.max(replayWindowMs, boardsHoldMsMax);
-      if (mark.streamSeq <= checkpoint.streamSeq && now - mark.time > ageMsMin) before = Math.max(before, mark.streamSeq);
+      if (mark.streamSeq <= checkpoint.streamSeq && now - mark.since > ageMsMin) before = Math.max(before, mark.streamSeq);
     }
     return before > this.#trimmedBefore ? before : undefined;
   }

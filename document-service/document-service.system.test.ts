@@ -19,7 +19,7 @@ import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
-import type { ClientId, Epoch, Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
+import type { ClientId, Epoch, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
 import type { Running } from "../shared/lifecycle.ts";
@@ -73,7 +73,7 @@ class Writer {
   /** Begins an epoch, as an owner does; without it edits are appended in epoch 1. */
   async claim(): Promise<void> {
     if (this.#streamSeq > 0) this.#epoch += 1;
-    await this.#append(encodeEpochRecord({ id: this.#id(), time: Date.now() as Millis, epoch: this.#epoch as Epoch, head: this.#seq as Seq }));
+    await this.#append(encodeEpochRecord({ id: this.#id(), time: Date.now() as UnixMillis, epoch: this.#epoch as Epoch, head: this.#seq as Seq }));
   }
 
   /** One record with an edit for each text, typed at the end. */
@@ -85,7 +85,7 @@ class Writer {
     const firstSeq = (this.#seq + 1) as Seq;
     const edits = payloads.map((payload, index) => ({ client: ANN.client, counter: firstSeq + index, parentSeq: this.#seq as Seq, payload }));
     this.#seq += payloads.length;
-    await this.#append(encodeEditsRecord({ id: this.#id(), time: Date.now() as Millis, users: new Map([[ANN.client, ANN.user]]), edits: { epoch: this.#epoch as Epoch, firstSeq, edits } }));
+    await this.#append(encodeEditsRecord({ id: this.#id(), time: Date.now() as UnixMillis, users: new Map([[ANN.client, ANN.user]]), edits: { epoch: this.#epoch as Epoch, firstSeq, edits } }));
   }
 
   #id(): string {

@@ -5,7 +5,7 @@ import * as Y from "yjs";
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
-import type { ClientId, Epoch, Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
+import type { ClientId, Epoch, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { Document } from "./document.ts";
 import { mergeEdits } from "./merge.ts";
 
@@ -14,16 +14,16 @@ const users = new Map([[ann, "ann" as UserId]]);
 const options = { silenceMsMax: 60_000, clientsMax: 100 };
 
 function stored(streamSeq: number, bytes: Uint8Array): StoredRecord {
-  return { room: "acme.notes" as RoomKey, streamSeq, time: (streamSeq * 10) as Millis, bytes };
+  return { room: "acme.notes" as RoomKey, streamSeq, time: (streamSeq * 10) as UnixMillis, bytes };
 }
 
 function epoch(streamSeq: number, number: number, head: number): StoredRecord {
-  return stored(streamSeq, encodeEpochRecord({ id: `server.${streamSeq}`, time: streamSeq as Millis, epoch: number as Epoch, head: head as Seq }));
+  return stored(streamSeq, encodeEpochRecord({ id: `server.${streamSeq}`, time: streamSeq as UnixMillis, epoch: number as Epoch, head: head as Seq }));
 }
 
 function edits(streamSeq: number, epochNumber: number, firstSeq: number, payloads: readonly Uint8Array[]): StoredRecord {
   const all = payloads.map((payload, index) => ({ client: ann, counter: firstSeq + index, parentSeq: 0 as Seq, payload }));
-  return stored(streamSeq, encodeEditsRecord({ id: `server.${streamSeq}`, time: streamSeq as Millis, users, edits: { epoch: epochNumber as Epoch, firstSeq: firstSeq as Seq, edits: all } }));
+  return stored(streamSeq, encodeEditsRecord({ id: `server.${streamSeq}`, time: streamSeq as UnixMillis, users, edits: { epoch: epochNumber as Epoch, firstSeq: firstSeq as Seq, edits: all } }));
 }
 
 /** The edits of typing `text` a letter at a time. */
@@ -49,7 +49,7 @@ function merge(document: Document): void {
 /** The checkpoint that a save of the merged state would write. */
 function checkpointOf(document: Document, time: number): Checkpoint {
   const { state, applied, clients, leftOut } = document.merged!;
-  return { ...applied, time: time as Millis, clients: [...clients], leftOut, snapshot: { object: `at ${applied.seq}`, bytes: state.byteLength, sha256: "" } };
+  return { ...applied, time: time as UnixMillis, clients: [...clients], leftOut, snapshot: { object: `at ${applied.seq}`, bytes: state.byteLength, sha256: "" } };
 }
 
 test("[DCM1] records in the order of the log become the document, and an epoch takes no seq", () => {

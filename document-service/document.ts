@@ -128,8 +128,8 @@ export class Document {
     this.#pendingBytes += record.bytes;
   }
 
-  #uncover(more: { edits: number; bytes: number }, { streamSeq, time }: StoredRecord): void {
-    const before = this.#uncovered ?? { edits: 0, bytes: 0, since: time, fromStreamSeq: streamSeq };
+  #uncover(more: { edits: number; bytes: number }, { streamSeq }: StoredRecord): void {
+    const before = this.#uncovered ?? { edits: 0, bytes: 0, fromStreamSeq: streamSeq };
     this.#uncovered = { ...before, edits: before.edits + more.edits, bytes: before.bytes + more.bytes };
   }
 
@@ -162,7 +162,7 @@ export class Document {
     this.#checkpoint = checkpoint;
     const edits = this.#applied.seq - checkpoint.seq;
     const coversAll = edits === 0 && this.#leftOut === (checkpoint.leftOut ?? 0);
-    this.#uncovered = coversAll ? undefined : { edits, bytes: this.#pendingBytes, since: checkpoint.time, fromStreamSeq: checkpoint.streamSeq + 1 };
+    this.#uncovered = coversAll ? undefined : { edits, bytes: this.#pendingBytes, fromStreamSeq: checkpoint.streamSeq + 1 };
   }
 
   /** Lets go of a state that the checkpoint's snapshot has as well. */

@@ -7,7 +7,7 @@ import * as Y from "yjs";
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import { type Checkpoint, hasDocument } from "../shared/bus/checkpoint.ts";
 import { encodeEditsRecord } from "../shared/bus/record.ts";
-import type { ClientId, Epoch, Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
+import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { mergeEdits } from "./merge.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 import { RoomHost, type RoomPorts } from "./room-host.ts";
@@ -91,12 +91,13 @@ class Stores {
 class Run {
   static #named = 0;
   now = 0 as Millis;
+  dateAheadMs = 0;
   readonly metrics = documentServiceMetrics(new Registry());
   readonly room: RoomHost;
 
   constructor(stores: Stores) {
     const silent = () => {};
-    const clock = { now: () => this.now, after: () => silent };
+    const clock = { now: () => this.now, wallNow: () => (this.now + this.dateAheadMs) as UnixMillis, after: () => silent };
     const log = { debug: silent, info: silent, warn: silent, error: silent };
     this.room = new RoomHost(ROOM, stores.ports, OPTIONS, { clock, log, metrics: this.metrics, newName: () => `run-${++Run.#named}`, boardsFloor: () => Number.POSITIVE_INFINITY });
   }
@@ -122,8 +123,8 @@ function recordsOf(text: string): StoredRecord[] {
   doc.on("update", (payload: Uint8Array) => {
     const seq = records.length + 1;
     const edits = [{ client: ann, counter: seq, parentSeq: (seq - 1) as Seq, payload }];
-    const bytes = encodeEditsRecord({ id: `server.${seq}`, time: 0 as Millis, users: new Map([[ann, "ann" as UserId]]), edits: { epoch: 1 as Epoch, firstSeq: seq as Seq, edits } });
-    records.push({ room: ROOM, streamSeq: seq * 10, time: 0 as Millis, bytes });
+    const bytes = encodeEditsRecord({ id: `server.${seq}`, time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits: { epoch: 1 as Epoch, firstSeq: seq as Seq, edits } });
+    records.push({ room: ROOM, streamSeq: seq * 10, time: 0 as UnixMillis, bytes });
   });
   for (const letter of text) doc.getText("text").insert(doc.getText("text").length, letter);
   return records;
@@ -167,6 +168,18 @@ test.each(STEPS)("[RMH2] a service that lives on when '$step' fails $when its ef
   expect(stores.checkpoint).toMatchObject({ seq: 4, streamSeq: 40 });
   expect(stores.trimmedBefore).toBe(40);
   expect(await run.served()).toBe("4 abcd");
+});
+
+test("[RMH10] a date that is set back delays neither the next snapshot nor the trimming", async () => {
+  const stores = new Stores();
+  const run = new Run(stores);
+  const records = recordsOf("ab");
+  await run.take(records[0]!);
+  await run.room.save();
+  run.dateAheadMs = -3_600_000;
+  await run.take(records[1]!);
+  run.now = 60_000 as Millis;
+  expect([run.room.isSaveDue(run.now, { pressed: false }), run.room.isTrimDue(run.now)]).toEqual([true, true]);
 });
 
 test("[RMH3] a snapshot that reads back other than it was written is never named", async () => {
@@ -263,7 +276,7 @@ test("[RMH9] a room of other payloads than Yjs updates has no snapshot, and its 
   const run = new Run(stores);
   const payload = new TextEncoder().encode("{}");
   const edits = { epoch: 1 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann, counter: 1, parentSeq: 0 as Seq, payload }] };
-  await run.take({ room: ROOM, streamSeq: 10, time: 0 as Millis, bytes: encodeEditsRecord({ id: "server.1", time: 0 as Millis, users: new Map([[ann, "ann" as UserId]]), edits }) });
+  await run.take({ room: ROOM, streamSeq: 10, time: 0 as UnixMillis, bytes: encodeEditsRecord({ id: "server.1", time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits }) });
   await run.room.save();
   expect([await run.served(), hasDocument(stores.checkpoint!)]).toEqual(["not-a-document", false]);
 });

@@ -61,6 +61,9 @@ export class RoomHost {
   /** Records that wait while a checkpoint is looked up; undefined: none is. */
   #waiting: StoredRecord[] | undefined = [];
   #busy = false;
+  #uncoveredSince: Millis | undefined;
+  /** The newest checkpoint, and since when there is one: its date is looked at once. */
+  #covered: { readonly checkpoint: Checkpoint; readonly since: Millis } | undefined;
   #lastUsed: Millis;
   #lastSaved: Millis | undefined;
   #notBefore = 0 as Millis;
@@ -91,9 +94,9 @@ export class RoomHost {
     return this.#document?.uncovered?.fromStreamSeq ?? this.#waiting?.[0]?.streamSeq;
   }
 
-  /** When the log took the first edit that is not in a snapshot. */
+  /** When the first edit that is not in a snapshot was read. */
   get uncoveredSince(): Millis | undefined {
-    return this.#document?.uncovered?.since;
+    return this.#uncoveredSince;
   }
 
   receiveRecord(stored: StoredRecord): void {
@@ -118,7 +121,7 @@ export class RoomHost {
   isSaveDue(now: Millis, { pressed }: { pressed: boolean }): boolean {
     const uncovered = this.#document?.uncovered;
     if (uncovered === undefined || this.isOpening || this.#busy || now < this.#notBefore) return false;
-    return pressed || isSnapshotDue(uncovered, this.#lastSaved, this.#options, now);
+    return pressed || isSnapshotDue({ ...uncovered, since: this.#uncoveredSince ?? now }, this.#lastSaved, this.#options, now);
   }
 
   isTrimDue(now: Millis): boolean {
@@ -159,9 +162,11 @@ export class RoomHost {
     const took = (outcome: string) => this.#deps.metrics.saves.observe({ outcome }, (this.#deps.clock.now() - started) / 1000);
     this.#busy = true;
     try {
-      const outcome = await this.#save(await this.opened);
+      const document = await this.opened;
+      const outcome = await this.#save(document);
       took(outcome);
       this.#lastSaved = started;
+      this.#noteUncovered(document, outcome === "saved" ? started : this.#uncoveredSince);
       if (outcome === "failed") this.#notBefore = (started + RETRY_MS) as Millis;
     } catch (cause) {
       took("failed");
@@ -199,7 +204,7 @@ export class RoomHost {
     if (orphans.length === 0) return;
     this.#busy = true;
     try {
-      if (!(await this.#checkpoints.replace(document, { ...checkpoint, time: this.#deps.clock.now() }))) return;
+      if (!(await this.#checkpoints.replace(document, { ...checkpoint, time: this.#deps.clock.wallNow() }))) return;
       for (const name of orphans) await this.#checkpoints.removeSnapshot(name);
     } catch (cause) {
       this.#receiveFailure("what a crash left behind was not removed", cause);
@@ -220,6 +225,7 @@ export class RoomHost {
   async #lookBehindGap(document: Document, stored: StoredRecord): Promise<void> {
     this.#waiting = [stored];
     await this.#untilDone("its checkpoint could not be read", () => this.#checkpoints.catchUp(document));
+    this.#noteUncovered(document, this.#uncoveredSince);
     const [first, ...rest] = this.#waiting;
     if (first !== undefined && this.#take(document, first, document.receiveRecord(first)) === "gap") this.#takeAcrossGap(document, first);
     this.#waiting = rest;
@@ -245,9 +251,14 @@ export class RoomHost {
       this.#deps.log.error({ room: this.room, streamSeq: stored.streamSeq }, "a record of the log does not decode: was it written by a newer version? The room's log is kept whole from here on");
     }
     this.#lastUsed = this.#deps.clock.now();
-    this.#trimPlan.receiveRecord(stored);
+    this.#noteUncovered(document, this.#uncoveredSince ?? this.#lastUsed);
+    this.#trimPlan.receiveRecord({ streamSeq: stored.streamSeq, since: this.#lastUsed });
     if (document.pending.edits >= this.#options.mergeEditsMax) this.mergeIfDue();
     return received.kind;
+  }
+
+  #noteUncovered(document: Document, since: Millis | undefined): void {
+    this.#uncoveredSince = document.uncovered === undefined ? undefined : since;
   }
 
   async #save(document: Document): Promise<"saved" | "superseded" | "failed"> {
@@ -263,7 +274,7 @@ export class RoomHost {
       this.#deps.log.error({ room: this.room, object }, "a snapshot reads back other than it was written; it is not used");
       return "failed";
     }
-    const time = this.#deps.clock.now();
+    const time = this.#deps.clock.wallNow();
     const checkpoint: Checkpoint = { ...applied, time, clients: [...clients], ...(leftOut > 0 ? { leftOut } : {}), snapshot: { object, bytes: state.byteLength, sha256 } };
     if (await this.#checkpoints.replace(document, checkpoint)) return "saved";
     await this.#checkpoints.removeSnapshot(object);
@@ -286,7 +297,8 @@ export class RoomHost {
   #trimBefore(now: Millis): number | undefined {
     const checkpoint = this.#document?.checkpoint;
     if (checkpoint === undefined || (this.#document?.leftOut ?? 0) > 0) return undefined;
-    return this.#trimPlan.before(checkpoint, this.#deps.boardsFloor(), now);
+    if (this.#covered?.checkpoint !== checkpoint) this.#covered = { checkpoint, since: (now - Math.max(0, this.#deps.clock.wallNow() - checkpoint.time)) as Millis };
+    return this.#trimPlan.before({ streamSeq: checkpoint.streamSeq, since: this.#covered.since }, this.#deps.boardsFloor(), now);
   }
 
   /** The world failed; what was to be done is due again after a moment. */

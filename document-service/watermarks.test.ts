@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { EditsRecord } from "../shared/bus/record.ts";
-import type { ClientId, Epoch, Millis, Seq, UserId } from "../shared/ids.ts";
+import type { ClientId, Epoch, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { Watermarks } from "./watermarks.ts";
 
 const ann = "annannannannann1" as ClientId;
@@ -11,7 +11,7 @@ const options = { silenceMsMax: 1_000, clientsMax: 10 };
 
 function record(time: number, firstSeq: number, ...edits: readonly [ClientId, number][]): EditsRecord {
   const all = edits.map(([client, counter]) => ({ client, counter, parentSeq: 0 as Seq, payload: new Uint8Array() }));
-  return { kind: "edits", id: "server.1", time: time as Millis, users, edits: { epoch: 1 as Epoch, firstSeq: firstSeq as Seq, edits: all }, editsBytes: new Uint8Array() };
+  return { kind: "edits", id: "server.1", time: time as UnixMillis, users, edits: { epoch: 1 as Epoch, firstSeq: firstSeq as Seq, edits: all }, editsBytes: new Uint8Array() };
 }
 
 test("[WMK1] each client's last counter stands with the seq it got", () => {
@@ -35,8 +35,8 @@ test("[WMK2] a client silent for too long is forgotten, by the log's own time", 
 
 test("[WMK3] past the limit the most silent is forgotten, also after a restart", () => {
   const known = [
-    { client: bob, user: "bob" as UserId, counter: 7, seq: 9 as Seq, lastSeen: 50 as Millis },
-    { client: ann, user: "ann" as UserId, counter: 5, seq: 8 as Seq, lastSeen: 40 as Millis },
+    { client: bob, user: "bob" as UserId, counter: 7, seq: 9 as Seq, lastSeen: 50 as UnixMillis },
+    { client: ann, user: "ann" as UserId, counter: 5, seq: 8 as Seq, lastSeen: 40 as UnixMillis },
   ];
   const watermarks = new Watermarks(known, { ...options, clientsMax: 2 });
   const carol = "carolcarolcarol1" as ClientId;

@@ -7,7 +7,7 @@
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { EditsRecord } from "../shared/bus/record.ts";
 import { assert } from "../shared/assert.ts";
-import type { ClientId, Millis, Seq } from "../shared/ids.ts";
+import type { ClientId, Seq, UnixMillis } from "../shared/ids.ts";
 
 export type Watermark = Checkpoint["clients"][number];
 
@@ -40,7 +40,7 @@ export class Watermarks {
     return [...this.#byClient.values()];
   }
 
-  #forget(now: Millis): void {
+  #forget(now: UnixMillis): void {
     for (const [client, { lastSeen }] of this.#byClient) {
       if (now - lastSeen <= this.#silenceMsMax && this.#byClient.size <= this.#clientsMax) return;
       this.#byClient.delete(client);

@@ -3,14 +3,14 @@ import { expect, test } from "vitest";
 
 import { encodeFromOwner } from "../shared/bus/envelope.ts";
 import { decodeRecord, editsBytesOf, encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
-import type { ClientId, Epoch, Millis, Seq, UserId } from "../shared/ids.ts";
+import type { ClientId, Epoch, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { readFromOwner } from "./from-owner.ts";
 
 const clients = ["annannannannann1", "bobbobbobbobbob1", "carolcarolcarol1"] as ClientId[];
 const edit = fc.record({ client: fc.constantFrom(...clients), counter: fc.integer({ min: 1, max: 5 }), payload: fc.uint8Array({ maxLength: 40 }) });
 
 function record(firstSeq: number, edits: { client: ClientId; counter: number; payload: Uint8Array }[]): Uint8Array {
-  return encodeEditsRecord({ id: "rs-1.7", time: 1 as Millis, users: new Map(clients.map((client) => [client, "u" as UserId])), edits: { epoch: 3 as Epoch, firstSeq: firstSeq as Seq, edits: edits.map((each) => ({ ...each, parentSeq: 0 as Seq })) } });
+  return encodeEditsRecord({ id: "rs-1.7", time: 1 as UnixMillis, users: new Map(clients.map((client) => [client, "u" as UserId])), edits: { epoch: 3 as Epoch, firstSeq: firstSeq as Seq, edits: edits.map((each) => ({ ...each, parentSeq: 0 as Seq })) } });
 }
 
 test("[HRD1] of a record it reads the same as reading it whole: who wrote which, and the bytes for the members", () => {
@@ -43,6 +43,6 @@ test("[HRD2] what was cut short or garbled is refused, and never thrown over", (
 test("[HRD3] all else is read as it was said", () => {
   const beacon = { kind: "beacon", epoch: 3 as Epoch, head: 9 as Seq } as const;
   expect(readFromOwner(encodeFromOwner(beacon))).toEqual(beacon);
-  const begins = encodeEpochRecord({ id: "rs-1.1", time: 1 as Millis, epoch: 4 as Epoch, head: 9 as Seq });
+  const begins = encodeEpochRecord({ id: "rs-1.1", time: 1 as UnixMillis, epoch: 4 as Epoch, head: 9 as Seq });
   expect(readFromOwner(begins)).toEqual(decodeRecord(begins));
 });

@@ -10,6 +10,7 @@ export type Identity = {
   /** Room ids; a trailing `*` stands for the rest of a name. */
   readonly rooms: readonly string[];
   readonly rights: Rights & { readonly admin: boolean };
+  /** The date in the token, by the clock of this process from the moment it was checked. */
   readonly expiresAt: Millis;
 };
 

@@ -42,7 +42,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const gateway = randomBytes(9).toString("base64url") as GatewayId;
   const subjects = subjectsOf(config.environment);
   const deps = { clock, endOfTurn: setImmediate, log, metrics: gatewayMetrics(registry) };
-  const tokens = jwtTokens(config);
+  const tokens = jwtTokens(config, clock);
   const nats = await connectNats({ servers: config.natsUrl, name: `gateway ${gateway}` });
   refuseUnsendable(config, nats.info?.max_payload);
   const bus = natsRooms(nats, subjects, gateway);

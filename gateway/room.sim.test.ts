@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 
 import type { Answer, SubmittedEdit, ToOwner } from "../shared/bus/envelope.ts";
 import { editsBytesOf, encodeEditsRecord } from "../shared/bus/record.ts";
-import type { ClientId, Epoch, GatewayId, Millis, Position, Seq, ServerId, UserId } from "../shared/ids.ts";
+import type { ClientId, Epoch, GatewayId, Millis, Position, Seq, ServerId, UnixMillis, UserId } from "../shared/ids.ts";
 import { Prng } from "../shared/prng.ts";
 import { readFromOwner } from "./from-owner.ts";
 import type { ConnectionId } from "./ports.ts";
@@ -177,7 +177,7 @@ class World {
     for (const { author, counter } of accepted) this.order.push({ client: author.client, counter });
     const bytes = encodeEditsRecord({
       id: this.#recordId(),
-      time: this.#time,
+      time: this.#now as UnixMillis,
       users: new Map(accepted.map(({ author }) => [author.client, author.user])),
       edits: { epoch, firstSeq, edits: accepted.map(({ author, counter, payload }) => ({ client: author.client, counter, parentSeq: 0 as Seq, payload })) },
     });
@@ -237,7 +237,7 @@ class World {
       this.#owner = step.server;
       this.#paused = false;
       this.#epoch += 1;
-      this.#say({ kind: "from-owner", message: { kind: "epoch", id: this.#recordId(), time: this.#time, epoch: this.#epoch as Epoch, head: this.order.length as Seq } });
+      this.#say({ kind: "from-owner", message: { kind: "epoch", id: this.#recordId(), time: this.#now as UnixMillis, epoch: this.#epoch as Epoch, head: this.order.length as Seq } });
     }
     const reply = answers ? ({ kind: "owned", server: step.server, epoch: this.#epoch as Epoch } as const) : undefined;
     this.#bus.push({ at: answerAt + (answers ? 0 : 2_000), message: { to: "room", input: { kind: "search", outcome: { kind: "claimed", server: step.server, reply } } } });

@@ -2,7 +2,7 @@ import * as encoding from "lib0/encoding";
 import { beforeEach, expect, test } from "vitest";
 
 import type { Answer } from "../shared/bus/envelope.ts";
-import { type ClientId, type Epoch, type GatewayId, type Millis, type Position, type Seq, type ServerId, START, type UserId } from "../shared/ids.ts";
+import { type ClientId, type Epoch, type GatewayId, type Millis, type Position, type Seq, type ServerId, START, type UnixMillis, type UserId } from "../shared/ids.ts";
 import { writeCommittedEdits } from "../shared/wire/committed-edits.ts";
 import { batchFrom } from "./in-order.ts";
 import type { ConnectionId } from "./ports.ts";
@@ -57,7 +57,7 @@ function refused(client: ClientId, counter: number, reason: "gap" | "forged" | "
 }
 
 function epochBegins(epoch: number, head: number): RoomInput {
-  return { kind: "from-owner", message: { kind: "epoch", id: `${server}.1`, time: now, epoch: epoch as Epoch, head: head as Seq } };
+  return { kind: "from-owner", message: { kind: "epoch", id: `${server}.1`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: head as Seq } };
 }
 
 /** Sent on at the end of the turn. */

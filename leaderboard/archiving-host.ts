@@ -1,6 +1,6 @@
 /** Puts a closed window's boards into the archive, once, and lets Redis forget them after a while. */
 
-import type { Millis } from "../shared/ids.ts";
+import type { UnixMillis } from "../shared/ids.ts";
 import { byRank, type Standing } from "./board.ts";
 import type { Role } from "./keys.ts";
 import type { Archive, ArchivedBoard, BoardReads, Boards, Closing, Closings } from "./ports.ts";
@@ -21,7 +21,7 @@ export async function archiveWindow(
   partition: number,
   { boards, reads, closings, archive }: ArchivingPorts,
   options: ArchivingOptions,
-  { now, confirm }: { now: Millis; confirm: () => Promise<void> },
+  { wallNow, confirm }: { wallNow: UnixMillis; confirm: () => Promise<void> },
 ): Promise<"written" | "there"> {
   const stored = await boards.load(room);
   const archived: ArchivedBoard[] = [];
@@ -33,7 +33,7 @@ export async function archiveWindow(
   }
   await confirm();
   const outcome = stored === undefined || archived.length === 0 ? "there" : await archive.write(room, window, { applied: stored.applied, boards: archived });
-  await closings.finish(partition, { room, window }, Math.max(window.start + KEPT_MS[window.kind], now + KEPT_MS_MIN) as Millis);
+  await closings.finish(partition, { room, window }, Math.max(window.start + KEPT_MS[window.kind], wallNow + KEPT_MS_MIN) as UnixMillis);
   return outcome;
 }
 

@@ -1,6 +1,6 @@
 /** What a room's boards are made of: how far they are counted, what a batch adds, and who stands where. */
 
-import type { Epoch, Millis, Seq, UserId } from "../shared/ids.ts";
+import type { Epoch, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import type { Role } from "./keys.ts";
 import type { BandCounts } from "./bands.ts";
 import type { Window } from "./windows.ts";
@@ -14,12 +14,12 @@ export type Applied = {
   readonly seq: Seq;
   readonly streamSeq: number;
   /** Of the last edit counted, on the log's clock; it never goes back, so that no edit counts into a window that closed. */
-  readonly time: Millis;
+  readonly time: UnixMillis;
   /** Edits that the log had lost before they were counted. */
   readonly missing: number;
 };
 
-export const NOTHING_APPLIED: Applied = { epoch: 0 as Epoch, seq: 0 as Seq, streamSeq: 0, time: 0 as Millis, missing: 0 };
+export const NOTHING_APPLIED: Applied = { epoch: 0 as Epoch, seq: 0 as Seq, streamSeq: 0, time: 0 as UnixMillis, missing: 0 };
 
 /** The minute that a room is in, and what each user has got in it. */
 export type MinuteUse = { readonly minute: number; readonly points: ReadonlyMap<UserId, number> };

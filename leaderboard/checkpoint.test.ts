@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 
-import type { Epoch, Millis, Seq, UserId } from "../shared/ids.ts";
+import type { Epoch, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { type BoardsDump, SCORE_MAX } from "./board.ts";
 import { readBoards, writeBoards, type WrittenBoards } from "./checkpoint.ts";
 import { ALL_TIME, parseWindow } from "./windows.ts";
 
 const DUMP: BoardsDump = {
-  applied: { epoch: 2 as Epoch, seq: 9 as Seq, streamSeq: 40, time: 1_800_000_000_000 as Millis, missing: 1 },
+  applied: { epoch: 2 as Epoch, seq: 9 as Seq, streamSeq: 40, time: 1_800_000_000_000 as UnixMillis, missing: 1 },
   minute: { minute: 30_000_000, points: new Map([["ann", 3]] as [UserId, number][]) },
   boards: [
     { role: "everyone", window: ALL_TIME, standings: [{ member: "__proto__", score: SCORE_MAX, reachedAt: 9 }, { member: "ann", score: 3, reachedAt: 7 }] },

@@ -5,7 +5,7 @@
 
 import { z } from "zod";
 
-import type { Epoch, Millis, Seq, UserId } from "../shared/ids.ts";
+import type { Epoch, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import type { BoardsDump } from "./board.ts";
 import { ROLES } from "./keys.ts";
 import { parseWindow } from "./windows.ts";
@@ -18,7 +18,7 @@ export const WrittenApplied = z.object({
   epoch: whole.transform((number) => number as Epoch),
   seq: whole.transform((number) => number as Seq),
   streamSeq: whole,
-  time: whole.transform((number) => number as Millis),
+  time: whole.transform((number) => number as UnixMillis),
   missing: whole,
 });
 

@@ -19,7 +19,7 @@ import { BoardShown } from "../shared/bus/board-messages.ts";
 import { decodeJson, encodeJson, ServiceHeartbeat } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
-import type { Millis, RoomKey, UserId } from "../shared/ids.ts";
+import type { RoomKey, UnixMillis, UserId } from "../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
 import type { Running } from "../shared/lifecycle.ts";
@@ -60,7 +60,7 @@ afterAll(async () => {
 });
 
 async function log(room: RoomKey, firstSeq: number, users: readonly string[]): Promise<void> {
-  const time = Date.now() as Millis;
+  const time = Date.now() as UnixMillis;
   await jetstream(nats).publish(subjects.log(0, room), recordOf(firstSeq, users.map((user) => ({ user: user as UserId, bytes: 1, time }))));
 }
 

@@ -18,7 +18,7 @@ import { startRedisServer } from "../engines/redis-server.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import type { Clock } from "../shared/clock.ts";
 import { readSettings } from "../shared/config.ts";
-import type { Millis, RoomKey, UserId } from "../shared/ids.ts";
+import type { Millis, RoomKey, UnixMillis, UserId } from "../shared/ids.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
@@ -44,7 +44,7 @@ const LOG = pinoLog({}, process.env["TEST_LOG"] ?? "silent");
 const USERS = ["ann", "bob", "cy", "dee", "eve", "fay", "gus", "hal"] as UserId[];
 const ROOMS = Array.from({ length: 6 }, (_, index) => `acme.room-${index}` as RoomKey);
 /** A window's end is near: the last hour of a day, week, month and year. */
-const NEW_YEARS_EVE = Date.UTC(2028, 11, 31, 23, 40) as Millis;
+const NEW_YEARS_EVE = Date.UTC(2028, 11, 31, 23, 40) as UnixMillis;
 const MINUTE_MS = 60_000;
 
 let dataDir: string;
@@ -73,11 +73,14 @@ afterAll(async () => {
 /** Runs on from where a test sets it. */
 class SetClock implements Clock {
   #ahead: number;
-  constructor(now: Millis) {
-    this.#ahead = now - Date.now();
+  constructor(wallNow: UnixMillis) {
+    this.#ahead = wallNow - Date.now();
   }
   now(): Millis {
-    return (Date.now() + this.#ahead) as Millis;
+    return systemClock.now();
+  }
+  wallNow(): UnixMillis {
+    return (Date.now() + this.#ahead) as UnixMillis;
   }
   advance(ms: number): void {
     this.#ahead += ms;
@@ -135,7 +138,7 @@ async function expectReference(log: MadeUpLog, { host }: Started, scoring: { poi
   }
 }
 
-function type(log: MadeUpLog, prng: Prng, time: Millis, edits: number): void {
+function type(log: MadeUpLog, prng: Prng, time: UnixMillis, edits: number): void {
   for (let left = edits; left > 0; left--) {
     const room = ROOMS[prng.below(ROOMS.length)]!;
     const count = 1 + prng.below(3);
@@ -156,7 +159,7 @@ test("[LB1] every room's boards are counted in every window, across the ends of 
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(1)];
   const started = await start("lb1", log, clock);
   for (let minute = 0; minute < 40; minute++) {
-    type(log, prng, clock.now(), 10);
+    type(log, prng, clock.wallNow(), 10);
     clock.advance(MINUTE_MS);
   }
   await eventually("all is counted", () => counted(log, started));
@@ -167,18 +170,18 @@ test("[LB2] Redis killed, flushed, and emptied while edits go on: all boards are
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(2)];
   const started = await start("lb2", log, clock);
   for (let round = 0; round < 6; round++) {
-    type(log, prng, clock.now(), 40);
+    type(log, prng, clock.wallNow(), 40);
     await eventually("all is counted", () => counted(log, started));
     const seen = (await started.registry.getSingleMetric("coroom_boards_checkpoint_seconds")!.get()).values.length;
     if (round % 2 === 0) await eventually("there are checkpoints", async () => (await started.registry.getSingleMetric("coroom_boards_checkpoint_seconds")!.get()).values.length >= seen && (await started.ports.checkpoints.rooms(0)).length === ROOMS.length);
-    type(log, prng, clock.now(), 20);
+    type(log, prng, clock.wallNow(), 20);
     if (round % 3 === 0) await started.line.redis.flushall();
     else {
       if (round % 3 === 1) await started.line.redis.flushall();
       redisServer.kill("SIGKILL");
       await redisServer.restart();
     }
-    type(log, prng, clock.now(), 20);
+    type(log, prng, clock.wallNow(), 20);
     clock.advance(7 * MINUTE_MS);
   }
   await eventually("all is counted", () => counted(log, started));
@@ -188,7 +191,7 @@ test("[LB2] Redis killed, flushed, and emptied while edits go on: all boards are
 test("[LB3] rooms that nobody edits any more get their boards back too", { timeout: 60_000 }, async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(3)];
   const started = await start("lb3", log, clock);
-  type(log, prng, clock.now(), 60);
+  type(log, prng, clock.wallNow(), 60);
   await eventually("all is counted", () => counted(log, started));
   await eventually("all is in checkpoints", async () => (await started.ports.leases.read(0)).lease?.floor === (await log.end(0)));
   await started.line.redis.flushall();
@@ -201,7 +204,7 @@ test("[LB4] several leaderboards share the log, and stopped, started and forgott
   const flags = { logPartitions: "2" };
   let [first, second] = [await start("lb4", log, clock, flags), await start("lb4", log, clock, flags)];
   for (let round = 0; round < 6; round++) {
-    type(log, prng, clock.now(), 60);
+    type(log, prng, clock.wallNow(), 60);
     if (round % 2 === 0) {
       await first.host.stop();
       first = await start("lb4", log, clock, flags);
@@ -213,7 +216,7 @@ test("[LB4] several leaderboards share the log, and stopped, started and forgott
     clock.advance(5 * MINUTE_MS);
     if (round % 3 === 2) await eventually("all is counted", () => counted(log, second));
   }
-  type(log, prng, clock.now(), 20);
+  type(log, prng, clock.wallNow(), 20);
   await eventually("all is counted", () => counted(log, second));
   await expectReference(log, second);
 });
@@ -222,13 +225,13 @@ test("[LB5] a window that ended is archived once, and read from there when Redis
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(5)];
   const started = await start("lb5", log, clock);
   const other = await start("lb5", log, clock);
-  type(log, prng, clock.now(), 60);
+  type(log, prng, clock.wallNow(), 60);
   await eventually("all is counted", () => counted(log, started));
   const ended = ["2028-12-31T23", "2028-12-31", "2028-W52", "2028-12", "2028"];
   expect(await started.ports.archive.read(ROOMS[0]!, parseWindow(ended[0]!)!)).toBeUndefined();
   clock.advance(30 * MINUTE_MS);
   for (const id of ended) for (const room of ROOMS) await eventually(`${id} of ${room} is archived`, async () => (await started.ports.archive.read(room, parseWindow(id)!)) !== undefined);
-  await eventually("nothing is left to archive but what still runs", async () => (await started.ports.closings.due(0, clock.now(), 100)).length === 0);
+  await eventually("nothing is left to archive but what still runs", async () => (await started.ports.closings.due(0, clock.wallNow(), 100)).length === 0);
   const hour = started.line.redis;
   expect(await hour.pttl(keysOf("lb5").board(ROOMS[0]!, "everyone", { id: ended[0]! }).full)).toBeGreaterThan(0);
   expect(await hour.pttl(keysOf("lb5").board(ROOMS[0]!, "everyone", { id: "all" }).full)).toBe(-1);
@@ -247,20 +250,20 @@ test("[LB6] a watched board is published when it changed, at most once in the pu
   const room = ROOMS[0]!;
   const all = () => [...first.shown, ...second.shown];
   const watch = () => [first, second].forEach(({ host }) => host.receiveWatch({ room, role: "everyone", window: "day" }));
-  log.append(room, [{ user: USERS[0]!, bytes: 1, time: clock.now() }]);
+  log.append(room, [{ user: USERS[0]!, bytes: 1, time: clock.wallNow() }]);
   watch();
   await eventually("the first state is published", () => all().length === 1);
   expect(all()[0]).toMatchObject({ room, window: "day", windowId: "2028-12-31", seq: 1, members: 1, ranking: [["ann", 1]] });
   const begin = performance.now();
   for (let edit = 0; edit < 100; edit++) {
-    log.append(room, [{ user: USERS[edit % 2]!, bytes: 1, time: clock.now() }]);
+    log.append(room, [{ user: USERS[edit % 2]!, bytes: 1, time: clock.wallNow() }]);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   await eventually("the last state is published", () => all().at(-1)?.ranking.every(([, score]) => score === 20) === true);
   expect(all().length).toBeLessThanOrEqual(2 + (performance.now() - begin) / 200);
   const count = all().length;
   // Over the cap nothing moves: the room is counted on, and nothing is published.
-  for (const user of USERS.slice(0, 2)) log.append(room, [{ user, bytes: 1, time: clock.now() }]);
+  for (const user of USERS.slice(0, 2)) log.append(room, [{ user, bytes: 1, time: clock.wallNow() }]);
   await eventually("all is counted", async () => (await first.ports.boards.load(room))?.applied.seq === 103);
   await new Promise((resolve) => setTimeout(resolve, 400)); // Twice the push interval, in which nothing may come.
   expect(all().length).toBe(count);
@@ -272,7 +275,7 @@ test("[LB6] a watched board is published when it changed, at most once in the pu
 test("[LB7] while Redis is away the log goes on and boards say so; afterwards they are right", { timeout: 60_000 }, async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(7)];
   const started = await start("lb7", log, clock, { boardBehindMsMax: "1500" });
-  type(log, prng, clock.now(), 30);
+  type(log, prng, clock.wallNow(), 30);
   await eventually("all is counted", () => counted(log, started));
   const question = { room: ROOMS[0]!, role: "everyone", window: "all", ranking: "unique" } as const;
   await eventually("the boards are up to date", async () => {
@@ -280,7 +283,7 @@ test("[LB7] while Redis is away the log goes on and boards say so; afterwards th
     return answer.kind === "page" && !answer.about.isBehind;
   });
   redisServer.kill("SIGSTOP");
-  type(log, prng, clock.now(), 30);
+  type(log, prng, clock.wallNow(), 30);
   clock.advance(10_000);
   redisServer.kill("SIGCONT");
   const answer = await started.host.reader.page(question, { offset: 0, limit: 3 });

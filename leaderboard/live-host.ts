@@ -102,7 +102,7 @@ export class LiveHost {
     this.#swept = now;
     for (const [key, watched] of this.#watched) {
       if (watched.until < now) this.#remove(key, watched);
-      else if (windowAt(watched.kind, now).id !== watched.windowId) this.#due.add(watched);
+      else if (windowAt(watched.kind, this.#deps.clock.wallNow()).id !== watched.windowId) this.#due.add(watched);
     }
     this.#deps.metrics.watches.set(this.#watched.size);
   }
@@ -110,7 +110,7 @@ export class LiveHost {
   async #publish(watched: Watched, now: Millis): Promise<void> {
     const { room, role, kind } = watched;
     this.#due.delete(watched);
-    const window = windowAt(kind, now);
+    const window = windowAt(kind, this.#deps.clock.wallNow());
     watched.windowId = window.id;
     if (!this.#deps.counts(room)) return void (watched.checksum = undefined);
     const { applied, hot, members } = await this.#read(watched, window);

@@ -3,7 +3,7 @@
  * first surprise, and the next begins at the floor.
  */
 
-import type { Millis } from "../shared/ids.ts";
+import type { UnixMillis } from "../shared/ids.ts";
 import { LeaseWatch, type Leases, NOBODY } from "../shared/lease.ts";
 import { pause, unlessMistake } from "../shared/pause.ts";
 import { PassHost, type PassOptions, type PassPorts } from "./pass-host.ts";
@@ -114,7 +114,7 @@ export class PartitionHost {
   async #passUntil(signal: AbortSignal): Promise<void> {
     const { clock, metrics } = this.#deps;
     metrics.isCounting.set({ partition: String(this.#partition) }, 1);
-    let [reason, failures, through] = ["lease", 0, 0 as Millis];
+    let [reason, failures, through] = ["lease", 0, 0 as UnixMillis];
     while (!signal.aborted) {
       metrics.passes.inc({ reason });
       const pass = new PassHost(this.#partition, { floor: this.#floor, through }, this.#ports, this.#options, { ...this.#deps, onFloor: (floor) => (this.#floor = floor) });

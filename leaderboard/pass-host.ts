@@ -4,7 +4,7 @@
  * point. What it holds is bounded: past the limits it stops reading, and the log waits.
  */
 
-import type { Millis, RoomKey } from "../shared/ids.ts";
+import type { Millis, RoomKey, UnixMillis } from "../shared/ids.ts";
 import { pause, unlessMistake } from "../shared/pause.ts";
 import { archiveWindow, type ArchivingOptions, type ArchivingPorts } from "./archiving-host.ts";
 import type { EditLog, Progress, Word } from "./ports.ts";
@@ -48,14 +48,14 @@ export class PassHost {
   #received: number;
   /** Summed up anew now and then only: it is asked for with each record. */
   #pendingAtMost = 0;
-  #through: Millis;
+  #through: UnixMillis;
   /** Once all up to `end` is counted, all is that the log took before `asked`. */
-  #target: { readonly end: number; readonly asked: Millis } | undefined;
+  #target: { readonly end: number; readonly asked: UnixMillis } | undefined;
   #isRebuilding = true;
   #reason = "lease";
 
   /** `through`: how far the pass before had come, for those who ask meanwhile. */
-  constructor(partition: number, from: { floor: number; through: Millis }, ports: PassPorts, options: PassOptions, deps: PassDeps) {
+  constructor(partition: number, from: { floor: number; through: UnixMillis }, ports: PassPorts, options: PassOptions, deps: PassDeps) {
     this.#partition = partition;
     this.#floor = from.floor;
     this.#received = from.floor;
@@ -69,7 +69,7 @@ export class PassHost {
     return !this.#isRebuilding;
   }
 
-  get through(): Millis {
+  get through(): UnixMillis {
     return this.#through;
   }
 
@@ -187,7 +187,7 @@ export class PassHost {
   }
 
   /** All that the log took before `time` is counted. */
-  #reach(time: Millis): void {
+  #reach(time: UnixMillis): void {
     if (this.#isRebuilding) this.#deps.log.info({ partition: this.#partition, through: this.#received }, "the boards are up to date");
     this.#through = time;
     this.#target = undefined;
@@ -224,7 +224,7 @@ export class PassHost {
   async #beat(): Promise<void> {
     while (!this.#isOver) {
       await this.#expectKept();
-      const asked = this.#deps.clock.now();
+      const asked = this.#deps.clock.wallNow();
       this.#target ??= { end: await this.#ports.log.end(this.#partition), asked };
       await pause(this.#deps.clock, BEAT_MS, this.#over.signal);
     }
@@ -239,10 +239,10 @@ export class PassHost {
     while (!this.#isOver) {
       await pause(this.#deps.clock, BEAT_MS, this.#over.signal);
       if (this.#isOver || this.#isRebuilding) continue;
-      const due = await this.#ports.closings.due(this.#partition, (this.#through - this.#options.boardArchiveGraceMs) as Millis, CLOSINGS_AT_A_TIME);
+      const due = await this.#ports.closings.due(this.#partition, (this.#through - this.#options.boardArchiveGraceMs) as UnixMillis, CLOSINGS_AT_A_TIME);
       await eachOf(due, this.#options.boardCheckpointWritesMax, async (closing) => {
         if (this.#isOver) return;
-        const outcome = await archiveWindow(closing, this.#partition, this.#ports, this.#options, { now: this.#deps.clock.now(), confirm: () => this.#expectKept() });
+        const outcome = await archiveWindow(closing, this.#partition, this.#ports, this.#options, { wallNow: this.#deps.clock.wallNow(), confirm: () => this.#expectKept() });
         this.#rooms.get(closing.room)?.forgetWindow(closing.window.id);
         this.#deps.metrics.archived.inc({ outcome });
       });
@@ -254,6 +254,6 @@ export class PassHost {
     const partition = String(this.#partition);
     metrics.rooms.set({ partition }, this.#rooms.size);
     metrics.pending.set({ partition }, this.#pendingEdits());
-    metrics.behind.set({ partition }, (clock.now() - this.#through) / 1_000);
+    metrics.behind.set({ partition }, (clock.wallNow() - this.#through) / 1_000);
   }
 }

@@ -2,7 +2,7 @@
 
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { BoardShown } from "../shared/bus/board-messages.ts";
-import type { Millis, RoomKey, Seq } from "../shared/ids.ts";
+import type { RoomKey, Seq, UnixMillis } from "../shared/ids.ts";
 import type { Applied, Batch, BoardsDump, BoardState, MinuteUse, Standing } from "./board.ts";
 import type { Role } from "./keys.ts";
 import type { Window } from "./windows.ts";
@@ -39,7 +39,7 @@ export interface BoardReads {
 }
 
 /** What the one who counts a partition says of itself. `through`: all that the log took before it is counted. */
-export type Word = { readonly service: string; readonly through: Millis; readonly isRebuilding: boolean };
+export type Word = { readonly service: string; readonly through: UnixMillis; readonly isRebuilding: boolean };
 /** `kept`: nothing that was written since the last word can be gone. `lost`: no word is there any more, and none was put there. */
 export type Beat = "kept" | "doubtful" | "lost";
 
@@ -58,9 +58,9 @@ export interface Closings {
   /** Has to be called before the first point counts, so that no window is forgotten. */
   open(partition: number, room: RoomKey, windows: readonly Window[]): Promise<void>;
   /** Those that ended before an instant, the oldest first. */
-  due(partition: number, endedBefore: Millis, countMax: number): Promise<Closing[]>;
+  due(partition: number, endedBefore: UnixMillis, countMax: number): Promise<Closing[]>;
   /** The window is in the archive: what Redis has of it goes after a while. */
-  finish(partition: number, closing: Closing, keepUntil: Millis): Promise<void>;
+  finish(partition: number, closing: Closing, keepUntil: UnixMillis): Promise<void>;
 }
 
 /** A board as it was when its window closed: everyone counted, the first of them by name. */

@@ -6,7 +6,7 @@
 
 import { partitionOf } from "../shared/bus/subjects.ts";
 import type { Clock } from "../shared/clock.ts";
-import type { Epoch, Millis, RoomKey, Seq } from "../shared/ids.ts";
+import type { Epoch, Millis, RoomKey, Seq, UnixMillis } from "../shared/ids.ts";
 import { ranksWithin } from "./bands.ts";
 import { byRank, type Applied, type BoardState, type Standing } from "./board.ts";
 import type { Role } from "./keys.ts";
@@ -34,7 +34,7 @@ export type About = {
   readonly window: { readonly id: string; readonly kind: string; readonly start: number; readonly end: number | null };
   readonly isArchived: boolean;
   /** The boards count the room up to here; `missing` edits the log had lost before. */
-  readonly asOf: { readonly epoch: Epoch; readonly seq: Seq; readonly time: Millis; readonly missing: number };
+  readonly asOf: { readonly epoch: Epoch; readonly seq: Seq; readonly time: UnixMillis; readonly missing: number };
   readonly isBehind: boolean;
   readonly members: number;
   readonly points: number;
@@ -124,10 +124,10 @@ export class BoardReader {
   async #view({ room, role, window: name }: BoardQuestion, needed: number): Promise<View | Refusal> {
     if (!this.#options.boardRoles.includes(role)) return { kind: "unknown-role" };
     const window = this.#window(name);
-    if (window === undefined || window.start > this.#clock.now()) return { kind: "unknown-window" };
+    if (window === undefined || window.start > this.#clock.wallNow()) return { kind: "unknown-window" };
     const [state, isBehind] = await Promise.all([this.#snapshot(room, role, window), this.#isBehind(room)]);
     if (state.applied === undefined) return { kind: isBehind ? "rebuilding" : "unknown-room" };
-    if (state.members === 0 && window.end <= this.#clock.now()) return this.#archived(room, role, window, isBehind);
+    if (state.members === 0 && window.end <= this.#clock.wallNow()) return this.#archived(room, role, window, isBehind);
     const about = aboutOf(role, window, state.applied, { members: state.members, points: state.points, isArchived: false, isBehind });
     const isRead = state.hot.length < state.members && needed > state.hot.length && state.members <= this.#options.boardReadMembersMax;
     const ordered = isRead ? await this.#all(room, role, window) : state.hot;
@@ -151,12 +151,12 @@ export class BoardReader {
 
   #window(name: string): Window | undefined {
     const kind = WINDOW_KINDS.find((known) => known === name);
-    return kind === undefined ? parseWindow(name) : windowAt(kind, this.#clock.now());
+    return kind === undefined ? parseWindow(name) : windowAt(kind, this.#clock.wallNow());
   }
 
   async #isBehind(room: RoomKey): Promise<boolean> {
     const word = await this.#ports.progress.read(partitionOf(room, this.#options.logPartitions));
-    return word === undefined || word.isRebuilding || this.#clock.now() - word.through > this.#options.boardBehindMsMax;
+    return word === undefined || word.isRebuilding || this.#clock.wallNow() - word.through > this.#options.boardBehindMsMax;
   }
 }
 

@@ -7,7 +7,7 @@
 import { decodeRecord, headOf, type LogRecord } from "../shared/bus/record.ts";
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { Clock } from "../shared/clock.ts";
-import type { Millis, RoomKey, Seq } from "../shared/ids.ts";
+import type { Millis, RoomKey, Seq, UnixMillis } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { type MinuteUse, NOTHING_APPLIED } from "./board.ts";
 import type { LeaderboardMetrics } from "./metrics.ts";
@@ -21,7 +21,7 @@ export type RoomPorts = { readonly boards: Boards; readonly closings: Closings; 
 export type RoomOptions = ScoringOptions & { readonly boardCheckpointMsMax: number };
 export type RoomDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: LeaderboardMetrics; readonly onCounted: (room: RoomKey) => void };
 
-type Waiting = { readonly record: LogRecord; readonly streamSeq: number; readonly time: Millis };
+type Waiting = { readonly record: LogRecord; readonly streamSeq: number; readonly time: UnixMillis };
 type Uncovered = { readonly streamSeq: number; readonly since: Millis };
 
 const NO_USE: MinuteUse = { minute: 0, points: new Map() };
@@ -130,7 +130,7 @@ export class BoardRoom {
     return record.edits.edits.length;
   }
 
-  #count(projection: RoomProjection, record: LogRecord, streamSeq: number, time: Millis): void {
+  #count(projection: RoomProjection, record: LogRecord, streamSeq: number, time: UnixMillis): void {
     if (headOf(record) > this.#covered.seq) {
       const now = this.#deps.clock.now();
       this.#uncovered ??= { streamSeq, since: now };
@@ -138,13 +138,13 @@ export class BoardRoom {
     }
     const received = projection.receiveRecord(record, streamSeq, time);
     // Also where it was counted before: this memory may not know yet that its windows have points.
-    if (time >= this.#hourEnd) this.#enterHour(Math.max(time, projection.applied.time) as Millis);
+    if (time >= this.#hourEnd) this.#enterHour(Math.max(time, projection.applied.time) as UnixMillis);
     if (received.kind === "known" || received.missing === 0) return;
     this.#deps.metrics.missing.inc(received.missing);
     this.#deps.log.warn({ room: this.room, streamSeq, missing: received.missing }, "the log had lost edits before they were counted: the room's boards lack them");
   }
 
-  #enterHour(time: Millis): void {
+  #enterHour(time: UnixMillis): void {
     const windows = windowsAt(time);
     this.#hourEnd = windows[0]!.end;
     for (const window of windows) this.#windows.set(window.id, window);

@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
 
 import { decodeRecord, encodeEpochRecord } from "../shared/bus/record.ts";
-import type { Epoch, Millis, Seq, UserId } from "../shared/ids.ts";
+import type { Epoch, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { NOTHING_APPLIED } from "./board.ts";
 import { BATCH_USERS_MAX, RoomProjection } from "./room-projection.ts";
 import { recordOf } from "./testing/records.ts";
 
 const SCORING = { boardEditPointsSmall: 1, boardEditPointsMedium: 2, boardEditPointsLarge: 5, boardEditMediumBytesMin: 10, boardEditLargeBytesMin: 30, boardPointsPerMinuteMax: 7 };
-const NOON = Date.UTC(2026, 6, 1, 12) as Millis;
+const NOON = Date.UTC(2026, 6, 1, 12) as UnixMillis;
 const HOUR_MS = 3_600_000;
 const NO_USE = { minute: 0, points: new Map<UserId, number>() };
 
 const fresh = () => new RoomProjection(NOTHING_APPLIED, NO_USE, SCORING);
-const records = (firstSeq: number, users: readonly string[], time: Millis = NOON) => decodeRecord(recordOf(firstSeq, users.map((user) => ({ user: user as UserId, bytes: 1, time }))))!;
+const records = (firstSeq: number, users: readonly string[], time: UnixMillis = NOON) => decodeRecord(recordOf(firstSeq, users.map((user) => ({ user: user as UserId, bytes: 1, time }))))!;
 
 test("[PROJ1] a record's edits become points of their users, each reached at its last edit", () => {
   const projection = fresh();
@@ -42,7 +42,7 @@ test("[PROJ3] edits that the log has lost are owned up to, and the rest counts",
 
 test("[PROJ4] a batch ends with the hour, so that all of it lies in the same windows", () => {
   const projection = fresh();
-  projection.receiveRecord(records(1, ["ann"], (NOON - 1) as Millis), 1, (NOON - 1) as Millis);
+  projection.receiveRecord(records(1, ["ann"], (NOON - 1) as UnixMillis), 1, (NOON - 1) as UnixMillis);
   projection.receiveRecord(records(2, ["ann"]), 2, NOON);
   expect([projection.takeBatch(), projection.takeBatch()].map((batch) => [batch?.windows[0]?.id, batch?.after, batch?.applied.seq])).toEqual([["2026-07-01T11", 0, 1], ["2026-07-01T12", 1, 2]]);
 });
@@ -50,7 +50,7 @@ test("[PROJ4] a batch ends with the hour, so that all of it lies in the same win
 test("[PROJ5] a log whose clock goes back counts into no window that is past", () => {
   const projection = fresh();
   projection.receiveRecord(records(1, ["ann"]), 1, NOON);
-  projection.receiveRecord(records(2, ["ann"]), 2, (NOON - HOUR_MS) as Millis);
+  projection.receiveRecord(records(2, ["ann"]), 2, (NOON - HOUR_MS) as UnixMillis);
   expect(projection.takeBatch()).toMatchObject({ after: 0, applied: { seq: 2, time: NOON } });
   expect(projection.takeBatch()).toBeUndefined();
 });

@@ -6,7 +6,7 @@
 
 import { assert } from "../shared/assert.ts";
 import { epochOf, type EditsRecord, headOf, type LogRecord } from "../shared/bus/record.ts";
-import type { Millis, Seq, UserId } from "../shared/ids.ts";
+import type { Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import type { Applied, Award, Batch, MinuteUse } from "./board.ts";
 import type { Role } from "./keys.ts";
 import { BOARDS_OF, MinuteCap, type ScoringOptions, worthOf } from "./scoring.ts";
@@ -55,10 +55,10 @@ export class RoomProjection {
   }
 
   /** `time`: when the log took the record. */
-  receiveRecord(record: LogRecord, streamSeq: number, time: Millis): Received {
+  receiveRecord(record: LogRecord, streamSeq: number, time: UnixMillis): Received {
     if (record.kind === "epoch" || headOf(record) <= this.#applied.seq) return { kind: "known" };
     const missing = Math.max(0, record.edits.firstSeq - this.#applied.seq - 1);
-    const at = Math.max(time, this.#applied.time) as Millis;
+    const at = Math.max(time, this.#applied.time) as UnixMillis;
     for (const [index, edit] of record.edits.edits.entries()) {
       const seq = (record.edits.firstSeq + index) as Seq;
       if (seq > this.#applied.seq) this.#count(record, userOf(record, index), edit.payload.byteLength, seq, at, streamSeq);
@@ -75,7 +75,7 @@ export class RoomProjection {
     return { after: draft.after, applied: draft.applied, minute: { minute: draft.minute, hasBegun: draft.minuteHasBegun, points: draft.minutePoints }, windows: draft.windows, awards };
   }
 
-  #count(record: EditsRecord, user: UserId, bytes: number, seq: Seq, time: Millis, streamSeq: number): void {
+  #count(record: EditsRecord, user: UserId, bytes: number, seq: Seq, time: UnixMillis, streamSeq: number): void {
     const draft = this.#draftFor(user, time);
     this.#edits += 1;
     draft.edits += 1;
@@ -104,7 +104,7 @@ export class RoomProjection {
     }
   }
 
-  #draftFor(user: UserId, time: Millis): Draft {
+  #draftFor(user: UserId, time: UnixMillis): Draft {
     const last = this.#drafts.at(-1);
     const hour = last?.windows[0];
     if (last !== undefined && hour !== undefined && time < hour.end && (last.users.size < BATCH_USERS_MAX || last.users.has(user))) return last;

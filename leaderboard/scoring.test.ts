@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { Millis, UserId } from "../shared/ids.ts";
+import type { UnixMillis, UserId } from "../shared/ids.ts";
 import { MinuteCap, worthOf } from "./scoring.ts";
 
 const OPTIONS = { boardEditPointsSmall: 1, boardEditPointsMedium: 3, boardEditPointsLarge: 5, boardEditMediumBytesMin: 100, boardEditLargeBytesMin: 1_000, boardPointsPerMinuteMax: 10 };
@@ -26,16 +26,16 @@ test("[SCORE2] in one minute a user gets no more than the cap, and the last poin
 test("[SCORE3] the next minute begins anew for everyone", () => {
   const cap = new MinuteCap(NO_USE, OPTIONS);
   cap.grant(ann, 10);
-  expect(cap.advance(59_999 as Millis)).toBe(false);
+  expect(cap.advance(59_999 as UnixMillis)).toBe(false);
   expect(cap.grant(ann, 1).granted).toBe(0);
-  expect(cap.advance(60_000 as Millis)).toBe(true);
+  expect(cap.advance(60_000 as UnixMillis)).toBe(true);
   expect(cap.minute).toBe(1);
   expect(cap.grant(ann, 1).granted).toBe(1);
 });
 
 test("[SCORE4] whoever goes on counting from what was stored grants the same", () => {
   const cap = new MinuteCap({ minute: 7, points: new Map([[ann, 8]]) }, OPTIONS);
-  cap.advance((7 * 60_000) as Millis);
+  cap.advance((7 * 60_000) as UnixMillis);
   expect(cap.grant(ann, 5).granted).toBe(2);
 });
 

@@ -4,7 +4,7 @@
  * the log's clock, so that whoever counts the same log again comes to the same scores.
  */
 
-import type { Millis, UserId } from "../shared/ids.ts";
+import type { UnixMillis, UserId } from "../shared/ids.ts";
 import type { MinuteUse } from "./board.ts";
 import type { Role } from "./keys.ts";
 
@@ -48,7 +48,7 @@ export class MinuteCap {
   }
 
   /** Goes on to the minute of `time`; true if it is another one. */
-  advance(time: Millis): boolean {
+  advance(time: UnixMillis): boolean {
     const minute = Math.floor(time / MINUTE_MS);
     if (minute === this.#minute) return false;
     this.#minute = minute;

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import type { Millis } from "../shared/ids.ts";
+import type { UnixMillis } from "../shared/ids.ts";
 import { parseWindow, WINDOW_KINDS, windowAt, windowsAt } from "./windows.ts";
 
-const time = fc.integer({ min: 0, max: Date.UTC(2400, 0) }).map((millis) => millis as Millis);
-const at = (text: string) => Date.parse(text) as Millis;
+const time = fc.integer({ min: 0, max: Date.UTC(2400, 0) }).map((millis) => millis as UnixMillis);
+const at = (text: string) => Date.parse(text) as UnixMillis;
 
 test("[WIN1] hour, day, month and year are those of the calendar in UTC", () => {
   fc.assert(
@@ -38,7 +38,7 @@ test("[WIN3] a window's end is the next one's start, and its own name leads back
     fc.property(time, fc.constantFrom(...WINDOW_KINDS), (now, kind) => {
       const window = windowAt(kind, now);
       expect(parseWindow(window.id)).toEqual(window);
-      if (kind !== "all") expect(windowAt(kind, window.end as Millis).start).toBe(window.end);
+      if (kind !== "all") expect(windowAt(kind, window.end as UnixMillis).start).toBe(window.end);
     }),
   );
 });
@@ -47,7 +47,7 @@ test("[WIN4] every boundary is an hour's: what happened within one hour lies in 
   fc.assert(
     fc.property(time, fc.integer({ min: 0, max: 3_599_999 }), (now, within) => {
       const hour = windowAt("hour", now).start;
-      expect(windowsAt((hour + within) as Millis)).toEqual(windowsAt(hour as Millis));
+      expect(windowsAt((hour + within) as UnixMillis)).toEqual(windowsAt(hour as UnixMillis));
     }),
   );
 });

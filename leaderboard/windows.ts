@@ -4,7 +4,7 @@
  * The calendar is worked out here: days from 1970-01-01, after Hinnant's "chrono-compatible date algorithms".
  */
 
-import type { Millis } from "../shared/ids.ts";
+import type { UnixMillis } from "../shared/ids.ts";
 
 export const WINDOW_KINDS = ["hour", "day", "week", "month", "year", "all"] as const;
 export type WindowKind = (typeof WINDOW_KINDS)[number];
@@ -28,11 +28,11 @@ export const KEPT_MS: Readonly<Record<WindowKind, number>> = {
 export const ALL_TIME: Window = { kind: "all", id: "all", start: 0, end: Number.POSITIVE_INFINITY };
 
 /** The six windows that an instant lies in, shortest first. They all begin and end on an hour. */
-export function windowsAt(time: Millis): Window[] {
+export function windowsAt(time: UnixMillis): Window[] {
   return WINDOW_KINDS.map((kind) => windowAt(kind, time));
 }
 
-export function windowAt(kind: WindowKind, time: Millis): Window {
+export function windowAt(kind: WindowKind, time: UnixMillis): Window {
   const day = Math.floor(time / DAY_MS);
   const { year, month } = dateOf(day);
   switch (kind) {

@@ -17,12 +17,12 @@ function record(firstSeq: number, count: number, more: { epoch?: number; time?: 
   const epoch = (more.epoch ?? 1) as Epoch;
   const edits = Array.from({ length: count }, (_, index) => ({ client: ann, counter: firstSeq + index, parentSeq: 0 as Seq, payload: new Uint8Array(more.payloadBytes ?? 3) }));
   const bytes = encoding.encode((out) => writeCommittedEdits(out, { epoch, firstSeq: firstSeq as Seq, edits }));
-  return { epoch, firstSeq: firstSeq as Seq, lastSeq: (firstSeq + count - 1) as Seq, time: at(more.time ?? 0), bytes };
+  return { epoch, firstSeq: firstSeq as Seq, lastSeq: (firstSeq + count - 1) as Seq, since: at(more.time ?? 0), bytes };
 }
 
 function backlogOf(records: readonly BacklogRecord[], more: Partial<typeof options> = {}, budget = plenty()): Backlog {
   const backlog = new Backlog({ ...options, ...more }, budget, (records[0]!.firstSeq - 1) as Seq);
-  for (const one of records) backlog.append(one, one.time);
+  for (const one of records) backlog.append(one, one.since);
   return backlog;
 }
 

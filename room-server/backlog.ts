@@ -8,7 +8,8 @@ import { assert } from "../shared/assert.ts";
 import type { Epoch, Millis, Position, Seq } from "../shared/ids.ts";
 import { cutEdits } from "./edits-range.ts";
 
-export type BacklogRecord = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly time: Millis; readonly bytes: Uint8Array };
+/** `since`: when the log took it, by the clock of this process. */
+export type BacklogRecord = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly since: Millis; readonly bytes: Uint8Array };
 
 export type BacklogAnswer =
   | { kind: "edits"; parts: readonly Uint8Array[] }
@@ -58,11 +59,11 @@ export class Backlog {
   }
 
   expire(now: Millis): void {
-    const oldestTime = now - this.#options.backlogMsMax;
+    const oldest = now - this.#options.backlogMsMax;
     while (this.#start < this.#records.length) {
-      const oldest = this.#records[this.#start]!;
-      if (oldest.time >= oldestTime && this.#bytes <= this.#options.backlogBytesMax && this.#budget.bytes <= this.#budget.bytesMax) break;
-      this.#count(-costOf(oldest));
+      const first = this.#records[this.#start]!;
+      if (first.since >= oldest && this.#bytes <= this.#options.backlogBytesMax && this.#budget.bytes <= this.#budget.bytesMax) break;
+      this.#count(-costOf(first));
       this.#start += 1;
     }
     if (this.#start < DROPPED_MAX && this.#start < this.#records.length) return;

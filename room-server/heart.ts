@@ -7,7 +7,7 @@ import type { Peers } from "./ports.ts";
 export function beatHeart(server: ServerId, state: { readonly rooms: number; readonly stopping: boolean }, peers: Peers, clock: Clock, heartbeatMs: number): () => void {
   let cancel = (): void => {};
   const beat = (): void => {
-    peers.sayAlive({ server, rooms: state.rooms, draining: state.stopping, time: clock.now() });
+    peers.sayAlive({ server, rooms: state.rooms, draining: state.stopping, time: clock.wallNow() });
     cancel = clock.after(heartbeatMs, beat);
   };
   beat();

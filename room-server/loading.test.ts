@@ -2,19 +2,20 @@ import { expect, test } from "vitest";
 
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import { decodeRecord, encodeEditsRecord, type LogRecord } from "../shared/bus/record.ts";
-import type { ClientId, Epoch, Millis, Seq, UserId } from "../shared/ids.ts";
+import type { ClientId, Epoch, Millis, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { BacklogBudget } from "./backlog.ts";
 import { Loading } from "./loading.ts";
 
 const ann = "annannannannann1" as ClientId;
 const bob = "bobbobbobbobbob1" as ClientId;
 const now = 1_000 as Millis;
+const claimedAt = { now, wallNow: 1_000 as UnixMillis };
 const options = { dedupeMsMin: 1_000, writersMax: 100, runsPerWriterMax: 8, backlogMsMax: 1_000, backlogBytesMax: 100_000 };
 
 function edits(firstSeq: number, authors: readonly (readonly [ClientId, number])[], time = 1_000): LogRecord {
   const users = new Map(authors.map(([client]) => [client, "someone" as UserId]));
   const list = authors.map(([client, counter]) => ({ client, counter, parentSeq: 0 as Seq, payload: new Uint8Array(3) }));
-  return decodeRecord(encodeEditsRecord({ id: `s.${firstSeq}`, time: time as Millis, users, edits: { epoch: 1 as Epoch, firstSeq: firstSeq as Seq, edits: list } }))!;
+  return decodeRecord(encodeEditsRecord({ id: `s.${firstSeq}`, time: time as UnixMillis, users, edits: { epoch: 1 as Epoch, firstSeq: firstSeq as Seq, edits: list } }))!;
 }
 
 function checkpoint(seq: number, clients: readonly (readonly [ClientId, number, number])[]): Checkpoint {
@@ -22,14 +23,14 @@ function checkpoint(seq: number, clients: readonly (readonly [ClientId, number, 
     epoch: 1 as Epoch,
     seq: seq as Seq,
     streamSeq: seq,
-    time: now,
-    clients: clients.map(([client, counter, at]) => ({ client, user: "someone" as UserId, counter, seq: at as Seq, lastSeen: 0 as Millis })),
+    time: 0 as UnixMillis,
+    clients: clients.map(([client, counter, at]) => ({ client, user: "someone" as UserId, counter, seq: at as Seq, lastSeen: 0 as UnixMillis })),
     snapshot: { object: "o", bytes: 1, sha256: "s" },
   };
 }
 
 function load(from: Checkpoint | undefined, log: readonly LogRecord[], head: number, budget = new BacklogBudget({ bytesMax: 1_000_000 })) {
-  const loading = new Loading(from, options, budget, now);
+  const loading = new Loading(from, options, budget, claimedAt);
   for (const record of log) loading.receiveRecord(record);
   return loading.receiveEnd(head as Seq);
 }
@@ -65,7 +66,7 @@ test("[LOD4] behind a hole the seqs go on where the log says, and the backlog be
 
 test("[LOD5] what is given up gives its memory back", () => {
   const budget = new BacklogBudget({ bytesMax: 1_000_000 });
-  const loading = new Loading(undefined, options, budget, now);
+  const loading = new Loading(undefined, options, budget, claimedAt);
   loading.receiveRecord(edits(1, [[ann, 1]]));
   expect(budget.bytes).toBeGreaterThan(0);
   loading.clear();

@@ -6,7 +6,7 @@
 
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import { headOf, type LogRecord } from "../shared/bus/record.ts";
-import type { Millis, Seq } from "../shared/ids.ts";
+import type { Millis, Seq, UnixMillis } from "../shared/ids.ts";
 import { Backlog, type BacklogBudget, type BacklogOptions } from "./backlog.ts";
 import { Sequencer, type SequencerOptions } from "./sequencer.ts";
 
@@ -20,15 +20,17 @@ export class Loading {
   readonly #options: LoadingOptions;
   readonly #budget: BacklogBudget;
   readonly #now: Millis;
+  readonly #wallNow: UnixMillis;
   readonly #sequencer: Sequencer;
   #backlog: Backlog;
   #hole: Hole | undefined;
 
-  constructor(checkpoint: Checkpoint | undefined, options: LoadingOptions, budget: BacklogBudget, now: Millis) {
+  constructor(checkpoint: Checkpoint | undefined, options: LoadingOptions, budget: BacklogBudget, { now, wallNow }: { now: Millis; wallNow: UnixMillis }) {
     const seq = checkpoint?.seq ?? (0 as Seq);
     this.#options = options;
     this.#budget = budget;
     this.#now = now;
+    this.#wallNow = wallNow;
     this.#sequencer = new Sequencer(options, seq);
     this.#sequencer.restore(checkpoint?.clients ?? [], now);
     this.#backlog = new Backlog(options, budget, seq);
@@ -41,7 +43,7 @@ export class Loading {
     if (lastSeq <= this.#sequencer.head) return;
     this.#reach(firstSeq);
     this.#sequencer.commit(record.edits, this.#now);
-    this.#backlog.append({ epoch, firstSeq, lastSeq, time: record.time, bytes: record.editsBytes }, this.#now);
+    this.#backlog.append({ epoch, firstSeq, lastSeq, since: this.#whenTaken(record.time), bytes: record.editsBytes }, this.#now);
   }
 
   /** `head`: where the epoch record says that the room stands. */
@@ -54,6 +56,11 @@ export class Loading {
   /** Gives back what was gathered. */
   clear(): void {
     this.#backlog.clear();
+  }
+
+  /** Two servers' dates are compared here: all that one of them being wrong does is that the backlog holds less, or a little longer. */
+  #whenTaken(time: UnixMillis): Millis {
+    return (this.#now - Math.max(0, this.#wallNow - time)) as Millis;
   }
 
   #reach(next: Seq): void {

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { Answer, CatchUp } from "../shared/bus/envelope.ts";
 import { decodeRecord, encodeEditsRecord, headOf } from "../shared/bus/record.ts";
-import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
+import type { ClientId, Epoch, GatewayId, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { LogCatchUps } from "./log-catch-ups-host.ts";
 import { roomServerMetrics } from "./metrics.ts";
 import type { StoredRecord } from "./ports.ts";
@@ -17,14 +17,14 @@ const epoch = 1 as Epoch;
 /** One edit of 100 bytes a record; the room's seqs are the stream's. */
 const stored: StoredRecord[] = [1, 2, 3, 4].map((seq) => {
   const edits = { epoch, firstSeq: seq as Seq, edits: [{ client: ann, counter: seq, parentSeq: 0 as Seq, payload: new Uint8Array(100) }] };
-  return { record: decodeRecord(encodeEditsRecord({ id: `s.${seq}`, time: 0 as Millis, users: new Map([[ann, "ann" as UserId]]), edits }))!, streamSeq: seq };
+  return { record: decodeRecord(encodeEditsRecord({ id: `s.${seq}`, time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits }))!, streamSeq: seq };
 });
 
 const checkpointAt = (seq: number, what: { leftOut?: number; bytes: number }): Checkpoint => ({
   epoch,
   seq: seq as Seq,
   streamSeq: seq,
-  time: 0 as Millis,
+  time: 0 as UnixMillis,
   clients: [],
   ...(what.leftOut === undefined ? {} : { leftOut: what.leftOut }),
   snapshot: { object: "o", bytes: what.bytes, sha256: "" },

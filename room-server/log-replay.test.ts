@@ -3,12 +3,12 @@ import { expect, test } from "vitest";
 
 import type { CatchUp } from "../shared/bus/envelope.ts";
 import { decodeRecord, encodeEditsRecord, encodeEpochRecord, type LogRecord } from "../shared/bus/record.ts";
-import type { ClientId, Epoch, Millis, Seq, UserId } from "../shared/ids.ts";
+import type { ClientId, Epoch, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { readCommittedEdits } from "../shared/wire/committed-edits.ts";
 import { LogReplay } from "./log-replay.ts";
 
 const ann = "annannannannann1" as ClientId;
-const time = 0 as Millis;
+const time = 0 as UnixMillis;
 
 function edits(firstSeq: number, count: number, epoch = 1, payloadBytes = 4): LogRecord {
   const list = Array.from({ length: count }, (_, index) => ({ client: ann, counter: firstSeq + index, parentSeq: 0 as Seq, payload: new Uint8Array(payloadBytes) }));

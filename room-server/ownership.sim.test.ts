@@ -13,7 +13,7 @@ import { expect, test } from "vitest";
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { Answer, SubmittedEdit } from "../shared/bus/envelope.ts";
 import { decodeRecord, epochOf, headOf, type LogRecord } from "../shared/bus/record.ts";
-import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
+import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { Prng } from "../shared/prng.ts";
 import { readCommittedEdits } from "../shared/wire/committed-edits.ts";
 import { outcomeAfterMismatch, outcomeOfAck } from "./append-outcome.ts";
@@ -163,7 +163,7 @@ class SimLog {
       epoch: epochOf(last.record),
       seq: headOf(last.record),
       streamSeq: last.streamSeq,
-      time: this.#sim.now as Millis,
+      time: this.#sim.now as UnixMillis,
       clients: this.#sim.planted === "checkpoint-without-writers" ? [] : [...clients.values()],
       snapshot: { object: "o", bytes: 1, sha256: "s" },
     };
@@ -214,7 +214,7 @@ class SimServer {
   claim(): void {
     if (this.#ownership !== undefined) return this.receive({ kind: "doubted" });
     const seal = { sealOf: () => new Uint8Array(16), isGenuine: () => true };
-    const ownership = new Ownership(room, OPTIONS, this.#budget, { seal, nextRecordId: () => `${this.#name}.${++this.#records}` }, this.#sim.now as Millis);
+    const ownership = new Ownership(room, OPTIONS, this.#budget, { seal, nextStamp: () => ({ id: `${this.#name}.${++this.#records}`, time: this.#sim.now as UnixMillis }) }, this.#sim.now as Millis);
     this.#ownership = ownership;
     this.#later(ownership, { kind: "subscribed" });
   }

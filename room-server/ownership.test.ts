@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { ToOwner } from "../shared/bus/envelope.ts";
 import { decodeRecord, type LogRecord } from "../shared/bus/record.ts";
-import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
+import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { BacklogBudget } from "./backlog.ts";
 import { Ownership, type OwnershipEffect, type OwnershipInput, type OwnershipOptions } from "./ownership.ts";
 import type { StoredRecord } from "./ports.ts";
@@ -11,6 +11,7 @@ import type { StoredRecord } from "./ports.ts";
 const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
 const gateway = "gw" as GatewayId;
 const at = (ms: number) => ms as Millis;
+const DATE = 0 as UnixMillis;
 
 const OPTIONS: OwnershipOptions = {
   unackedEditsMax: 100,
@@ -39,18 +40,18 @@ function claimOf(more: Partial<OwnershipOptions> = {}) {
   const seal = { sealOf: () => new Uint8Array(16), isGenuine: () => true };
   let records = 0;
   const budget = new BacklogBudget({ bytesMax: 1_000_000 });
-  const ownership = new Ownership("acme.notes" as RoomKey, { ...OPTIONS, ...more }, budget, { seal, nextRecordId: () => `s.${++records}` }, at(0));
+  const ownership = new Ownership("acme.notes" as RoomKey, { ...OPTIONS, ...more }, budget, { seal, nextStamp: () => ({ id: `s.${++records}`, time: DATE }) }, at(0));
   const receive = (input: OwnershipInput, now = 0): readonly OwnershipEffect[] => ownership.receive(input, at(now));
   return { ownership, receive, budget };
 }
 
-const last = (epoch: number, head: number, streamSeq: number): StoredRecord => ({ streamSeq, record: { kind: "epoch", id: "other.1", time: at(0), epoch: epoch as Epoch, head: head as Seq } });
+const last = (epoch: number, head: number, streamSeq: number): StoredRecord => ({ streamSeq, record: { kind: "epoch", id: "other.1", time: DATE, epoch: epoch as Epoch, head: head as Seq } });
 const edits = (...counters: number[]): ToOwner => ({ kind: "edits", gateway, edits: counters.map((counter) => ({ author: ann, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) })) });
 const ask = (epoch: number): ToOwner => ({ kind: "catch-up-request", gateway, request: 1, after: { epoch: epoch as Epoch, seq: 0 as Seq }, through: 0 as Seq });
 const message = (of: ToOwner): OwnershipInput => ({ kind: "message", message: of, bytes: 10 });
 const appended = (streamSeq: number): OwnershipInput => ({ kind: "append-settled", outcome: { kind: "appended", streamSeq } });
 const FENCED: OwnershipInput = { kind: "append-settled", outcome: { kind: "fenced" } };
-const checkpoint = (epoch: number, seq: number, streamSeq: number): Checkpoint => ({ epoch: epoch as Epoch, seq: seq as Seq, streamSeq, time: at(0), clients: [], snapshot: { object: "o", bytes: 1, sha256: "s" } });
+const checkpoint = (epoch: number, seq: number, streamSeq: number): Checkpoint => ({ epoch: epoch as Epoch, seq: seq as Seq, streamSeq, time: DATE, clients: [], snapshot: { object: "o", bytes: 1, sha256: "s" } });
 const kinds = (effects: readonly OwnershipEffect[]) => effects.map(({ kind }) => kind);
 const records = (effects: readonly OwnershipEffect[]): LogRecord[] => effects.flatMap((effect) => (effect.kind === "append" ? [decodeRecord(effect.record.bytes)!] : []));
 

@@ -12,7 +12,7 @@ import { assert, assertNever } from "../shared/assert.ts";
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { ToOwner } from "../shared/bus/envelope.ts";
 import { encodeEpochRecord, epochOf, headOf, type LogRecord } from "../shared/bus/record.ts";
-import type { Epoch, Millis, RoomKey, Seq } from "../shared/ids.ts";
+import type { Epoch, Millis, RoomKey, Seq, UnixMillis } from "../shared/ids.ts";
 import type { BacklogBudget } from "./backlog.ts";
 import type { CatchUpRequest } from "./catch-ups.ts";
 import { Doubts } from "./doubts.ts";
@@ -66,8 +66,8 @@ const RELOADS_MAX = 3;
 type State =
   | { kind: "subscribing" }
   | { kind: "reading" }
-  | { kind: "fencing"; epoch: Epoch; head: Seq; checkpoint: Checkpoint | undefined; fresh: boolean }
-  | { kind: "loading"; epoch: Epoch; head: Seq; streamSeq: number; loading: Loading; reloads: number }
+  | { kind: "fencing"; epoch: Epoch; head: Seq; checkpoint: Checkpoint | undefined; fresh: boolean; claimedAt: UnixMillis }
+  | { kind: "loading"; epoch: Epoch; head: Seq; streamSeq: number; loading: Loading; reloads: number; claimedAt: UnixMillis }
   | { kind: "owning"; room: Room; doubts: Doubts }
   | { kind: "releasing"; room: Room; unsubscribed: boolean }
   | { kind: "ended" };
@@ -120,7 +120,7 @@ export class Ownership {
         this.#state = { kind: "reading" };
         return [{ kind: "read-log-end" }];
       case "log-end-read":
-        return this.#state.kind === "owning" ? this.#receiveLogEndInDoubt(this.#state, input.last) : this.#fence(input.last, input.checkpoint, now);
+        return this.#state.kind === "owning" ? this.#receiveLogEndInDoubt(this.#state, input.last) : this.#fence(input.last, input.checkpoint);
       case "append-settled":
         return this.#receiveSettled(input.outcome, now);
       case "log-read":
@@ -147,15 +147,15 @@ export class Ownership {
     }
   }
 
-  #fence(last: StoredRecord | undefined, checkpoint: Checkpoint | undefined, now: Millis): readonly OwnershipEffect[] {
+  #fence(last: StoredRecord | undefined, checkpoint: Checkpoint | undefined): readonly OwnershipEffect[] {
     if (this.#state.kind !== "reading") return [];
     // Above the checkpoint too: should the log ever be lost, the snapshot's seqs and epochs are not given out again.
     const epoch = (Math.max(last === undefined ? 0 : epochOf(last.record), checkpoint?.epoch ?? 0) + 1) as Epoch;
     const head = Math.max(last === undefined ? 0 : headOf(last.record), checkpoint?.seq ?? 0) as Seq;
-    this.#state = { kind: "fencing", epoch, head, checkpoint, fresh: last === undefined };
-    const id = this.#deps.nextRecordId();
-    const bytes = encodeEpochRecord({ id, time: now, epoch, head });
-    return [{ kind: "append", record: { id, bytes, expectedStreamSeq: last?.streamSeq ?? 0 }, edits: 0 }];
+    const stamp = this.#deps.nextStamp();
+    this.#state = { kind: "fencing", epoch, head, checkpoint, fresh: last === undefined, claimedAt: stamp.time };
+    const bytes = encodeEpochRecord({ ...stamp, epoch, head });
+    return [{ kind: "append", record: { id: stamp.id, bytes, expectedStreamSeq: last?.streamSeq ?? 0 }, edits: 0 }];
   }
 
   #receiveSettled(outcome: AppendOutcome, now: Millis): readonly OwnershipEffect[] {
@@ -163,9 +163,9 @@ export class Ownership {
     if (outcome.kind === "fenced") return this.#end("fenced", "another server has claimed the room");
     switch (state.kind) {
       case "fencing": {
-        const { epoch, head, checkpoint, fresh } = state;
-        const loading = this.#startLoading(checkpoint, now);
-        this.#state = { kind: "loading", epoch, head, streamSeq: outcome.streamSeq, loading, reloads: 0 };
+        const { epoch, head, checkpoint, fresh, claimedAt } = state;
+        const loading = this.#startLoading(checkpoint, claimedAt, now);
+        this.#state = { kind: "loading", epoch, head, streamSeq: outcome.streamSeq, loading, reloads: 0, claimedAt };
         const announced: OwnershipEffect = { kind: "fenced-others", epoch };
         if (fresh) return [announced, ...this.#receiveLoaded(now)];
         return [announced, { kind: "load", after: checkpoint?.streamSeq ?? 0, through: outcome.streamSeq }];
@@ -178,8 +178,8 @@ export class Ownership {
     }
   }
 
-  #startLoading(checkpoint: Checkpoint | undefined, now: Millis): Loading {
-    return new Loading(checkpoint, this.#options, this.#budget, now);
+  #startLoading(checkpoint: Checkpoint | undefined, claimedAt: UnixMillis, now: Millis): Loading {
+    return new Loading(checkpoint, this.#options, this.#budget, { now, wallNow: claimedAt });
   }
 
   #receiveLoaded(now: Millis): readonly OwnershipEffect[] {
@@ -202,7 +202,7 @@ export class Ownership {
     const state = this.#state;
     if (state.kind !== "loading") return [];
     if (checkpoint !== undefined && checkpoint.seq > state.head) return this.#end("fenced", "a checkpoint covers edits of a later owner");
-    this.#state = { ...state, loading: this.#startLoading(checkpoint, now), reloads: state.reloads + 1 };
+    this.#state = { ...state, loading: this.#startLoading(checkpoint, state.claimedAt, now), reloads: state.reloads + 1 };
     return [{ kind: "load", after: checkpoint?.streamSeq ?? 0, through: state.streamSeq }];
   }
 

@@ -5,7 +5,7 @@ import type { ToOwner } from "../shared/bus/envelope.ts";
 import type { RoomEntry } from "../shared/bus/placement-messages.ts";
 import { decodeRecord } from "../shared/bus/record.ts";
 import { readSettings } from "../shared/config.ts";
-import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, ServerId, UserId } from "../shared/ids.ts";
+import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, ServerId, UnixMillis, UserId } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { roomHostOptions, roomServerSettings } from "./config.ts";
 import { roomServerMetrics } from "./metrics.ts";
@@ -23,6 +23,7 @@ class Hands {
   #timers: { at: number; run: () => void }[] = [];
   readonly clock = {
     now: () => this.#now as Millis,
+    wallNow: () => this.#now as UnixMillis,
     after: (delayMs: number, run: () => void) => {
       const timer = { at: this.#now + delayMs, run };
       this.#timers.push(timer);
@@ -89,7 +90,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry }
 }
 
 const claimed = (epoch: number) => ({ kind: "owned", server: own, epoch });
-const otherClaim = (epoch: number): StoredRecord["record"] => ({ kind: "epoch", id: `two.${epoch}`, time: 0 as Millis, epoch: epoch as Epoch, head: 0 as Seq });
+const otherClaim = (epoch: number): StoredRecord["record"] => ({ kind: "epoch", id: `two.${epoch}`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: 0 as Seq });
 
 test("[HOST1] a room is claimed, announced, and its edits appended", async () => {
   const { host, hands, stored, state, send } = world();

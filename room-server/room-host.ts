@@ -135,7 +135,7 @@ export class RoomHost {
     return new Promise((resolve) => {
       const claiming = this.#rooms.get(key);
       if (claiming !== undefined) return void claiming.claimers.push(resolve);
-      const deps = { seal: this.#ports.seal, nextRecordId: () => `${this.#server}.${++this.#recordsMade}` };
+      const deps = { seal: this.#ports.seal, nextStamp: () => ({ id: `${this.#server}.${++this.#recordsMade}`, time: this.#deps.clock.wallNow() }) };
       const ownership = new Ownership(key, this.#options, this.#budget, deps, this.#deps.clock.now());
       const hosted: HostedRoom = { key, ownership, subscription: undefined, giveUpAppend: () => {}, claimers: [resolve] };
       this.#rooms.set(key, hosted);

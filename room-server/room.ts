@@ -7,7 +7,7 @@
 
 import { assert, assertNever } from "../shared/assert.ts";
 import type { Answer, CatchUp, FromOwner, SubmittedEdit, ToOwner } from "../shared/bus/envelope.ts";
-import { editsBytesOf, encodeEditsRecord, type LogRecord } from "../shared/bus/record.ts";
+import { editsBytesOf, encodeEditsRecord, type LogRecord, type RecordStamp } from "../shared/bus/record.ts";
 import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
 import type { CommittedEdits, NackReason, SavingState, TentativeEdit } from "../shared/wire/frames.ts";
 import type { Backlog, BacklogRecord } from "./backlog.ts";
@@ -52,7 +52,8 @@ export type RoomStart = {
   readonly backlog: Backlog;
 };
 
-export type RoomDeps = { readonly seal: Seal; readonly nextRecordId: () => string };
+/** `nextStamp`: what the next record is marked with. */
+export type RoomDeps = { readonly seal: Seal; readonly nextStamp: () => RecordStamp };
 
 /** How often what has grown old is looked for. */
 const SWEEP_MS = 5_000;
@@ -215,12 +216,12 @@ export class Room {
       // A parent can only come before its edit; a writer that says otherwise has seen a log that is no more.
       return { client: author.client, counter, parentSeq: Math.min(parentSeq, firstSeq + index - 1) as Seq, payload };
     });
-    const id = this.#deps.nextRecordId();
+    const stamp = this.#deps.nextStamp();
     const committed: CommittedEdits = { epoch: this.epoch, firstSeq, edits };
-    const bytes = encodeEditsRecord({ id, time: now, users, edits: committed });
+    const bytes = encodeEditsRecord({ ...stamp, users, edits: committed });
     const lastSeq = (firstSeq + edits.length - 1) as Seq;
-    this.#appending = { edits: committed, record: { epoch: this.epoch, firstSeq, lastSeq, time: now, bytes: editsBytesOf(bytes) } };
-    effects.push({ kind: "append", record: { id, bytes, expectedStreamSeq: this.#streamSeq }, edits: edits.length });
+    this.#appending = { edits: committed, record: { epoch: this.epoch, firstSeq, lastSeq, since: now, bytes: editsBytesOf(bytes) } };
+    effects.push({ kind: "append", record: { id: stamp.id, bytes, expectedStreamSeq: this.#streamSeq }, edits: edits.length });
   }
 
   /** The stream has republished the record to every gateway: they acknowledge its edits to those who wrote them. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { ClientId, Epoch, Millis, Seq } from "../shared/ids.ts";
+import type { ClientId, Epoch, Millis, Seq, UnixMillis } from "../shared/ids.ts";
 import { Sequencer } from "./sequencer.ts";
 
 const ann = "annannannannann1" as ClientId;
@@ -109,7 +109,7 @@ test("[SEQ9] with too many writers the most silent go first, and it is told how 
 
 test("[SEQ10] what a checkpoint knows of a writer counts from the claim on", () => {
   const seq = new Sequencer(options, 40 as Seq);
-  seq.restore([{ client: ann, user: "ann" as never, counter: 12, seq: 31 as Seq, lastSeen: at(0) }], at(1_000_000));
+  seq.restore([{ client: ann, user: "ann" as never, counter: 12, seq: 31 as Seq, lastSeen: 0 as UnixMillis }], at(1_000_000));
   expect(seq.placeOf(ann, 12, 0, at(1_000_000))).toEqual({ kind: "committed", seq: 31, exact: true });
   expect(seq.placeOf(ann, 11, 0, at(1_000_000))).toEqual({ kind: "committed", seq: 40, exact: false });
   expect(seq.placeOf(ann, 13, 11, at(1_000_000))).toEqual({ kind: "next" });

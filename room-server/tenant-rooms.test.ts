@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { CountsReport } from "../shared/bus/counts-report.ts";
 import type { Clock } from "../shared/clock.ts";
-import type { Millis, ServerId } from "../shared/ids.ts";
+import type { Millis, ServerId, UnixMillis } from "../shared/ids.ts";
 import { tellTenantRooms } from "./tenant-rooms.ts";
 
 test("[TRM1] every second the gateways are told how many rooms of each tenant are open, the largest first", () => {
@@ -10,6 +10,7 @@ test("[TRM1] every second the gateways are told how many rooms of each tenant ar
   let next: (() => void) | undefined;
   const clock: Clock = {
     now: () => 0 as Millis,
+    wallNow: () => 0 as UnixMillis,
     after: (delayMs, run) => {
       expect(delayMs).toBe(1_000);
       next = run;

@@ -27,8 +27,10 @@ export type ServerId = Brand<string, "ServerId">;
 export type Epoch = Brand<number, "Epoch">;
 /** The place of an edit in its room's order, from 1, gapless. 0: before the first. */
 export type Seq = Brand<number, "Seq">;
-/** Milliseconds since the Unix epoch, on the clock of the process that read it. */
+/** Milliseconds on the steady clock of the process that read it: for spans and deadlines, and without meaning to any other. */
 export type Millis = Brand<number, "Millis">;
+/** Milliseconds since the Unix epoch: a date. The clock that it was read on may since have been set. */
+export type UnixMillis = Brand<number, "UnixMillis">;
 
 /** Who wrote an edit. Dedupe goes by the client; the user is kept for history. */
 export type Author = { readonly user: UserId; readonly client: ClientId };

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
-import type { Millis, ServerId } from "./ids.ts";
+import type { Millis, ServerId, UnixMillis } from "./ids.ts";
 import { Membership } from "./membership.ts";
 
-const beat = (server: string, draining = false) => ({ server: server as ServerId, rooms: 0, draining, time: 0 as Millis });
+const beat = (server: string, draining = false) => ({ server: server as ServerId, rooms: 0, draining, time: 0 as UnixMillis });
 const at = (ms: number) => ms as Millis;
 
 test("[MBR1] a server is live until it was silent for longer than allowed", () => {

@@ -5,10 +5,16 @@ import { join } from "node:path";
 import { exportJWK, exportSPKI, generateKeyPair, type JWTHeaderParameters, SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { jwtTokens, type TokenOptions } from "./jwt-tokens.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { Millis, UnixMillis } from "../../shared/ids.ts";
+import { jwtTokens as tokensBy, type TokenOptions } from "./jwt-tokens.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
 const options: TokenOptions = { jwtSecret: SECRET, jwksUrl: "", jwksFile: "", jwtIssuer: "", jwtAudience: "", jwtClockToleranceSeconds: 5 };
+const date = Math.floor(Date.now() / 1000) * 1000;
+/** Seven seconds old. */
+const clock: Clock = { now: () => 7_000 as Millis, wallNow: () => date as UnixMillis, after: () => () => {} };
+const jwtTokens = (of: TokenOptions) => tokensBy(of, clock);
 const key = (secret: string) => new TextEncoder().encode(secret);
 
 let folder: string;
@@ -27,18 +33,18 @@ function token(claims: object = {}, expiry: string | number = "1h", header: JWTH
   return new SignJWT({ rooms: ["notes"], rights: ["read", "write"], ...claims }).setProtectedHeader(header).setSubject("ann").setExpirationTime(expiry);
 }
 
-test("[JWT1] a token says who its bearer is and what it opens", async () => {
-  const exp = Math.floor(Date.now() / 1000) + 60;
+test("[JWT1] a token says who its bearer is, what it opens and, on the clock that deadlines go by, until when", async () => {
+  const exp = date / 1000 + 60;
   const signed = await token({ tenant: "acme", name: "Ann" }, exp).sign(key(SECRET));
   expect(await jwtTokens(options).verify(signed)).toEqual({
     kind: "valid",
-    identity: { tenant: "acme", user: "ann", name: "Ann", rooms: ["notes"], rights: { read: true, write: true, admin: false }, expiresAt: (exp + 5) * 1000 },
+    identity: { tenant: "acme", user: "ann", name: "Ann", rooms: ["notes"], rights: { read: true, write: true, admin: false }, expiresAt: 72_000 },
   });
   expect(await jwtTokens(options).verify(await token().sign(key(SECRET)))).toMatchObject({ identity: { tenant: "default", name: "ann" } });
 });
 
 test("[JWT2] an expired token is told apart from a bad one, and clocks may differ a little", async () => {
-  const past = (seconds: number) => token({}, Math.floor(Date.now() / 1000) - seconds).sign(key(SECRET));
+  const past = (seconds: number) => token({}, date / 1000 - seconds).sign(key(SECRET));
   expect((await jwtTokens(options).verify(await past(60))).kind).toBe("expired");
   expect((await jwtTokens(options).verify(await past(2))).kind).toBe("valid");
 });

@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 import { createLocalJWKSet, createRemoteJWKSet, errors, type JSONWebKeySet, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
 import { z } from "zod";
 
+import type { Clock } from "../../shared/clock.ts";
 import { type Millis, parseTenantId, parseUserId } from "../../shared/ids.ts";
 import type { TokenVerdict } from "../identity.ts";
 import type { Tokens } from "../ports.ts";
@@ -36,7 +37,7 @@ const Claims = z.object({
 type Verify = (token: string, options: JWTVerifyOptions) => Promise<{ payload: JWTPayload }>;
 
 /** Rejects where keys must be fetched and cannot be. */
-export function jwtTokens(options: TokenOptions): Tokens {
+export function jwtTokens(options: TokenOptions, clock: Clock): Tokens {
   const verify = verifier(options);
   const checks: JWTVerifyOptions = {
     requiredClaims: ["exp", "sub"],
@@ -47,7 +48,7 @@ export function jwtTokens(options: TokenOptions): Tokens {
   return {
     verify: async (token) => {
       try {
-        return verdictOf((await verify(token, checks)).payload, options.jwtClockToleranceSeconds);
+        return verdictOf((await verify(token, { ...checks, currentDate: new Date(clock.wallNow()) })).payload, options.jwtClockToleranceSeconds, clock);
       } catch (error) {
         if (error instanceof errors.JWTExpired) return { kind: "expired" };
         if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError) || error.code === "ERR_JOSE_GENERIC") throw new Error("the keys to check tokens with could not be had", { cause: error });
@@ -81,7 +82,7 @@ function readJwks(file: string): JSONWebKeySet {
   return JSON.parse(readFileSync(file, "utf8")) as JSONWebKeySet; // jose checks its shape.
 }
 
-function verdictOf(payload: JWTPayload, toleranceSeconds: number): TokenVerdict {
+function verdictOf(payload: JWTPayload, toleranceSeconds: number, clock: Clock): TokenVerdict {
   const claims = Claims.safeParse(payload);
   if (!claims.success) return { kind: "refused", why: claims.error.issues.map(({ path, message }) => `claim ${path.join(".")}: ${message}`).join("; ") };
   const { sub, tenant, name, rooms, rights, exp } = claims.data;
@@ -95,7 +96,7 @@ function verdictOf(payload: JWTPayload, toleranceSeconds: number): TokenVerdict 
       name: name ?? sub,
       rooms,
       rights: { read: rights.includes("read"), write: rights.includes("write"), admin: rights.includes("admin") },
-      expiresAt: ((exp + toleranceSeconds) * 1000) as Millis,
+      expiresAt: (clock.now() + (exp + toleranceSeconds) * 1000 - clock.wallNow()) as Millis,
     },
   };
 }

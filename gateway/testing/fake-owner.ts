@@ -9,7 +9,7 @@ import { decodeToOwner, encodeAnswer, encodeFromOwner, type Answer, type FromOwn
 import { ClaimRequest, decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
 import { editsBytesOf, encodeEditsRecord, encodeEpochRecord, type LogRecord } from "../../shared/bus/record.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, ServerId } from "../../shared/ids.ts";
+import type { ClientId, Epoch, GatewayId, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
 
 /** What outlives an owner. */
 export class FakeLog {
@@ -55,7 +55,7 @@ export class FakeOwner {
     if (this.#epoch > 0) return;
     this.#subscribe(this.#subjects.editsIn(this.#room), (bytes) => this.#receive(decodeToOwner(bytes.slice())!));
     this.#epoch = this.#log.epoch += 1;
-    this.#publish(encodeEpochRecord({ id: this.#nextId(), time: Date.now() as Millis, epoch: this.#epoch as Epoch, head: this.#head }));
+    this.#publish(encodeEpochRecord({ id: this.#nextId(), time: Date.now() as UnixMillis, epoch: this.#epoch as Epoch, head: this.#head }));
   }
 
   /** As if killed. */
@@ -113,7 +113,7 @@ export class FakeOwner {
     this.#log.edits.push(...accepted);
     const bytes = encodeEditsRecord({
       id: this.#nextId(),
-      time: Date.now() as Millis,
+      time: Date.now() as UnixMillis,
       users: new Map(accepted.map(({ author }) => [author.client, author.user])),
       edits: { epoch: this.#epoch as Epoch, firstSeq, edits: accepted.map(({ author, counter, payload }) => ({ client: author.client, counter, parentSeq: 0 as Seq, payload })) },
     });

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import type { Cluster, Redis } from "ioredis";
 
 import { assert } from "../../shared/assert.ts";
-import type { Epoch, Millis, RoomKey, Seq, UserId } from "../../shared/ids.ts";
+import type { Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { type Applied, byRank, type BoardState, type MinuteUse, type Standing } from "../board.ts";
 import type { Keys, Role } from "../keys.ts";
 import type { BoardReads, Boards, Write } from "../ports.ts";
@@ -139,7 +139,7 @@ function appliedOf(fields: ReadonlyMap<string, string>): Applied {
     epoch: numberIn(fields, "epoch") as Epoch,
     seq: numberIn(fields, "seq") as Seq,
     streamSeq: numberIn(fields, "streamSeq"),
-    time: numberIn(fields, "time") as Millis,
+    time: numberIn(fields, "time") as UnixMillis,
     missing: numberIn(fields, "missing"),
   };
 }

@@ -2,13 +2,13 @@
 
 import { z } from "zod";
 
-import { type Millis, parseRoomKey } from "../../shared/ids.ts";
+import { parseRoomKey, type UnixMillis } from "../../shared/ids.ts";
 import { type Keys, ROLES } from "../keys.ts";
 import type { Closing, Closings, Progress } from "../ports.ts";
 import { parseWindow } from "../windows.ts";
 import type { RedisLine } from "./redis.ts";
 
-const StoredWord = z.object({ service: z.string(), through: z.number().transform((number) => number as Millis), isRebuilding: z.boolean() });
+const StoredWord = z.object({ service: z.string(), through: z.number().transform((number) => number as UnixMillis), isRebuilding: z.boolean() });
 
 export function redisProgress({ redis, breaks }: RedisLine, keys: Keys): Progress {
   /** How often the line had broken when this partition's last word was said. */

@@ -2,7 +2,7 @@
 
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import { partitionOf } from "../../shared/bus/subjects.ts";
-import type { Millis, RoomKey } from "../../shared/ids.ts";
+import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { EditLog } from "../ports.ts";
 import { recordOf } from "./records.ts";
 import type { LoggedEdit } from "./reference-boards.ts";
@@ -26,7 +26,7 @@ export class MadeUpLog implements EditLog {
     const time = edits[0]!.time;
     const ofPartition = this.#stored[partitionOf(room, this.#partitions)]!;
     ofPartition.push({ room, streamSeq: ofPartition.length + 1, time, bytes: recordOf(ofRoom.length + 1, edits) });
-    ofRoom.push(...edits.map((edit) => ({ ...edit, time: time as Millis })));
+    ofRoom.push(...edits.map((edit) => ({ ...edit, time: time as UnixMillis })));
   }
 
   editsOf(room: RoomKey): readonly LoggedEdit[] {

@@ -3,12 +3,12 @@
  * kept but lists. The real ones must equal it.
  */
 
-import type { Millis, UserId } from "../../shared/ids.ts";
+import type { UnixMillis, UserId } from "../../shared/ids.ts";
 import type { Standing } from "../board.ts";
 import { type ScoringOptions, worthOf } from "../scoring.ts";
 
 /** One edit as the log has it; `seq` from 1 without a gap, `time` never less than the one before. */
-export type LoggedEdit = { readonly user: UserId; readonly bytes: number; readonly time: Millis };
+export type LoggedEdit = { readonly user: UserId; readonly bytes: number; readonly time: UnixMillis };
 
 /** Window id -> everyone with points in it, the first ahead. */
 export function referenceBoards(edits: readonly LoggedEdit[], options: ScoringOptions): Map<string, Standing[]> {
@@ -29,13 +29,13 @@ export function referenceBoards(edits: readonly LoggedEdit[], options: ScoringOp
   return new Map([...boards].map(([id, board]) => [id, [...board.values()].sort((a, b) => b.score - a.score || a.reachedAt - b.reachedAt)]));
 }
 
-function windowIds(time: Millis): string[] {
+function windowIds(time: UnixMillis): string[] {
   const iso = new Date(time).toISOString();
   return [iso.slice(0, 13), iso.slice(0, 10), isoWeek(time), iso.slice(0, 7), iso.slice(0, 4), "all"];
 }
 
 /** By walking to the week's Thursday and counting Thursdays since New Year. */
-function isoWeek(time: Millis): string {
+function isoWeek(time: UnixMillis): string {
   const date = new Date(time);
   while (date.getUTCDay() !== 4) date.setUTCDate(date.getUTCDate() + ([5, 6, 0].includes(date.getUTCDay()) ? -1 : 1));
   const year = date.getUTCFullYear();

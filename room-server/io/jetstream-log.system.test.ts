@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 
 import { encodeEditsRecord, encodeEpochRecord, headOf } from "../../shared/bus/record.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
-import type { ClientId, Epoch, Millis, RoomKey, Seq, ServerId, UserId } from "../../shared/ids.ts";
+import type { ClientId, Epoch, RoomKey, Seq, ServerId, UnixMillis, UserId } from "../../shared/ids.ts";
 import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import { connectNats } from "../../shared/io/nats.ts";
 import { systemClock } from "../../shared/io/system-clock.ts";
@@ -54,12 +54,12 @@ function logOf(connection: NatsConnection, server: string): Promise<RoomLog> {
   return jetstreamLog(connection, subjectsOf(environment), { server: server as ServerId, partitions: 1, appendAnswerMsMax: 100 }, { clock: systemClock, log: silent, metrics: roomServerMetrics(new Registry()) });
 }
 
-const claim = (id: string, epoch: number, expectedStreamSeq: number): OutgoingRecord => ({ id, expectedStreamSeq, bytes: encodeEpochRecord({ id, time: 0 as Millis, epoch: epoch as Epoch, head: 0 as Seq }) });
+const claim = (id: string, epoch: number, expectedStreamSeq: number): OutgoingRecord => ({ id, expectedStreamSeq, bytes: encodeEpochRecord({ id, time: 0 as UnixMillis, epoch: epoch as Epoch, head: 0 as Seq }) });
 
 function edits(seq: number, expectedStreamSeq: number): OutgoingRecord {
   const id = `edits.${seq}`;
   const list = [{ client: ann, counter: seq, parentSeq: 0 as Seq, payload: new Uint8Array(20) }];
-  return { id, expectedStreamSeq, bytes: encodeEditsRecord({ id, time: 0 as Millis, users: new Map([[ann, "ann" as UserId]]), edits: { epoch: 1 as Epoch, firstSeq: seq as Seq, edits: list } }) };
+  return { id, expectedStreamSeq, bytes: encodeEditsRecord({ id, time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits: { epoch: 1 as Epoch, firstSeq: seq as Seq, edits: list } }) };
 }
 
 function append(to: RoomLog, record: OutgoingRecord): Promise<AppendOutcome> {

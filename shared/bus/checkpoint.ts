@@ -6,7 +6,7 @@
 
 import { z } from "zod";
 
-import { type ClientId, type Epoch, type Millis, parseClientId, parseUserId, type Seq, type UserId } from "../ids.ts";
+import { type ClientId, type Epoch, parseClientId, parseUserId, type Seq, type UnixMillis, type UserId } from "../ids.ts";
 
 const clientId = z.string().refine((text) => parseClientId(text) !== undefined).transform((text) => text as ClientId);
 const userId = z.string().refine((text) => parseUserId(text) !== undefined).transform((text) => text as UserId);
@@ -17,7 +17,7 @@ export const Checkpoint = z.object({
   seq: z.int().nonnegative().transform((number) => number as Seq),
   /** The stream sequence of the last record covered. */
   streamSeq: z.int().positive(),
-  time: z.number().transform((number) => number as Millis),
+  time: z.number().transform((number) => number as UnixMillis),
   /** Each client's last committed counter, with the seq it got, for dedupe; silent ones leave after the dedupe window. */
   clients: z.array(
     z.object({
@@ -25,7 +25,7 @@ export const Checkpoint = z.object({
       user: userId,
       counter: z.int().positive(),
       seq: z.int().positive().transform((number) => number as Seq),
-      lastSeen: z.number().transform((number) => number as Millis),
+      lastSeen: z.number().transform((number) => number as UnixMillis),
     }),
   ),
   /** Edits at or below `seq` that are not in the snapshot: Yjs refused them, or the log had lost them. Such a room's log is never trimmed. */

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 
-import { type Epoch, type Millis, parseRoomKey, type RoomKey, type ServerId } from "../ids.ts";
+import { type Epoch, type UnixMillis, parseRoomKey, type RoomKey, type ServerId } from "../ids.ts";
 
 const serverId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/).transform((text) => text as ServerId);
 const room = z.string().transform((text, context) => {
@@ -11,14 +11,14 @@ const room = z.string().transform((text, context) => {
   return key as RoomKey;
 });
 const epoch = z.int().nonnegative().transform((number) => number as Epoch);
-const millis = z.number().transform((number) => number as Millis);
+const date = z.number().transform((number) => number as UnixMillis);
 
 /** room server -> everyone, by default every 250 ms; three missed ones mean it is gone. */
-export const ServerHeartbeat = z.object({ server: serverId, rooms: z.int(), draining: z.boolean(), time: millis });
+export const ServerHeartbeat = z.object({ server: serverId, rooms: z.int(), draining: z.boolean(), time: date });
 export type ServerHeartbeat = z.infer<typeof ServerHeartbeat>;
 
 /** document service, leaderboard -> gateways, each on a subject of its own: where its HTTP answers. */
-export const ServiceHeartbeat = z.object({ service: z.string(), url: z.url(), time: millis });
+export const ServiceHeartbeat = z.object({ service: z.string(), url: z.url(), time: date });
 export type ServiceHeartbeat = z.infer<typeof ServiceHeartbeat>;
 
 /** "Take this room." `suspect`: the owner that does not answer, to be taken over from. */

@@ -3,7 +3,7 @@ import * as decoding from "lib0/decoding";
 import { expect, test } from "vitest";
 
 import { almostRight } from "../../test/wire/mutate.ts";
-import { committedEdits, epoch, millis, seqOrStart, userId } from "../../test/wire/arbitraries.ts";
+import { committedEdits, epoch, date, seqOrStart, userId } from "../../test/wire/arbitraries.ts";
 import { bytesOf, hexOf } from "../../test/wire/vectors.ts";
 import { decodeFrame, encodeCommittedFrame } from "../wire/codec.ts";
 import { readCommittedEdits } from "../wire/committed-edits.ts";
@@ -11,9 +11,9 @@ import { decodeFromOwner } from "./envelope.ts";
 import { decodeRecord, editsBytesOf, encodeEditsRecord, encodeEpochRecord, epochOf, headOf } from "./record.ts";
 
 const id = fc.string({ maxLength: 40, unit: "grapheme" });
-const epochRecord = fc.record({ id, time: millis, epoch, head: seqOrStart });
+const epochRecord = fc.record({ id, time: date, epoch, head: seqOrStart });
 const editsRecord = fc
-  .record({ id, time: millis, edits: committedEdits, user: userId })
+  .record({ id, time: date, edits: committedEdits, user: userId })
   .map(({ user, ...record }) => ({ ...record, users: new Map(record.edits.edits.map(({ client }, index) => [client, index === 0 ? user : (`user ${client}` as typeof user)])) }));
 
 test("[REC1] an epoch's record is read as it was written, and tells the head before it", () => {

@@ -9,7 +9,7 @@
 import * as decoding from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
-import type { ClientId, Epoch, Millis, Seq, UserId } from "../ids.ts";
+import type { ClientId, Epoch, Seq, UnixMillis, UserId } from "../ids.ts";
 import { readCommittedEdits, writeCommittedEdits } from "../wire/committed-edits.ts";
 import { readByte, readBytes, readClientId, readEpoch, readList, readNumber, readSeqOrStart, readText, readUserId } from "../wire/fields.ts";
 import type { CommittedEdits } from "../wire/frames.ts";
@@ -17,13 +17,14 @@ import { Tag } from "./tags.ts";
 
 export type LogRecord = EpochRecord | EditsRecord;
 
-/** A new owner begins; takes no seq. `head`: the last seq before it. */
-export type EpochRecord = { readonly kind: "epoch"; readonly id: string; readonly time: Millis; readonly epoch: Epoch; readonly head: Seq };
+/** What each record is marked with: a name that no other record has, and the date. */
+export type RecordStamp = { readonly id: string; readonly time: UnixMillis };
 
-export type EditsRecord = {
+/** A new owner begins; takes no seq. `head`: the last seq before it. */
+export type EpochRecord = RecordStamp & { readonly kind: "epoch"; readonly epoch: Epoch; readonly head: Seq };
+
+export type EditsRecord = RecordStamp & {
   readonly kind: "edits";
-  readonly id: string;
-  readonly time: Millis;
   readonly edits: CommittedEdits;
   /** Who stands behind each client id of the edits. */
   readonly users: ReadonlyMap<ClientId, UserId>;
@@ -91,7 +92,7 @@ const USER_BYTES_MIN = 19;
 
 function readRecord(input: decoding.Decoder): LogRecord {
   const tag = readByte(input);
-  const [id, time] = [readText(input), readNumber(input) as Millis];
+  const [id, time] = [readText(input), readNumber(input) as UnixMillis];
   if (tag === Tag.epochRecord) return { kind: "epoch", id, time, epoch: readEpoch(input), head: readSeqOrStart(input) };
   if (tag !== Tag.editsRecord) throw new RangeError("not a record");
 

@@ -1,4 +1,4 @@
-import type { Millis, RoomKey } from "../ids.ts";
+import type { RoomKey, UnixMillis } from "../ids.ts";
 
 /** One record as the log holds it. `time` is when the log took it, on the log's clock. */
-export type StoredRecord = { readonly room: RoomKey; readonly streamSeq: number; readonly time: Millis; readonly bytes: Uint8Array };
+export type StoredRecord = { readonly room: RoomKey; readonly streamSeq: number; readonly time: UnixMillis; readonly bytes: Uint8Array };

@@ -9,7 +9,7 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 
 import type { StoredRecord } from "../bus/stored-record.ts";
 import { roomOfSubject, type Subjects } from "../bus/subjects.ts";
-import type { Millis } from "../ids.ts";
+import type { UnixMillis } from "../ids.ts";
 import type { Msg, NatsConnection } from "./nats.ts";
 
 export type Follow = (partition: number, after: number, signal: AbortSignal) => AsyncIterable<StoredRecord>;
@@ -39,7 +39,7 @@ export async function followLog(nats: NatsConnection, subjects: Subjects, option
         if (signal.aborted) return;
         read = seqOf(message);
         const room = roomOfSubject(headerOf(message, Header.Subject));
-        if (room !== undefined) yield { room, streamSeq: read, time: Date.parse(headerOf(message, Header.TimeStamp)) as Millis, bytes: message.data };
+        if (room !== undefined) yield { room, streamSeq: read, time: Date.parse(headerOf(message, Header.TimeStamp)) as UnixMillis, bytes: message.data };
         if (performance.now() < stretchEnd) continue;
         await setImmediate();
         stretchEnd = performance.now() + STRETCH_MS_MAX;

@@ -7,7 +7,7 @@ import type { NatsConnection } from "./nats.ts";
 export function sendHeartbeats(nats: NatsConnection, subject: string, who: { service: string; url: string; everyMs: number; isServing: () => boolean }, clock: Clock): { stop(): void } {
   let callOff: () => void;
   const beat = (): void => {
-    const heartbeat: ServiceHeartbeat = { service: who.service, url: who.url, time: clock.now() };
+    const heartbeat: ServiceHeartbeat = { service: who.service, url: who.url, time: clock.wallNow() };
     if (who.isServing() && !nats.isClosed()) nats.publish(subject, encodeJson(heartbeat));
     callOff = clock.after(who.everyMs, beat);
   };

@@ -1,8 +1,9 @@
 import type { Clock } from "../clock.ts";
-import type { Millis } from "../ids.ts";
+import type { Millis, UnixMillis } from "../ids.ts";
 
 export const systemClock: Clock = {
-  now: () => Date.now() as Millis,
+  now: () => Math.floor(performance.now()) as Millis,
+  wallNow: () => Date.now() as UnixMillis,
   after: (delayMs, run) => {
     const timer = setTimeout(run, delayMs);
     return () => clearTimeout(timer);

@@ -19,13 +19,13 @@ import { RoomProjection } from "../../leaderboard/room-projection.ts";
 import { recordOf } from "../../leaderboard/testing/records.ts";
 import { ALL_TIME, windowsAt } from "../../leaderboard/windows.ts";
 import { decodeRecord } from "../../shared/bus/record.ts";
-import type { Millis, RoomKey, UserId } from "../../shared/ids.ts";
+import type { RoomKey, UnixMillis, UserId } from "../../shared/ids.ts";
 import { until } from "./real-nats.ts";
 
 const SLOTS = 16_384;
 const SCORING = { boardEditPointsSmall: 1, boardEditPointsMedium: 2, boardEditPointsLarge: 5, boardEditMediumBytesMin: 10, boardEditLargeBytesMin: 30, boardPointsPerMinuteMax: 7 };
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-const NOON = Date.UTC(2026, 6, 1, 12) as Millis;
+const NOON = Date.UTC(2026, 6, 1, 12) as UnixMillis;
 
 let dataDir: string;
 const servers: { child: Child; port: number; redis: Redis }[] = [];

@@ -22,7 +22,7 @@ import { recordOf } from "../../leaderboard/testing/records.ts";
 import { type LoggedEdit, referenceBoards } from "../../leaderboard/testing/reference-boards.ts";
 import { ALL_TIME, parseWindow, windowsAt } from "../../leaderboard/windows.ts";
 import { decodeRecord } from "../../shared/bus/record.ts";
-import type { Epoch, Millis, RoomKey, Seq, UserId } from "../../shared/ids.ts";
+import type { Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 
 const HOT_MEMBERS = 6;
 const SCORING = { boardEditPointsSmall: 1, boardEditPointsMedium: 2, boardEditPointsLarge: 5, boardEditMediumBytesMin: 10, boardEditLargeBytesMin: 30, boardPointsPerMinuteMax: 7 };
@@ -174,7 +174,7 @@ test("[BOARD9] random edits, repeats, crashes, stale writers and lost memory: ev
     fc.asyncProperty(steps, start, cuts, async (done, begin, plan) => {
       const room = newRoom();
       let time = begin;
-      const edits: LoggedEdit[] = done.map(({ user, bytes, pause }) => ({ user, bytes, time: (time += pause) as Millis }));
+      const edits: LoggedEdit[] = done.map(({ user, bytes, pause }) => ({ user, bytes, time: (time += pause) as UnixMillis }));
       const windows = [...new Map(edits.flatMap((edit) => windowsAt(edit.time)).map((window) => [window.id, window])).values()];
       const load = async (): Promise<RoomProjection> => {
         const stored = await boards.load(room);

@@ -3,7 +3,7 @@
 import type { ClaimRequest } from "../../shared/bus/placement-messages.ts";
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
-import type { ClientId, Millis, RoomId, RoomKey, Seq, UserId } from "../../shared/ids.ts";
+import type { ClientId, RoomId, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { Prng } from "../../shared/prng.ts";
 import type { Fault } from "./faults.ts";
 import { GatewayProcess } from "./gateway-process.ts";
@@ -23,7 +23,7 @@ type OnLine = { readonly process: SimProcess; readonly line: SimLine };
 /** NATS notices a lost machine after so long. */
 const LOST_NOTICED_MS = 8_000;
 const RECONNECT_MS = 150;
-const JUMP_MS_MAX = 60_000;
+const DATE_STEPS_MS_MAX = [60_000, 3_600_000, 1_000];
 const LOG_SLOW_MS_MAX = 4_000;
 const LAG_MS_MAX = 3_000;
 const ROOM_NAMES = ["notes", "tasks"] as RoomId[];
@@ -136,9 +136,9 @@ export class Cluster {
     server.process.run(() => void server.host.claim(request));
   }
 
-  jumpClock(whom: number, how: number): void {
+  setDate(whom: number, how: number): void {
     const processes = [...this.#gateways, ...this.#roomServers, ...this.#placements, ...this.tabs].map(({ process }) => process);
-    pick(processes, whom).shiftClock((how - 0.5) * 2 * JUMP_MS_MAX);
+    pick(processes, whom).setDate((how - 0.5) * 2 * DATE_STEPS_MS_MAX[Math.floor(how * 1_000) % DATE_STEPS_MS_MAX.length]!);
   }
 
   restartNats(forMs: number): void {
@@ -211,7 +211,7 @@ export class Cluster {
       if (record.kind === "epoch") continue;
       record.edits.edits.forEach(({ client, counter }, index) => clients.set(client, { client, user: "u" as UserId, counter, seq: (record.edits.firstSeq + index) as Seq, lastSeen: record.time }));
     }
-    const checkpoint: Checkpoint = { epoch: epochOf(last.record), seq: headOf(last.record), streamSeq: last.streamSeq, time: this.world.scheduler.now as Millis, clients: [...clients.values()], snapshot: { object: "o", bytes: 1, sha256: "s" } };
+    const checkpoint: Checkpoint = { epoch: epochOf(last.record), seq: headOf(last.record), streamSeq: last.streamSeq, time: this.world.scheduler.now as UnixMillis, clients: [...clients.values()], snapshot: { object: "o", bytes: 1, sha256: "s" } };
     this.world.log.checkpointAndTrim(key, checkpoint);
     this.world.trace.note(`the log is trimmed behind seq ${checkpoint.seq}`, key);
   }

@@ -24,7 +24,7 @@ const sums = { runs: 0, steps: 0, edits: 0, healedInMs: [] as number[], faults: 
 let failures = 0;
 
 for (let index = 0; index < runsMax && secondsSince() < secondsMax && failures < FAILURES_MAX; index++) {
-  const outcome = await simulate(seed + index, { telemetry: counted, planted, verbose });
+  const outcome = await simulate(seed + index, { telemetry: counted, planted, faults: planted?.faults, verbose });
   add(outcome);
   if (verbose) console.log(outcome.lines.join("\n"));
   if (outcome.failure === undefined) continue;

@@ -11,13 +11,14 @@ const SEEDS_MAX = 200;
 const counted = telemetry();
 
 test.each(PLANTED_BUGS)("[SIM5] found: $name", async (planted) => {
+  const { faults } = planted;
   let found: Outcome | undefined;
   for (let seed = 1; found === undefined && seed <= SEEDS_MAX; seed++) {
-    const outcome = await simulate(seed, { telemetry: counted, planted });
+    const outcome = await simulate(seed, { telemetry: counted, planted, faults });
     if (outcome.failure !== undefined) found = outcome;
   }
   expect(found).toBeDefined();
-  expect((await simulate(found!.seed, { telemetry: counted })).failure).toBeUndefined();
+  expect((await simulate(found!.seed, { telemetry: counted, faults })).failure).toBeUndefined();
 }, 60_000);
 
 test("[SIM6] a failing run is told with the faults that it takes, and no more", async () => {

@@ -7,8 +7,10 @@ import type { RoomHost as ClientRoomHost } from "../../client/room-host.ts";
 import type { Rooms } from "../../gateway/ports.ts";
 import type { RoomHostPorts } from "../../room-server/room-host.ts";
 import { decodeToOwner, encodeToOwner } from "../../shared/bus/envelope.ts";
+import type { Clock } from "../../shared/clock.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
-import type { Epoch, RoomKey, Seq } from "../../shared/ids.ts";
+import type { Epoch, Millis, RoomKey, Seq } from "../../shared/ids.ts";
+import type { Fault } from "./faults.ts";
 
 /** What of a process a bug stands around. One that is planted in every process of a kind is made anew for each. */
 export type PlantedBug = {
@@ -16,6 +18,9 @@ export type PlantedBug = {
   readonly roomServer?: (ports: RoomHostPorts) => RoomHostPorts;
   readonly appendsLine?: (connection: NatsConnection) => NatsConnection;
   readonly gatewayRooms?: (rooms: Rooms) => Rooms;
+  readonly clock?: (clock: Clock) => Clock;
+  /** What must go wrong for it to show, where chance seldom has it. */
+  readonly faults?: readonly Fault[];
   /** Whether a tab whose line is lost begins anew without what it had not saved. */
   readonly tabForgets?: (status: ClientRoomHost["status"]) => boolean;
 };
@@ -116,9 +121,19 @@ const unackedForgotten: PlantedBug = {
   },
 };
 
+/** Spans and deadlines go by the date: set back an hour while edits wait for a lost owner, nobody looks for another one within that hour. */
+const deadlinesByDate: PlantedBug = {
+  name: "deadlines by the date",
+  clock: (clock) => ({ ...clock, now: () => clock.wallNow() as number as Millis }),
+  faults: [
+    { kind: "room server's machine lost", atMs: 15_700, forMs: 3_000, whom: 0.2, how: 0.5 },
+    ...Array.from({ length: 40 }, (_, index): Fault => ({ kind: "date set back or ahead", atMs: 15_950, forMs: 0, whom: index / 40, how: 0.001 })),
+  ],
+};
+
 const outboxDropped: PlantedBug = { name: "client drops its outbox on reconnect", tabForgets: (status) => status === "waiting" };
 
-export const PLANTED_BUGS: readonly PlantedBug[] = [earlyAck, noFencing, watermarkTooLow, watermarkTooHigh, notCaughtUp, unackedForgotten, outboxDropped];
+export const PLANTED_BUGS: readonly PlantedBug[] = [earlyAck, noFencing, watermarkTooLow, watermarkTooHigh, notCaughtUp, unackedForgotten, deadlinesByDate, outboxDropped];
 
 /** For spreading: a connection's methods, bound. */
 function methodsOf(connection: NatsConnection): NatsConnection {

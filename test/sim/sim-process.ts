@@ -1,49 +1,36 @@
 /**
- * A process that can be paused, go on, and die, with a clock that runs with everybody's and shows what it likes.
+ * A process that can be paused, go on, and die, with a steady clock that began when it did and runs with everybody's, and a date that is what it likes.
  * Whatever happens to it goes through `run`: a paused one takes it later, a dead one never.
  */
 
 import type { Clock } from "../../shared/clock.ts";
-import type { Millis } from "../../shared/ids.ts";
+import type { Millis, UnixMillis } from "../../shared/ids.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 export class SimProcess {
   readonly name: string;
+  readonly clock: Clock;
   readonly #scheduler: Scheduler;
   #state: "running" | "paused" | "dead" = "running";
-  #clockAheadMs: number;
+  readonly #begunAt: number;
+  #dateAheadMs: number;
   /** What came while it was paused. */
   #timers: (() => void)[] = [];
   #arrivals: (() => void)[] = [];
   /** Of these, those that are still to be looked at since it goes on. */
   #catchingUp = 0;
 
-  constructor(name: string, scheduler: Scheduler, clockAheadMs: number) {
+  constructor(name: string, scheduler: Scheduler, dateAheadMs: number, planted: (clock: Clock) => Clock = (clock) => clock) {
     this.name = name;
     this.#scheduler = scheduler;
-    this.#clockAheadMs = clockAheadMs;
+    this.#begunAt = scheduler.now;
+    this.#dateAheadMs = dateAheadMs;
+    this.clock = planted(this.#clock());
   }
 
   get state(): "running" | "paused" | "dead" {
     return this.#state;
   }
-
-  readonly clock: Clock = {
-    now: () => Math.floor(this.#scheduler.now + this.#clockAheadMs) as Millis,
-    after: (delayMs, run) => {
-      let calledOff = false;
-      const ring = (): void => {
-        if (calledOff || this.#state === "dead") return;
-        if (this.#state === "paused") this.#timers.push(ring);
-        else run();
-      };
-      const cancel = this.#scheduler.after(delayMs, ring);
-      return () => {
-        calledOff = true;
-        cancel();
-      };
-    },
-  };
 
   /** Something that came from outside. */
   run(task: () => void): void {
@@ -51,8 +38,8 @@ export class SimProcess {
     else this.#take(task);
   }
 
-  shiftClock(byMs: number): void {
-    this.#clockAheadMs += byMs;
+  setDate(byMs: number): void {
+    this.#dateAheadMs += byMs;
   }
 
   pause(): void {
@@ -85,5 +72,25 @@ export class SimProcess {
     this.#state = "dead";
     this.#timers = [];
     this.#arrivals = [];
+  }
+
+  #clock(): Clock {
+    return {
+      now: () => Math.floor(this.#scheduler.now - this.#begunAt) as Millis,
+      wallNow: () => Math.floor(this.#scheduler.now + this.#dateAheadMs) as UnixMillis,
+      after: (delayMs, run) => {
+        let calledOff = false;
+        const ring = (): void => {
+          if (calledOff || this.#state === "dead") return;
+          if (this.#state === "paused") this.#timers.push(ring);
+          else run();
+        };
+        const cancel = this.#scheduler.after(delayMs, ring);
+        return () => {
+          calledOff = true;
+          cancel();
+        };
+      },
+    };
   }
 }

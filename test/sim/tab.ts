@@ -3,7 +3,7 @@
 import type { SnapshotAnswer, Socket, SocketListener, World as ClientWorld } from "../../client/ports.ts";
 import { RoomHost } from "../../client/room-host.ts";
 import { SteadyTime } from "../../client/steady-time.ts";
-import { type ClientKey, type Position, roomKey, type RoomId, type RoomKey, type Seq, type TenantId } from "../../shared/ids.ts";
+import { type ClientKey, type Position, type RoomId, roomKey, type RoomKey, type Seq, type TenantId } from "../../shared/ids.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { Prng } from "../../shared/prng.ts";
 import type { Judged } from "./judge.ts";
@@ -124,7 +124,7 @@ export class Tab implements Judged {
     const { clock } = this.process;
     const time = new SteadyTime();
     return {
-      clock: { now: () => time.at(clock.now()), after: clock.after, soon: (run) => void clock.after(0, run) },
+      clock: { now: () => time.at(clock.wallNow()), after: clock.after, soon: (run) => void clock.after(0, run) },
       chance: { unit: () => this.#prng.unit(), clientKey: () => `${this.name}-key-${++this.#keys}` as ClientKey },
       openSocket: (_, listener) => this.#openSocket(listener),
       fetchSnapshot: () => this.#fetchSnapshot(),

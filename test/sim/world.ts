@@ -31,7 +31,7 @@ export function telemetry(): Telemetry {
 
 export type SimSettings = { readonly gateway: GatewayConfig; readonly roomServer: RoomServerConfig; readonly placement: PlacementConfig };
 
-/** Clocks differ by so much from the start. */
+/** Dates differ by so much from the start. */
 const SKEW_MS_MAX = 2_000;
 /** One message in so many takes long. */
 const SLOW_CHANCE = 0.01;
@@ -79,7 +79,7 @@ export class World {
   };
 
   process(name: string): SimProcess {
-    return new SimProcess(name, this.scheduler, (this.#clocks.unit() - 0.5) * 2 * SKEW_MS_MAX);
+    return new SimProcess(name, this.scheduler, (this.#clocks.unit() - 0.5) * 2 * SKEW_MS_MAX, this.planted?.clock);
   }
 
   /** A process's own log, as lines of the trace. */

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 
-import type { ClientId, Epoch, GatewayId, Millis, Position, Seq, UserId } from "../../shared/ids.ts";
+import type { ClientId, Epoch, GatewayId, Position, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { parseUserId } from "../../shared/ids.ts";
 import type { CommittedEdits, TentativeEdit } from "../../shared/wire/frames.ts";
 
@@ -20,7 +20,7 @@ export const userId = fc.string({ minLength: 1, maxLength: 128, unit: "binary" }
 export const seq = positive as fc.Arbitrary<number> as fc.Arbitrary<Seq>;
 export const seqOrStart = number as fc.Arbitrary<number> as fc.Arbitrary<Seq>;
 export const epoch = positive as fc.Arbitrary<number> as fc.Arbitrary<Epoch>;
-export const millis = number as fc.Arbitrary<number> as fc.Arbitrary<Millis>;
+export const date = number as fc.Arbitrary<number> as fc.Arbitrary<UnixMillis>;
 export const counter = positive;
 export const position = fc.record<Position>({ epoch: number as fc.Arbitrary<number> as fc.Arbitrary<Epoch>, seq: seqOrStart });
 export const payload = fc.uint8Array({ maxLength: 200 });
