@@ -14,3 +14,8 @@ test("[CLI2] a word that is neither is named in the error", () => {
   expect(() => parseCommandLine(["start", "now"])).toThrow(/"now" is neither/);
   expect(() => parseCommandLine(["-p", "8080"])).toThrow(/"-p" is neither/);
 });
+
+test("[CLI3] a command of a group has two words", () => {
+  expect(parseCommandLine(["ops", "watch", "--last", "5"])).toEqual({ command: "ops watch", flags: { last: "5" } });
+  expect(() => parseCommandLine(["ops", "watch", "now"])).toThrow(/"now" is neither/);
+});

@@ -1,6 +1,9 @@
-/** Splits a command line into the command and its flags: `--name value`, `--name=value`, or `--name` alone for "true". */
+/** Splits a command line into the command, of one word or two, and its flags: `--name value`, `--name=value`, or `--name` alone for "true". */
 
 import { SettingError } from "../shared/config.ts";
+
+/** Commands of two words begin so. */
+const GROUPS: readonly (string | undefined)[] = ["ops"];
 
 export type CommandLine = { readonly command: string | undefined; readonly flags: Readonly<Record<string, string>> };
 
@@ -17,6 +20,7 @@ export function parseCommandLine(words: readonly string[]): CommandLine {
       flags[camelCase(flag[1]!)] = flag[2] ?? (takesNext ? next : "true");
       if (takesNext) index += 1;
     } else if (command === undefined && !word.startsWith("-")) command = word;
+    else if (GROUPS.includes(command) && !word.startsWith("-")) command = `${command} ${word}`;
     else throw new SettingError(`"${word}" is neither a command nor a --flag: see coroom --help`);
   }
   return { command, flags };

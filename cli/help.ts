@@ -1,6 +1,7 @@
 /** The help text, from the same declarations that parse the settings. */
 
 import { envName, flagName, type Settings } from "../shared/config.ts";
+import { opsWatchSettings } from "./ops.ts";
 import { startSettings } from "./settings.ts";
 import { tokenSettings } from "./token.ts";
 
@@ -8,8 +9,9 @@ export function helpText(): string {
   return [
     "coroom: the real-time layer of a collaborative editor",
     "",
-    "  coroom start    runs Coroom: all of it on this machine, or the roles you name",
-    "  coroom token    prints a token that the local system accepts",
+    "  coroom start      runs Coroom: all of it on this machine, or the roles you name",
+    "  coroom token      prints a token that the local system accepts",
+    "  coroom ops watch  shows what happens to rooms and servers, as it happens",
     "",
     "A setting is given as a flag or as a variable; the flag wins.",
     "",
@@ -18,6 +20,9 @@ export function helpText(): string {
     "",
     "coroom token",
     ...table(tokenSettings),
+    "",
+    "coroom ops watch",
+    ...table(opsWatchSettings),
     "",
   ].join("\n");
 }

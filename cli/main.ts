@@ -5,6 +5,7 @@ import { EngineError } from "../engines/engine-error.ts";
 import { readSettings, SettingError } from "../shared/config.ts";
 import { parseCommandLine } from "./arguments.ts";
 import { helpText } from "./help.ts";
+import { opsWatchSettings, watchEvents } from "./ops.ts";
 import { runUntilSignalled } from "./run-until-signalled.ts";
 import { localSecrets } from "./secrets.ts";
 import { startSettings } from "./settings.ts";
@@ -26,6 +27,9 @@ async function run(words: readonly string[]): Promise<void> {
       const { dataDir, jwtSecret, ...claims } = readSettings(settings, given);
       return void process.stdout.write(`${await makeToken(claims, jwtSecret === "" ? localSecrets(dataDir).jwtSecret : jwtSecret)}\n`);
     }
+    case "ops watch":
+      refuseUnknownFlags(flags, opsWatchSettings);
+      return runUntilSignalled(() => watchEvents(readSettings(opsWatchSettings, given), (line) => process.stdout.write(`${line}\n`)));
     default:
       throw new SettingError(`there is no command "${command}": see coroom --help`);
   }

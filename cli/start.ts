@@ -13,10 +13,10 @@ import { pinoLog } from "../shared/io/pino-log.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import { demoRoutes, servesDemo } from "./demo.ts";
 import { startLocalEngines } from "./local-engines.ts";
+import { DEFAULT_NATS_URL, rememberNatsUrl } from "./local-nats-url.ts";
 import { localSecrets } from "./secrets.ts";
 import type { Role, StartConfig } from "./settings.ts";
 
-const DEFAULT_NATS_URL = "nats://127.0.0.1:4222";
 const DEFAULT_REDIS_URL = "redis://127.0.0.1:6379";
 
 export async function start(given: StartConfig): Promise<Running> {
@@ -44,6 +44,7 @@ async function startRoles(given: StartConfig, add: (part: Running) => void): Pro
   if (runs("engines")) {
     const engines = await startLocalEngines(config, { log: deps("engines").log, say });
     add(engines);
+    rememberNatsUrl(config.dataDir, engines.natsUrl);
     config = { ...config, natsUrl: engines.natsUrl, redisUrl: engines.redisUrl };
   }
   if (config.natsUrl === "") config = { ...config, natsUrl: DEFAULT_NATS_URL };

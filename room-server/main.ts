@@ -10,6 +10,7 @@ import type { ServerId } from "../shared/ids.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectNats } from "../shared/io/nats.ts";
 import { natsCounts } from "../shared/io/nats-counts.ts";
+import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
@@ -46,6 +47,7 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
 
   const nats = await connectNats({ servers: config.natsUrl, name: server });
   await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
+  await ensureOperationsStream(nats, subjects, config);
   const options = roomHostOptions(config, nats.info?.max_payload);
   const ports = {
     log: await jetstreamLog(nats, subjects, { server, partitions: config.logPartitions, appendAnswerMsMax: config.appendAnswerMsMax }, { clock, log, metrics }),
@@ -54,6 +56,7 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
     checkpoints: await kvCheckpoints(nats, subjects.checkpointsBucket, config.logReplicas),
     entries: await kvRooms(nats, subjects.roomsBucket, config.logReplicas, server),
     seal: hmacSeal(config.roomSecret),
+    operations: natsOperations(nats, subjects, server, { clock, log, count: (kind) => metrics.events.inc({ kind }) }),
   };
   const membership = new Membership({ silenceMsMax: BEATS_MISSED_MAX * config.heartbeatMs });
   const host = new RoomHost(server, ports, options, { clock, log, metrics, isLive: (peer) => membership.isLive(peer, clock.now()) });

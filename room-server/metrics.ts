@@ -23,6 +23,7 @@ export const roomServerMetrics = (registry: Registry) => {
     appendRetries: new Counter({ name: "coroom_log_append_retries_total", help: "Records sent again, by what came instead of an answer: silence, unavailable, disconnect", labelNames: ["cause"], registers }),
     catchUps: new Counter({ name: "coroom_catch_ups_total", help: "Catch-ups answered, by source: backlog, log, resync", labelNames: ["source"], registers }),
     limitsReached: new Counter({ name: "coroom_room_server_limits_reached_total", help: "Times that something bounded was full, by which", labelNames: ["limit"], registers }),
+    events: new Counter({ name: "coroom_room_server_events_total", help: "Events that operations were told of, by kind", labelNames: ["kind"], registers }),
     messagesUnread: new Counter({ name: "coroom_room_server_messages_unread_total", help: "Messages that did not decode", registers }),
   };
 };

@@ -81,6 +81,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry }
       withdraw: async () => void (state.entry = undefined),
     },
     seal: { sealOf: () => new Uint8Array(16), isGenuine: () => true },
+    operations: { report: () => {} },
   };
   const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const settings = readSettings(roomServerSettings, { flags: options.settings ?? {}, env: {} });

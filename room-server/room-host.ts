@@ -9,13 +9,14 @@ import type { ClaimReply, ClaimRequest, RoomEntry } from "../shared/bus/placemen
 import type { Clock } from "../shared/clock.ts";
 import { type Epoch, type RoomKey, type ServerId, type TenantId, tenantOf } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
+import type { Operations } from "../shared/operations.ts";
 import { BacklogBudget } from "./backlog.ts";
 import { LogCatchUps, type LogCatchUpsOptions } from "./log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
 import { Ownership, type OwnershipEffect, type OwnershipInput, type OwnershipOptions } from "./ownership.ts";
 import type { Checkpoints, Gateways, Inbox, RoomEntries, RoomLog, Seal, Subscription } from "./ports.ts";
 
-export type RoomHostPorts = { readonly log: RoomLog; readonly inbox: Inbox; readonly gateways: Gateways; readonly checkpoints: Checkpoints; readonly entries: RoomEntries; readonly seal: Seal };
+export type RoomHostPorts = { readonly log: RoomLog; readonly inbox: Inbox; readonly gateways: Gateways; readonly checkpoints: Checkpoints; readonly entries: RoomEntries; readonly seal: Seal; readonly operations: Operations };
 export type RoomHostDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics; readonly isLive: (server: ServerId) => boolean };
 export type RoomHostOptions = OwnershipOptions & LogCatchUpsOptions & { readonly roomsMax: number; readonly backlogTotalBytesMax: number; readonly releaseMsMax: number };
 
@@ -175,7 +176,7 @@ export class RoomHost {
       case "load":
         return this.#await(hosted, this.#load(hosted, effect));
       case "fenced-others":
-        log.info({ room: hosted.key, epoch: effect.epoch }, "claimed a room");
+        this.#ports.operations.report({ kind: "room_claimed", room: hosted.key, epoch: effect.epoch });
         this.#announce(hosted.key, effect.epoch);
         return this.#tellClaimers(hosted, { kind: "owned", epoch: effect.epoch });
       case "confirmed":
@@ -263,7 +264,7 @@ export class RoomHost {
     this.#restless.delete(hosted);
     metrics.rooms.set(this.#rooms.size);
     metrics.ends.inc({ why });
-    log.info({ room: hosted.key, why, reason }, "a room's ownership ended");
+    this.#ports.operations.report({ kind: "room_ended", room: hosted.key, why, reason });
     hosted.subscription?.close().catch((cause: unknown) => log.debug({ room: hosted.key, cause }, "the line was lost while a room's subscription was closed"));
     if (why === "released") this.#ports.entries.withdraw(hosted.key).catch((cause: unknown) => log.warn({ room: hosted.key, cause }, "the rooms bucket kept a released room's entry; a claim corrects it"));
     this.#tellClaimers(hosted, { kind: "lost", wasOwner, reason });

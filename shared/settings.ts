@@ -7,6 +7,9 @@ export const sharedSettings = {
   natsUrl: { parse: text, fallback: "nats://127.0.0.1:4222", meaning: "the NATS servers, comma-separated" },
   logPartitions: { parse: positiveInteger, fallback: 1, meaning: "streams that the log is spread over; fixed for the life of a deployment" },
   logReplicas: { parse: positiveInteger, fallback: 1, meaning: "copies of the log in a NATS cluster: 1, 3 or 5" },
+  opsEventsMax: { parse: positiveInteger, fallback: 10_000, meaning: "events for operations that are kept; the oldest make room for new ones" },
+  opsBytesMax: { parse: positiveInteger, fallback: 16 * 1024 ** 2, meaning: "bytes of the events kept for operations" },
+  opsKeptMsMax: { parse: positiveInteger, fallback: 7 * 24 * 3_600_000, meaning: "how long events are kept for operations" },
   logLevel: { parse: oneOf("debug", "info", "warn", "error", "silent"), fallback: "info", meaning: "what is logged: debug, info, warn, error or silent" },
 } as const satisfies Settings;
 

@@ -20,6 +20,7 @@
  *   {env}.boards.watch               gateway        -> leaderboards     "somebody here looks at this board"
  *   {env}.counts                     gateway, room server -> gateways  how much of what is limited each has
  *   {env}.placement.locate           gateway        -> placement        "who owns this room?": request and reply
+ *   {env}.ops.{kind}                 everyone       -> JetStream        events for the people who run it: stream {env}_ops
  *
  *   KV {env}_rooms         room -> owner and epoch, written by owners and placement: a hint, never the authority
  *   KV {env}_checkpoints   room -> what its newest snapshot covers, written by the document service
@@ -60,6 +61,9 @@ export function subjectsOf(env: string) {
     watchBoard: `${env}.boards.watch`,
     counts: `${env}.counts`,
     locate: `${env}.placement.locate`,
+    operations: (kind: string) => `${env}.ops.${kind}`,
+    allOperations: `${env}.ops.*`,
+    operationsStream: `${env}_ops`,
     logStream: (partition: number) => `${env}_log_${partition}`,
     roomsBucket: `${env}_rooms`,
     checkpointsBucket: `${env}_checkpoints`,

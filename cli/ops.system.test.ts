@@ -1,0 +1,70 @@
+/** Operations' events on a real nats-server: kept, bounded, replayed and streamed. */
+
+import { jetstreamManager } from "@nats-io/jetstream";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { readSettings } from "../shared/config.ts";
+import type { RoomKey } from "../shared/ids.ts";
+import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
+import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
+import { systemClock } from "../shared/io/system-clock.ts";
+import type { Log } from "../shared/log.ts";
+import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
+import { opsWatchSettings, watchEvents } from "./ops.ts";
+
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+let server: RealNats;
+let nats: NatsConnection;
+beforeAll(async () => {
+  server = await startRealNats();
+  nats = await connectNats({ servers: server.url, name: "test" });
+}, 120_000);
+afterAll(async () => {
+  await closeNats(nats);
+  await server.stop();
+});
+
+async function operationsIn(environment: string, flags: Record<string, string> = {}) {
+  const config = readSettings(opsWatchSettings, { flags: { environment, natsUrl: server.url, ...flags }, env: {} });
+  const subjects = subjectsOf(environment);
+  await ensureOperationsStream(nats, subjects, config);
+  const counted: string[] = [];
+  const operations = natsOperations(nats, subjects, "rs-1", { clock: systemClock, log: silent, count: (kind) => void counted.push(kind) });
+  const claim = (room: string): void => operations.report({ kind: "room_claimed", room: `acme.${room}` as RoomKey, epoch: 1 });
+  const kept = async () => (await (await jetstreamManager(nats)).streams.info(subjects.operationsStream)).state.messages;
+  return { config, subjects, claim, kept, counted };
+}
+
+test("[OPS1] a watcher sees the newest of the events kept, then each new one, once and in order", async () => {
+  const { config, claim, kept, counted } = await operationsIn("ops1", { last: "2" });
+  for (const room of ["a", "b", "c"]) claim(room);
+  await until(async () => (await kept()) === 3, "events in the stream");
+  const lines: string[] = [];
+  const watch = await watchEvents(config, (line) => lines.push(line));
+  await until(() => lines.length === 2, "the newest two");
+  claim("d");
+  await until(() => lines.length === 3, "a new one");
+  await watch.stop();
+  expect(lines.map((line) => line.slice(line.indexOf(" ") + 1))).toEqual(["b", "c", "d"].map((room) => `room_claimed room=acme.${room} epoch=1 by=rs-1`));
+  expect(counted).toEqual(Array.from({ length: 4 }, () => "room_claimed"));
+});
+
+test("[OPS2] the stream keeps no more events than it may, and takes a new limit", async () => {
+  const { claim, kept } = await operationsIn("ops2", { opsEventsMax: "5" });
+  for (let room = 0; room < 12; room++) claim(`room${room}`);
+  await nats.flush();
+  await until(async () => (await kept()) === 5, "five events");
+  const again = await operationsIn("ops2", { opsEventsMax: "2" });
+  await until(async () => (await again.kept()) === 2, "two events");
+});
+
+test("[OPS3] a watcher without any event kept sees the first that comes", async () => {
+  const { config, claim } = await operationsIn("ops3");
+  const lines: string[] = [];
+  const watch = await watchEvents(config, (line) => lines.push(line));
+  claim("first");
+  await until(() => lines.length === 1, "the first");
+  await watch.stop();
+});

@@ -1,0 +1,28 @@
+/**
+ * What the people who run Coroom are told of as it happens: rare, so JSON. Each is published once, kept for a while by
+ * the stream `{env}_ops`, and shown by `coroom ops watch`.
+ */
+
+import { z } from "zod";
+
+import { parseRoomKey, type RoomKey } from "../ids.ts";
+
+const room = z.string().transform((text, context) => {
+  const key = parseRoomKey(text);
+  if (key === undefined) context.addIssue("not a room key");
+  return key as RoomKey;
+});
+
+const Reports = z.discriminatedUnion("kind", [
+  /** `by` is the room's owner from here on. */
+  z.object({ kind: z.literal("room_claimed"), room, epoch: z.int() }),
+  /** `why`: released, fenced or failed. */
+  z.object({ kind: z.literal("room_ended"), room, why: z.string(), reason: z.string() }),
+]);
+
+/** What happened. */
+export type OperationsReport = z.output<typeof Reports>;
+
+/** `at`: milliseconds since the Unix epoch; `by`: the server or gateway that says so. */
+export const OperationsEvent = z.intersection(Reports, z.object({ at: z.int(), by: z.string() }));
+export type OperationsEvent = z.output<typeof OperationsEvent>;

@@ -1,0 +1,45 @@
+/**
+ * Tells operations of events: into the log of this process, and over core NATS into the stream that keeps the newest.
+ * Nothing waits for the stream: an event that NATS loses is still in the log.
+ */
+
+import { DiscardPolicy, jetstreamManager, JetStreamApiError, StorageType } from "@nats-io/jetstream";
+
+import type { OperationsEvent } from "../bus/operations-events.ts";
+import { encodeJson } from "../bus/placement-messages.ts";
+import type { Subjects } from "../bus/subjects.ts";
+import type { Clock } from "../clock.ts";
+import type { Log } from "../log.ts";
+import type { Operations } from "../operations.ts";
+import type { SharedConfig } from "../settings.ts";
+import type { NatsConnection } from "./nats.ts";
+
+const NANOS_PER_MS = 1_000_000;
+const STREAM_NOT_FOUND = 10_059;
+
+export type OperationsLimits = Pick<SharedConfig, "opsEventsMax" | "opsBytesMax" | "opsKeptMsMax" | "logReplicas">;
+
+/** Creates the stream where it is missing, and gives it these limits where it has others. Its oldest events make room for new ones. */
+export async function ensureOperationsStream(nats: NatsConnection, subjects: Subjects, { opsEventsMax, opsBytesMax, opsKeptMsMax, logReplicas }: OperationsLimits): Promise<void> {
+  const { streams } = await jetstreamManager(nats);
+  const limits = { max_msgs: opsEventsMax, max_bytes: opsBytesMax, max_age: opsKeptMsMax * NANOS_PER_MS };
+  try {
+    const { config } = await streams.info(subjects.operationsStream);
+    if (config.max_msgs !== limits.max_msgs || config.max_bytes !== limits.max_bytes || config.max_age !== limits.max_age) await streams.update(subjects.operationsStream, limits);
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
+    await streams.add({ name: subjects.operationsStream, subjects: [subjects.allOperations], storage: StorageType.File, discard: DiscardPolicy.Old, num_replicas: logReplicas, ...limits });
+  }
+}
+
+/** `by`: who tells; `count`: the tier's counter, by kind. */
+export function natsOperations(nats: NatsConnection, subjects: Subjects, by: string, { clock, log, count }: { clock: Clock; log: Log; count: (kind: OperationsEvent["kind"]) => void }): Operations {
+  return {
+    report: (report) => {
+      const event: OperationsEvent = { ...report, at: clock.now(), by };
+      count(report.kind);
+      log.info(report, "told operations of an event");
+      if (!nats.isClosed()) nats.publish(subjects.operations(report.kind), encodeJson(event));
+    },
+  };
+}
