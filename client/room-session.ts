@@ -258,6 +258,8 @@ export class RoomSession {
         return this.#feed.receiveSaving(frame.state, now);
       case "presence-news":
       case "mode":
+      case "board":
+      case "own-rank":
         return;
       default:
         assertNever(frame);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { encodeCommittedFrame, decodeFrame, encodeFrame } from "./codec.ts";
+import { BOARD_ROLES, BOARD_STATES, BOARD_WINDOWS } from "./boards.ts";
 import { type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, RESYNC_REASONS, ROOM_MODES, SAVING_STATES } from "./frames.ts";
 import { bytesOf, frameOf, hexOf } from "../../test/wire/vectors.ts";
 import vectors from "./vectors.json" with { type: "json" };
@@ -29,6 +30,9 @@ test("[WIRE2] [WIRE7] the vectors hold every frame type and every numbered name,
   expect(named("nack", "reason")).toEqual(new Set(Object.keys(NACK_REASONS)));
   expect(named("resync-required", "reason")).toEqual(new Set(Object.keys(RESYNC_REASONS)));
   expect(named("mode", "mode")).toEqual(new Set(Object.keys(ROOM_MODES)));
+  expect(named("board", "state")).toEqual(new Set(Object.keys(BOARD_STATES)));
+  expect(named("watch-board", "role")).toEqual(new Set(Object.keys(BOARD_ROLES)));
+  expect(new Set([...named("watch-board", "window"), ...named("board", "window")])).toEqual(new Set(Object.keys(BOARD_WINDOWS)));
   expect(named("saving", "state")).toEqual(new Set(Object.keys(SAVING_STATES)));
   expect(bad.length).toBeGreaterThan(good.length);
 });

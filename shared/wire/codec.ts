@@ -5,6 +5,7 @@ import * as encoding from "lib0/encoding";
 
 import { assertNever } from "../assert.ts";
 import { type Epoch, parseClientKey, parseRoomId } from "../ids.ts";
+import { BOARD_STATES, readBoardName, readRanking, writeBoardName, writeRanking } from "./boards.ts";
 import { readCommittedEdits, writeCommittedEdits } from "./committed-edits.ts";
 import { inRange, readByte, readBytes, readClientId, readCounter, readEpoch, readName, readNumber, readNumbering, readSeq, readSeqOrStart, readText, readUserId, required } from "./fields.ts";
 import { type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, type Limits, NACK_REASONS, RESYNC_REASONS, type Rights, ROOM_MODES, SAVING_STATES, type TentativeEdit, type UnknownFrame } from "./frames.ts";
@@ -186,6 +187,27 @@ function writeFrame(out: encoding.Encoder, frame: Frame): void {
       encoding.writeVarUint(out, frame.presencePerSecond);
       encoding.writeVarUint(out, frame.shed);
       return;
+    case "watch-board":
+      encoding.writeVarUint(out, frame.channel);
+      writeBoardName(out, frame);
+      encoding.writeVarUint(out, frame.shown);
+      return;
+    case "board":
+      encoding.writeVarUint(out, frame.channel);
+      writeBoardName(out, frame);
+      encoding.writeUint8(out, BOARD_STATES[frame.state]);
+      encoding.writeVarString(out, frame.windowId);
+      encoding.writeVarUint(out, frame.epoch);
+      encoding.writeVarUint(out, frame.seq);
+      encoding.writeVarUint(out, frame.members);
+      writeRanking(out, frame.ranking);
+      return;
+    case "own-rank":
+      encoding.writeVarUint(out, frame.channel);
+      writeBoardName(out, frame);
+      encoding.writeVarUint(out, frame.rank);
+      encoding.writeVarUint(out, frame.score);
+      return;
     default:
       assertNever(frame);
   }
@@ -288,6 +310,22 @@ function readFrame(input: decoding.Decoder): Frame | UnknownFrame {
       return { type: "presence-news", channel: readChannel(input), news: readNews(input) };
     case FrameType.mode:
       return { type: "mode", channel: readChannel(input), mode: readName(input, ROOM_MODES), participants: readNumber(input), presencePerSecond: readNumber(input), shed: readNumber(input) };
+    case FrameType["watch-board"]:
+      return { type: "watch-board", channel: readChannel(input), ...readBoardName(input), shown: readNumber(input) };
+    case FrameType.board:
+      return {
+        type: "board",
+        channel: readChannel(input),
+        ...readBoardName(input),
+        state: readName(input, BOARD_STATES),
+        windowId: readText(input),
+        epoch: readNumber(input),
+        seq: readSeqOrStart(input),
+        members: readNumber(input),
+        ranking: readRanking(input),
+      };
+    case FrameType["own-rank"]:
+      return { type: "own-rank", channel: readChannel(input), ...readBoardName(input), rank: readNumber(input), score: readNumber(input) };
     default:
       return { type: "unknown", number };
   }

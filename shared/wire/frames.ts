@@ -4,6 +4,7 @@
  */
 
 import type { ClientId, ClientKey, Epoch, Position, RoomId, Seq, UserId } from "../ids.ts";
+import type { BoardPlace, BoardRole, BoardState, BoardWindow } from "./boards.ts";
 import type { PresenceField, PresenceNews } from "./presence.ts";
 
 export const PROTOCOL_VERSION = 1;
@@ -22,7 +23,7 @@ export const FrameType = {
   ping: 0x07,
   resubmit: 0x08,
   renew: 0x09,
-  // 0x0b leaderboard: kept
+  "watch-board": 0x0b,
   "presence-news": 0x81,
   committed: 0x82,
   welcome: 0x83,
@@ -39,9 +40,11 @@ export const FrameType = {
   error: 0x8e,
   "going-away": 0x8f,
   mode: 0x90,
-  // 0x92 leaderboard, 0x93 degraded: kept
+  board: 0x92,
+  // 0x93 degraded: kept
   renewed: 0x94,
   "retry-later": 0x95,
+  "own-rank": 0x96,
 } as const;
 
 /** A room on one socket: the number that JOINED gave it. Of one gateway's making, 1 and up. */
@@ -60,7 +63,9 @@ export type ClientFrame =
   | { type: "ping"; nonce: number }
   | { type: "renew"; token: string }
   /** The fields of the sender's presence that changed. */
-  | { type: "presence"; channel: Channel; fields: readonly PresenceField[] };
+  | { type: "presence"; channel: Channel; fields: readonly PresenceField[] }
+  /** `shown`: how many from the first on; 0: no more of it. */
+  | { type: "watch-board"; channel: Channel; role: BoardRole; window: BoardWindow; shown: number };
 
 /** `ackedThrough`: every edit of this client up to it is known committed; `counter` is above it. */
 export type EditFrame = { type: "edit"; channel: Channel; counter: Counter; ackedThrough: Counter; parentSeq: Seq; payload: Uint8Array };
@@ -84,7 +89,24 @@ export type ServerFrame =
   | { type: "retry-later"; retryAfterMs: number }
   | { type: "presence-news"; channel: Channel; news: PresenceNews }
   | { type: "mode"; channel: Channel; mode: RoomMode; participants: number; presencePerSecond: number; shed: number }
+  | BoardFrame
+  /** The receiver's own place on a board that it watches. `rank` 0: it stands beyond those whose order is told, or has no points. */
+  | { type: "own-rank"; channel: Channel; role: BoardRole; window: BoardWindow; rank: number; score: number }
   | { type: "error"; code: number; message: string };
+
+/** `windowId` says which hour, day, ... it is. It counts the room's edits up to `epoch` and `seq`. */
+export type BoardFrame = {
+  type: "board";
+  channel: Channel;
+  role: BoardRole;
+  window: BoardWindow;
+  state: BoardState;
+  windowId: string;
+  epoch: number;
+  seq: Seq;
+  members: number;
+  ranking: readonly BoardPlace[];
+};
 
 /** A frame of a type that this version does not know. The receiver skips it. */
 export type UnknownFrame = { type: "unknown"; number: number };

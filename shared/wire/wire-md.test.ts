@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
 import { bytesOf } from "../../test/wire/vectors.ts";
+import { BOARD_ROLES, BOARD_STATES, BOARD_WINDOWS } from "./boards.ts";
 import { CLOSE, reconnectAfterClose } from "./close-codes.ts";
 import { decodeFrame } from "./codec.ts";
 import { FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, PROTOCOL_VERSION, RESYNC_REASONS, ROOM_MODES, SAVING_STATES } from "./frames.ts";
@@ -24,14 +25,14 @@ test("WIRE.md lists exactly the frame types of frames.ts", () => {
 test("WIRE.md lists every field in the order of the bytes", () => {
   const kinds = /: (?:bytes|text|name|one byte)$/;
   for (const [, name, fields] of WIRE.matchAll(/^\| 0x[0-9a-f]{2} \| (\S+) \| (.+) \|$/gm)) {
-    if (name === "committed" || name === "presence" || name === "presence-news") continue; // Their layouts are told apart.
+    if (name === "committed" || name === "board" || name === "presence" || name === "presence-news") continue; // Their layouts are told apart.
     const example = vectors.find(({ frame }) => frame?.type === name)!.frame as object;
     expect(fields!.split(", ").map((field) => field.replace(kinds, "")), name).toEqual(leavesOf(example).filter((leaf) => leaf !== "type"));
   }
 });
 
 test("WIRE.md lists every name with its number", () => {
-  const lists = { "join-refused reason": JOIN_REFUSALS, "left reason": LEFT_REASONS, "nack reason": NACK_REASONS, "resync-required reason": RESYNC_REASONS, mode: ROOM_MODES, "saving state": SAVING_STATES };
+  const lists = { "join-refused reason": JOIN_REFUSALS, "left reason": LEFT_REASONS, "nack reason": NACK_REASONS, "resync-required reason": RESYNC_REASONS, mode: ROOM_MODES, "board role": BOARD_ROLES, "board window": BOARD_WINDOWS, "board state": BOARD_STATES, "saving state": SAVING_STATES };
   for (const [field, names] of Object.entries(lists)) {
     const said = Object.entries(names).map(([name, number]) => `${number} ${name}`).join(", ");
     expect(WIRE).toContain(`| ${field} | ${said} |`);
