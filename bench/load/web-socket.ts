@@ -45,7 +45,9 @@ export function openSocket(url: URL, listener: SocketListener): Promise<LoadSock
       else if (opcode === OPCODE.ping) writer.write(OPCODE.pong, payload);
       else if (opcode === OPCODE.close) end(`closed with ${payload.length >= 2 ? payload.readUInt16BE() : "no code"}`);
     };
-    const end = (reason: string): void => (answer === undefined ? listener.receiveEnd(reason) : reject(new Error(`${url.href}: ${reason}`)));
+    let closed = false;
+    const end = (reason: string): void => void (closed || endOpen(reason));
+    const endOpen = (reason: string): void => (answer === undefined ? listener.receiveEnd(reason) : reject(new Error(`${url.href}: ${reason}`)));
 
     const onread = { buffer: sharedBuffer, callback: (count: number) => (receiveBytes(sharedBuffer.subarray(0, count)), true) };
     const socket = connect({ host: url.hostname, port: Number(url.port), noDelay: true, onread });
@@ -56,7 +58,7 @@ export function openSocket(url: URL, listener: SocketListener): Promise<LoadSock
     const loadSocket: LoadSocket = {
       send: (frame) => writer.write(OPCODE.binary, frame),
       close: () => {
-        socket.removeAllListeners("close");
+        closed = true;
         writer.write(OPCODE.close, EMPTY);
       },
     };

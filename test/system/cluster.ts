@@ -21,6 +21,8 @@ export type ClusterShape = {
   readonly settings?: Readonly<Record<string, string>>;
   /** Where the roles find NATS, if not at the server itself: a proxy in between, say. */
   readonly natsUrl?: (server: string) => Promise<string>;
+  /** Where each room server finds it: a line of its own that can be cut. */
+  readonly roomServerNatsUrl?: (server: string, index: number) => Promise<string>;
 };
 
 const JWT_SECRET = "a secret of the tests, 32 characters";
@@ -68,6 +70,11 @@ export class Process {
     await this.#child.exited;
   }
 
+  /** Again after its end. */
+  async startAgain(): Promise<void> {
+    this.#child = await this.#start();
+  }
+
   async restart(): Promise<void> {
     await this.#child.stop(STOP_PATIENCE_MS);
     this.#child = await this.#start();
@@ -110,7 +117,11 @@ export class Cluster {
 
     const placement = await role("placement", 1);
     const documentService = await role("document-service", 1);
-    const roomServers = await Promise.all(Array.from({ length: shape.roomServers }, (_, index) => role("room-server", index + 1)));
+    const roomServers = await Promise.all(
+      Array.from({ length: shape.roomServers }, async (_, index) =>
+        role("room-server", index + 1, shape.roomServerNatsUrl === undefined ? {} : { NATS_URL: await shape.roomServerNatsUrl(nats.url, index) }),
+      ),
+    );
     const gateways = await Promise.all(
       Array.from({ length: shape.gateways }, async (_, index) => {
         const port = await claimPort(0, "127.0.0.1", "port"); // Chosen here, so that a restarted gateway is where its clients look for it.
