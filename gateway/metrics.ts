@@ -22,7 +22,7 @@ export const gatewayMetrics = (registry: Registry) => {
     committedFrames: new Counter({ name: "coroom_gateway_committed_frames_total", help: "Frames of committed edits published to a room's members", registers }),
     committedEdits: new Counter({ name: "coroom_gateway_committed_edits_total", help: "Committed edits published to a room's members", registers }),
     gaps: new Counter({ name: "coroom_gateway_gaps_total", help: "Times a room's edits had a gap that was asked for", registers }),
-    searches: new Counter({ name: "coroom_gateway_owner_searches_total", help: "Searches for a room's owner, by what led to them: no-responders, silent", labelNames: ["cause"], registers }),
+    searches: new Counter({ name: "coroom_gateway_owner_searches_total", help: "Searches for a room's owner, by what led to them: no-responders, lost, silent", labelNames: ["cause"], registers }),
     claims: new Counter({ name: "coroom_gateway_claims_total", help: "Room servers asked to take a room, by answer", labelNames: ["answer"], registers }),
     unreadable: new Counter({ name: "coroom_gateway_unreadable_total", help: "Messages from the bus that did not decode", registers }),
     unackedEdits: new Gauge({ name: "coroom_gateway_unacked_edits", help: "Edits held until the log has them", registers }),

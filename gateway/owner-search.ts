@@ -32,7 +32,6 @@ const SUSPECTS_MAX = 16;
 
 export class OwnerSearch {
   #state: State = { kind: "idle" };
-  /** Whom this gateway last knew to own the room. */
   #owner: ServerId | undefined;
   /** Searches in a row after which the owner still was not heard. */
   #fruitless = 0;
@@ -41,11 +40,16 @@ export class OwnerSearch {
     return this.#state.kind !== "idle";
   }
 
-  /** Something was asked of the owner that nobody answers. Does nothing while a search is on. */
-  begin(now: Millis): SearchStep[] {
+  /** Whom this gateway last knew to own the room. */
+  get owner(): ServerId | undefined {
+    return this.#owner;
+  }
+
+  /** Something was asked of the owner that nobody answers. Does nothing while a search is on. `suspects`: known not to answer. */
+  begin(now: Millis, suspects: readonly ServerId[] = []): SearchStep[] {
     if (this.active) return [];
     if (this.#fruitless > 0) return this.#pause(now);
-    return this.#locate([]);
+    return this.#locate(suspects);
   }
 
   /** The owner lives. What it says may be older than its death, so a search goes on. */

@@ -47,6 +47,8 @@ export interface Placement {
   claim(server: ServerId, request: ClaimRequest): Promise<ClaimReply | undefined>;
   /** Room servers heard of lately, the best for the room first; for when placement does not answer. */
   candidates(room: RoomKey): readonly ServerId[];
+  /** A room server has fallen silent. */
+  onServerLost(receive: (server: ServerId) => void): void;
 }
 
 export interface Tokens {

@@ -6,7 +6,7 @@
 import { assertNever } from "../shared/assert.ts";
 import { decodeAnswer, encodeToOwner } from "../shared/bus/envelope.ts";
 import type { Clock } from "../shared/clock.ts";
-import { type Millis, type RoomKey, tenantOf } from "../shared/ids.ts";
+import { type Millis, type RoomKey, type ServerId, tenantOf } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { encodeCommittedFrame, encodeFrame } from "../shared/wire/codec.ts";
 import type { JoinRefusal } from "../shared/wire/frames.ts";
@@ -61,6 +61,7 @@ export class RoomHost implements Backbone {
     this.#quotas = quotas;
     this.#deps = deps;
     deps.metrics.backboneConnected.set(1);
+    ports.placement.onServerLost((server) => this.#receiveServerLost(server));
   }
 
   /** Undefined: NATS is there. */
@@ -175,6 +176,11 @@ export class RoomHost implements Backbone {
     );
   }
 
+  #receiveServerLost(server: ServerId): void {
+    this.#deps.log.info({ server }, "a room server is no longer heard");
+    for (const followed of this.#directory.all()) this.#feed(followed, { kind: "server-lost", server });
+  }
+
   /** Edits of one room that came in one turn travel together. */
   #endTurn(): void {
     const busy = this.#busy;
@@ -287,6 +293,8 @@ export class RoomHost implements Backbone {
         return metrics.resends.inc(count);
       case "search-no-responders":
         return metrics.searches.inc({ cause: "no-responders" }, count);
+      case "search-lost":
+        return metrics.searches.inc({ cause: "lost" }, count);
       case "search-silent":
         return metrics.searches.inc({ cause: "silent" }, count);
       default:

@@ -336,3 +336,12 @@ test("[ROOM23] a member that misses something is served from what is here, or by
   expect(said(feed({ kind: "replay", connection: ann.connection, after: 0 as Seq, through: 1 as Seq }))).toEqual(["ask #2 after 0"]);
   expect(said(feed(catchUp(2, 2, [part(1, [bob])])))).toEqual(["edits from 1 to 1"]);
 });
+
+test("[ROOM25] an owner that is lost is looked for at once where somebody waits for it, and only there", () => {
+  bothLive();
+  feed(epochBegins(2, 0));
+  expect(said(feed({ kind: "server-lost", server }))).toEqual([]);
+  send(ann, 1);
+  expect(said(feed({ kind: "server-lost", server: "rs-2" as ServerId }))).toEqual([]);
+  expect(feed({ kind: "server-lost", server })).toContainEqual({ kind: "search", step: { kind: "locate", suspects: [server] } });
+});

@@ -35,6 +35,8 @@ export type RoomInput =
   /** Nobody has it, and its tenant may open no further room. */
   | { kind: "not-opened" }
   | { kind: "search"; outcome: SearchOutcome }
+  /** This room server is no longer heard, by anybody. */
+  | { kind: "server-lost"; server: ServerId }
   /** From now on nothing said in the room is missed; what was said before may have been. */
   | { kind: "attached" }
   | { kind: "detached" }
@@ -56,7 +58,7 @@ export type RoomEffect =
   | { kind: "noted"; what: Noted; count: number };
 
 /** What only the counters want to know. */
-export type Noted = "gap" | "edits-sent-again" | "search-no-responders" | "search-silent";
+export type Noted = "gap" | "edits-sent-again" | "search-no-responders" | "search-lost" | "search-silent";
 
 export type RoomOptions = {
   readonly gateway: GatewayId;
@@ -73,6 +75,8 @@ export type RoomOptions = {
 
 /** An owner whose log is slow says so every second: so many silences of a second tell that it no longer does. */
 const SLOW_OWNER_SILENCES = 2.5;
+/** An owner not known by name that was silent for so many silences may be the server that was lost. */
+const UNKNOWN_OWNER_SILENCES = 0.25;
 
 export class Room {
   readonly #options: RoomOptions;
@@ -147,7 +151,7 @@ export class Room {
         this.#receiveAnswer(input.answer, now, effects);
         break;
       case "no-responders":
-        this.#beginSearch("search-no-responders", now, effects);
+        this.#beginSearch("search-no-responders", [], now, effects);
         break;
       case "not-opened":
         this.#feed.turnAway("tenant-rooms", 0, now, effects);
@@ -158,6 +162,9 @@ export class Room {
         if (found) this.#askAndSendAgain(now, effects);
         break;
       }
+      case "server-lost":
+        this.#receiveServerLost(input.server, now, effects);
+        break;
       case "attached":
         this.#attached = true;
         this.#search.abandon();
@@ -246,10 +253,18 @@ export class Room {
     this.#search.ownerHeard();
   }
 
-  #beginSearch(cause: Noted, now: Millis, effects: RoomEffect[]): void {
+  /** Where something waits for an answer it will not get there. Else the next question finds out, or placement. */
+  #receiveServerLost(server: ServerId, now: Millis, effects: RoomEffect[]): void {
+    if (this.#unacked.size === 0 && this.#catchUps.open === 0) return;
+    const { owner } = this.#search;
+    const mayBeOwner = owner === undefined && now - this.#ownerHeardAt >= this.#options.ownerSilenceMsMax * UNKNOWN_OWNER_SILENCES;
+    if (owner === server || mayBeOwner) this.#beginSearch("search-lost", [server], now, effects);
+  }
+
+  #beginSearch(cause: Noted, suspects: readonly ServerId[], now: Millis, effects: RoomEffect[]): void {
     if (!this.#ownerIsThere) return;
     effects.push({ kind: "noted", what: cause, count: 1 });
-    pushSteps(this.#search.begin(now), effects);
+    pushSteps(this.#search.begin(now, suspects), effects);
   }
 
   #receiveTick(now: Millis, effects: RoomEffect[]): void {
@@ -268,7 +283,7 @@ export class Room {
     const silentMs = now - this.#ownerHeardAt;
     const isWaiting = this.#feed.isSlow && silentMs < SLOW_OWNER_SILENCES * silenceMsMax;
     const isLost = !isWaiting && (silentMs >= silenceMsMax || overdue.again);
-    if (isLost || unanswered) return this.#beginSearch("search-silent", now, effects);
+    if (isLost || unanswered) return this.#beginSearch("search-silent", [], now, effects);
     this.#relay.sendAgain(overdue.edits, effects);
   }
 }

@@ -21,3 +21,19 @@ test("[MBR2] a draining server lives but takes no new room", () => {
   expect(membership.isLive("a" as ServerId, at(1))).toBe(true);
   expect(membership.available(at(1))).toEqual(["b"]);
 });
+
+test("[MBR3] a server that fell silent is reported lost once", () => {
+  const membership = new Membership({ silenceMsMax: 750 });
+  membership.receiveHeartbeat(beat("a"), at(0));
+  membership.receiveHeartbeat(beat("b"), at(300));
+  expect([0, 300, 600, 751].map((ms) => membership.takeLost(at(ms)))).toEqual([[], [], [], ["a"]]);
+  expect(membership.takeLost(at(900))).toEqual([]);
+});
+
+test("[MBR4] whoever was paused itself takes nobody for lost", () => {
+  const membership = new Membership({ silenceMsMax: 750 });
+  membership.receiveHeartbeat(beat("a"), at(0));
+  membership.takeLost(at(100));
+  expect(membership.takeLost(at(5_000))).toEqual([]);
+  expect([5_300, 5_600, 5_751].map((ms) => membership.takeLost(at(ms)))).toEqual([[], [], ["a"]]);
+});

@@ -9,6 +9,7 @@ import type { ServerHeartbeat } from "./bus/placement-messages.ts";
 export class Membership {
   readonly #silenceMsMax: number;
   readonly #heard = new Map<ServerId, { at: Millis; heartbeat: ServerHeartbeat }>();
+  #askedAt: Millis | undefined;
 
   /** A server not heard for `silenceMsMax` is taken for dead: three heartbeats, by default 750 ms. */
   constructor(options: { silenceMsMax: number }) {
@@ -24,9 +25,25 @@ export class Membership {
     return heard !== undefined && now - heard.at <= this.#silenceMsMax;
   }
 
-  /** The live ones that take new rooms, sorted by name. Forgets the dead. */
+  /** The live ones that take new rooms, sorted by name. */
   available(now: Millis): ServerId[] {
-    for (const [server, { at }] of this.#heard) if (now - at > this.#silenceMsMax) this.#heard.delete(server);
-    return [...this.#heard.values()].filter(({ heartbeat }) => !heartbeat.draining).map(({ heartbeat }) => heartbeat.server).sort();
+    return this.live(now).filter(({ draining }) => !draining).map(({ server }) => server);
+  }
+
+  /** What the live ones said last, sorted by name. */
+  live(now: Millis): ServerHeartbeat[] {
+    const heartbeats = [...this.#heard.values()].filter(({ at }) => now - at <= this.#silenceMsMax).map(({ heartbeat }) => heartbeat);
+    return heartbeats.sort((a, b) => (a.server < b.server ? -1 : 1));
+  }
+
+  /** Forgets and returns those that have fallen silent. To be asked many times within the silence allowed. */
+  takeLost(now: Millis): ServerId[] {
+    // Whoever was paused heard nobody meanwhile: what they said is still under way to it.
+    const deaf = this.#askedAt !== undefined && now - this.#askedAt > this.#silenceMsMax / 2;
+    this.#askedAt = now;
+    if (deaf) for (const heard of this.#heard.values()) heard.at = now;
+    const lost = [...this.#heard].filter(([, { at }]) => now - at > this.#silenceMsMax).map(([server]) => server);
+    for (const server of lost) this.#heard.delete(server);
+    return lost.sort();
   }
 }
