@@ -4,6 +4,7 @@ import { SignJWT } from "jose";
 import { connect, type NatsConnection } from "nats";
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { WebSocket } from "ws";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
@@ -444,7 +445,7 @@ test("[GW22] a renewed token keeps the connection past the old one's end, and wh
 });
 
 test("[GW23] a crowd that connects at once is let in at the rate allowed, and the rest told to come later", async () => {
-  const address = await start({ connectsPerSecondMax: "2", retryAfterMs: "7000" });
+  const address = await start({ connectsPerSecondMax: "2", connectQueueMax: "0", retryAfterMs: "7000" });
   const crowd = await Promise.all(Array.from({ length: 20 }, () => WireClient.open(`ws://${address}/v1/connect`)));
   clients.push(...crowd);
   const away = async () => Number(/turned_away_total\{reason="herd"\} (\d+)/.exec(await (await fetch(`http://${address}/metrics`)).text())?.[1]);
@@ -457,4 +458,23 @@ test("[GW23] a crowd that connects at once is let in at the rate allowed, and th
   const admitted = crowd.find(({ closed }) => closed === undefined)!;
   admitted.send(hello(await token("ann")));
   await admitted.next("welcome");
+});
+
+test("[GW24] whoever comes while it is busy waits for a turn in a short queue; who does not wait leaves it, and beyond it is turned away", async () => {
+  const address = await start({ connectsPerSecondMax: "1", connectQueueMax: "2" });
+  const metric = async (sample: string) => Number(new RegExp(`${sample} (\\d+)`).exec(await (await fetch(`http://${address}/metrics`)).text())?.[1]);
+  const waiting = (count: number) => until(async () => (await metric("coroom_gateway_connects_waiting")) === count, `${count} waiting`);
+  await WireClient.open(`ws://${address}/v1/connect`).then((client) => clients.push(client));
+  const crowd = [0, 1].map(() => new WebSocket(`ws://${address}/v1/connect`, { perMessageDeflate: false }));
+  for (const socket of crowd) socket.on("error", () => {}); // What `terminate` leads to.
+  await waiting(2);
+  const third = await WireClient.open(`ws://${address}/v1/connect`);
+  expect((await third.end()).code).toBe(4005);
+
+  crowd[0]!.terminate();
+  await waiting(1);
+  await waiting(0);
+  await until(() => crowd[1]!.readyState === WebSocket.OPEN, "the patient one's turn");
+  expect(await metric("coroom_gateway_connect_wait_seconds_count")).toBe(1);
+  crowd[1]!.terminate();
 });

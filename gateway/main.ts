@@ -12,6 +12,7 @@ import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
+import { AdmissionHost } from "./admission-host.ts";
 import { boardRouteOptions, type GatewayConfig, quotaOptions, refuseUnsafe, refuseUnsendable, roomOptions, sessionOptions } from "./config.ts";
 import { boardRoutes } from "./io/board-routes.ts";
 import { clientIdOf } from "./io/client-ids.ts";
@@ -55,7 +56,8 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   let draining = false;
   const unready = (): Unready | undefined => (draining ? "draining" : rooms.backboneLostAt === undefined ? undefined : "degraded");
   const quotas = new Quotas(quotaOptions(config));
-  const web = uwsSockets(app, config, { unready, mayConnect: (address) => quotas.mayConnect(address), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) });
+  const admission = new AdmissionHost(config, deps);
+  const web = uwsSockets(app, config, { unready, admission, mayConnect: (address) => quotas.mayConnect(address), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) });
 
   const sessions: Sessions = new Map();
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });

@@ -12,7 +12,6 @@ import type { TokenVerdict } from "./identity.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { Clients, ConnectionId, Sockets, Tokens } from "./ports.ts";
 import type { Quotas } from "./quotas.ts";
-import { TokenBucket } from "./rate-limit.ts";
 import type { HostDeps, RoomHost } from "./room-host.ts";
 import { farewell, Session, type SessionEffect, type SessionOptions } from "./session.ts";
 
@@ -25,8 +24,6 @@ export type SessionHostOptions = {
   readonly name: string;
   readonly session: Omit<SessionOptions, "name">;
   readonly backboneLossMsMax: number;
-  /** Absent: as many as come. */
-  readonly connectsPerSecondMax?: number;
 };
 
 const TICK_MS = 1_000;
@@ -38,7 +35,6 @@ export class SessionHost implements Clients {
   readonly #options: SessionHostOptions;
   readonly #deps: HostDeps;
   readonly #sessions: Sessions;
-  readonly #admissions: TokenBucket;
   #stopTicking: () => void = () => {};
   #drained: () => void = () => {};
 
@@ -47,8 +43,6 @@ export class SessionHost implements Clients {
     this.#sessions = sessions;
     this.#options = options;
     this.#deps = deps;
-    const perSecond = options.connectsPerSecondMax ?? Number.MAX_SAFE_INTEGER;
-    this.#admissions = new TokenBucket({ burst: perSecond, perSecond }, this.#now());
   }
 
   start(): void {
@@ -80,11 +74,19 @@ export class SessionHost implements Clients {
   }
 
   receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
-    if (!this.#admissions.take(this.#now())) return this.#turnAway(connection);
     this.#ports.quotas.receiveConnection(connection, address);
     this.#sessions.set(connection, new Session({ ...this.#options.session, name: `${this.#options.name}-${connection}` }, this.#now()));
     this.#deps.metrics.connects.inc();
     this.#deps.metrics.connections.set(this.#sessions.size);
+  }
+
+  /** It has no session and costs nothing here. */
+  receiveTurnedAway(connection: ConnectionId): void {
+    this.#deps.metrics.turnedAway.inc({ reason: "herd" });
+    for (const effect of farewell("overloaded", "too many connections come at once: try again later", this.#options.session.retryAfterMs)) {
+      if (effect.kind === "send") this.#ports.sockets.send(connection, encodeFrame(effect.frame));
+      else this.#close(connection, effect.close);
+    }
   }
 
   receiveFrame(connection: ConnectionId, bytes: Uint8Array): void {
@@ -104,15 +106,6 @@ export class SessionHost implements Clients {
     this.#deps.metrics.connections.set(this.#sessions.size);
     for (const room of session.receiveClosed()) this.#ports.rooms.receive(room, { kind: "leave", connection });
     if (this.#sessions.size === 0) this.#drained();
-  }
-
-  /** A crowd that comes at once is spread over time; whoever waits costs nothing here. */
-  #turnAway(connection: ConnectionId): void {
-    this.#deps.metrics.turnedAway.inc({ reason: "herd" });
-    for (const effect of farewell("overloaded", "too many connections come at once: try again later", this.#options.session.retryAfterMs)) {
-      if (effect.kind === "send") this.#ports.sockets.send(connection, encodeFrame(effect.frame));
-      else this.#close(connection, effect.close);
-    }
   }
 
   #carryOut(connection: ConnectionId, session: Session, effects: readonly SessionEffect[]): void {

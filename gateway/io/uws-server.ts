@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket, us_socket_context_t, WebSocket } from "uws-node20";
 
 import { CLOSE } from "../../shared/wire/close-codes.ts";
+import type { AdmissionHost, Guest } from "../admission-host.ts";
 import { type ClientAddress, clientAddressOf } from "../client-address.ts";
 import type { Clients, ConnectionId, Sockets } from "../ports.ts";
 import type { Uws } from "./load-uws.ts";
@@ -24,7 +25,7 @@ export type SocketOptions = {
 };
 
 type Socket = WebSocket<Connection>;
-type Connection = { readonly id: ConnectionId; readonly address: ClientAddress | undefined; buffered: number };
+type Connection = { readonly id: ConnectionId; readonly address: ClientAddress | undefined; readonly isAdmitted: boolean; buffered: number };
 
 /** Why a gateway takes no connections. */
 export type Unready = "degraded" | "draining";
@@ -35,6 +36,7 @@ export type Door = {
   readonly unready: () => Unready | undefined;
   readonly mayConnect: (address: ClientAddress | undefined) => boolean;
   readonly onTurnedAway: (reason: TurnedAway) => void;
+  readonly admission: AdmissionHost;
 };
 
 const PATHS = ["/v1/connect", "/"];
@@ -49,21 +51,30 @@ const NO_FRAME = new Uint8Array(0);
 /** Frames up to so many times the limit are read, to be refused with a code; larger ones break the line. */
 const OVERSIZE_FACTOR = 4;
 
-export function uwsSockets(app: TemplatedApp, options: SocketOptions, { unready, mayConnect, onTurnedAway }: Door): { sockets: Sockets; start(clients: Clients): void; stop(): Promise<void> } {
+export function uwsSockets(app: TemplatedApp, options: SocketOptions, { unready, mayConnect, onTurnedAway, admission }: Door): { sockets: Sockets; start(clients: Clients): void; stop(): Promise<void> } {
   const open = new Map<ConnectionId, Socket>();
   let lastId = 0;
 
   const upgrade = (res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void => {
     const address = clientAddressOf(text(res.getRemoteAddressAsText()), options.clientAddressHeader === "" ? "" : req.getHeader(options.clientAddressHeader));
-    const refused = reasonToRefuse(req.getHeader("origin"), address);
-    if (refused !== undefined) {
-      onTurnedAway(refused);
-      res.writeStatus(REFUSALS[refused].status).writeHeader("retry-after", "5").end(REFUSALS[refused].message);
-      return;
-    }
-    lastId += 1;
-    const connection: Connection = { id: lastId as ConnectionId, address, buffered: 0 };
-    res.upgrade(connection, req.getHeader("sec-websocket-key"), req.getHeader("sec-websocket-protocol"), req.getHeader("sec-websocket-extensions"), context);
+    const [origin, key, protocol, extensions] = [req.getHeader("origin"), req.getHeader("sec-websocket-key"), req.getHeader("sec-websocket-protocol"), req.getHeader("sec-websocket-extensions")];
+    const refuse = (reason: TurnedAway): void => {
+      onTurnedAway(reason);
+      res.cork(() => res.writeStatus(REFUSALS[reason].status).writeHeader("retry-after", "5").end(REFUSALS[reason].message));
+    };
+    /** While it waited things may have changed. */
+    const complete = (isAdmitted: boolean): void => {
+      const refused = reasonToRefuse(origin, address);
+      if (refused !== undefined) return refuse(refused);
+      lastId += 1;
+      const connection: Connection = { id: lastId as ConnectionId, address, isAdmitted, buffered: 0 };
+      res.cork(() => res.upgrade(connection, key, protocol, extensions, context));
+    };
+    const refused = reasonToRefuse(origin, address);
+    if (refused !== undefined) return refuse(refused);
+    const guest: Guest = { enter: () => complete(true), turnAway: () => complete(false) };
+    res.onAborted(() => admission.receiveGone(guest));
+    admission.receiveKnock(guest);
   };
 
   const reasonToRefuse = (origin: string, address: ClientAddress | undefined): TurnedAway | undefined => {
@@ -81,9 +92,10 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, { unready,
         idleTimeout: Math.min(IDLE_SECONDS_MAX, Math.ceil(options.silenceMsMax / 1000) + IDLE_GRACE_SECONDS), // A silent client is closed with a code before; this is for lines that are dead.
         sendPingsAutomatically: true,
         open: (socket) => {
-          const { id, address } = socket.getUserData();
+          const { id, address, isAdmitted } = socket.getUserData();
           open.set(id, socket);
-          clients.receiveConnection(id, address);
+          if (isAdmitted) clients.receiveConnection(id, address);
+          else clients.receiveTurnedAway(id);
         },
         message: (socket, bytes, isBinary) => clients.receiveFrame(socket.getUserData().id, isBinary ? new Uint8Array(bytes) : NO_FRAME),
         close: (socket) => {
