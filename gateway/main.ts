@@ -13,26 +13,21 @@ import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
 import { AdmissionHost } from "./admission-host.ts";
-import { boardRouteOptions, type GatewayConfig, quotaOptions, refuseUnsafe, refuseUnsendable, roomOptions, sessionOptions } from "./config.ts";
-import { boardRoutes } from "./io/board-routes.ts";
+import { type GatewayConfig, quotaOptions, refuseUnsafe, refuseUnsendable } from "./config.ts";
+import { assembleGateway } from "./gateway.ts";
 import { clientIdOf } from "./io/client-ids.ts";
-import { healthRoutes } from "./io/health-routes.ts";
-import { type HttpRoute, serveRoutes } from "./io/http-routes.ts";
+import type { HttpRoute } from "./io/http-routes.ts";
 import { jwtTokens } from "./io/jwt-tokens.ts";
 import { loadUws } from "./io/load-uws.ts";
 import { natsPlacement } from "./io/nats-placement.ts";
 import { natsRooms } from "./io/nats-rooms.ts";
 import { natsServices } from "./io/nats-services.ts";
-import { snapshotRoutes } from "./io/snapshot-routes.ts";
-import { staticRoutes } from "./io/static-files.ts";
-import { listen, type Unready, uwsSockets } from "./io/uws-server.ts";
+import { serveHttp } from "./io/routes.ts";
+import type { Unready } from "./io/upgrades.ts";
+import { listen, uwsSockets } from "./io/uws-server.ts";
 import { gatewayMetrics } from "./metrics.ts";
 import { shareCounts } from "./quotas-host.ts";
 import { Quotas } from "./quotas.ts";
-import { RoomDirectory } from "./room-directory.ts";
-import { RoomHost } from "./room-host.ts";
-import { SessionHost, type Sessions } from "./session-host.ts";
-import { UnackedBudget } from "./unacked.ts";
 
 /** `serverSilenceMsMax` is placement's setting: gateways judge by it when no placement answers. */
 export type StartGatewayConfig = SharedConfig & GatewayConfig & { readonly serverSilenceMsMax: number };
@@ -48,8 +43,6 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   refuseUnsendable(config, nats.info?.max_payload);
   const bus = natsRooms(nats, subjects, gateway);
   const placement = natsPlacement(nats, subjects, config, clock);
-  const documents = natsServices(nats, subjects.documents, clock);
-  const leaderboards = natsServices(nats, subjects.leaderboards, clock);
 
   const uws = loadUws();
   const app = uws.App();
@@ -59,19 +52,15 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const admission = new AdmissionHost(config, deps);
   const web = uwsSockets(app, config, { unready, admission, mayConnect: (address) => quotas.mayConnect(address), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) });
 
-  const sessions: Sessions = new Map();
-  const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
-  const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
-  const rooms = new RoomHost({ sockets: web.sockets, rooms: bus.rooms, placement, sessions }, directory, unacked, quotas, deps);
-  const clients = new SessionHost({ sockets: web.sockets, tokens, rooms, quotas }, sessions, { ...config, name: gateway, session: sessionOptions(config, clientIdOf) }, deps);
+  const { rooms, clients } = assembleGateway(gateway, config, quotas, { sockets: web.sockets, tokens, rooms: bus.rooms, placement, clientIdOf }, deps);
 
   await bus.start(rooms);
   rooms.start();
   clients.start();
   web.start(clients);
   const stopSharing = shareCounts(quotas, natsCounts(nats, subjects), gateway, { ...deps, isLineUp: () => rooms.backboneLostAt === undefined });
-  const ours = [...healthRoutes(registry, unready), ...snapshotRoutes(tokens, documents, config), ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps)];
-  serveRoutes(app, [...ours, ...routes, ...staticRoutes(config.staticDir)], { allowedOrigins: config.allowedOrigins, log });
+  const [documents, leaderboards] = [natsServices(nats, subjects.documents, clock), natsServices(nats, subjects.leaderboards, clock)];
+  serveHttp(app, config, { tokens, documents, leaderboards, unready }, routes, { ...deps, registry });
 
   const end = async (): Promise<void> => {
     clients.stop();

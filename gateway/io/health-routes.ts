@@ -3,7 +3,7 @@
 import type { Registry } from "prom-client";
 
 import type { HttpAnswer, HttpRoute } from "./http-routes.ts";
-import type { Unready } from "./uws-server.ts";
+import type { Unready } from "./upgrades.ts";
 
 export function healthRoutes(registry: Registry, unready: () => Unready | undefined): HttpRoute[] {
   return [

@@ -5,19 +5,14 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket, us_socket_context_t, WebSocket } from "uws-node20";
+import type { TemplatedApp, us_listen_socket, WebSocket } from "uws-node20";
 
 import { CLOSE } from "../../shared/wire/close-codes.ts";
-import type { AdmissionHost, Guest } from "../admission-host.ts";
-import { type ClientAddress, clientAddressOf } from "../client-address.ts";
 import type { Clients, ConnectionId, Sockets } from "../ports.ts";
 import type { Uws } from "./load-uws.ts";
-import { isAllowedOrigin } from "./origins.ts";
+import { type Connection, type Door, type UpgradeOptions, upgrades } from "./upgrades.ts";
 
-export type SocketOptions = {
-  readonly allowedOrigins: readonly string[];
-  readonly clientAddressHeader: string;
-  readonly connectionsMax: number;
+export type SocketOptions = UpgradeOptions & {
   readonly frameBytesMax: number;
   readonly outboundBytesMax: number;
   readonly slowBytesMax: number;
@@ -25,19 +20,6 @@ export type SocketOptions = {
 };
 
 type Socket = WebSocket<Connection>;
-type Connection = { readonly id: ConnectionId; readonly address: ClientAddress | undefined; readonly isAdmitted: boolean; buffered: number };
-
-/** Why a gateway takes no connections. */
-export type Unready = "degraded" | "draining";
-export type TurnedAway = "full" | "origin" | "ip" | Unready;
-
-/** Who decides about connections, before they are made. */
-export type Door = {
-  readonly unready: () => Unready | undefined;
-  readonly mayConnect: (address: ClientAddress | undefined) => boolean;
-  readonly onTurnedAway: (reason: TurnedAway) => void;
-  readonly admission: AdmissionHost;
-};
 
 const PATHS = ["/v1/connect", "/"];
 const SWEEP_MS = 1_000;
@@ -45,42 +27,14 @@ const SWEEP_MS = 1_000;
 const FAREWELL_MS = 250;
 const IDLE_GRACE_SECONDS = 15;
 const IDLE_SECONDS_MAX = 960;
-const text = (bytes: ArrayBuffer): string => new TextDecoder().decode(bytes);
 /** What a text stands for: frames are binary. */
 const NO_FRAME = new Uint8Array(0);
 /** Frames up to so many times the limit are read, to be refused with a code; larger ones break the line. */
 const OVERSIZE_FACTOR = 4;
 
-export function uwsSockets(app: TemplatedApp, options: SocketOptions, { unready, mayConnect, onTurnedAway, admission }: Door): { sockets: Sockets; start(clients: Clients): void; stop(): Promise<void> } {
+export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door): { sockets: Sockets; start(clients: Clients): void; stop(): Promise<void> } {
   const open = new Map<ConnectionId, Socket>();
-  let lastId = 0;
-
-  const upgrade = (res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void => {
-    const address = clientAddressOf(text(res.getRemoteAddressAsText()), options.clientAddressHeader === "" ? "" : req.getHeader(options.clientAddressHeader));
-    const [origin, key, protocol, extensions] = [req.getHeader("origin"), req.getHeader("sec-websocket-key"), req.getHeader("sec-websocket-protocol"), req.getHeader("sec-websocket-extensions")];
-    const refuse = (reason: TurnedAway): void => {
-      onTurnedAway(reason);
-      res.cork(() => res.writeStatus(REFUSALS[reason].status).writeHeader("retry-after", "5").end(REFUSALS[reason].message));
-    };
-    /** While it waited things may have changed. */
-    const complete = (isAdmitted: boolean): void => {
-      const refused = reasonToRefuse(origin, address);
-      if (refused !== undefined) return refuse(refused);
-      lastId += 1;
-      const connection: Connection = { id: lastId as ConnectionId, address, isAdmitted, buffered: 0 };
-      res.cork(() => res.upgrade(connection, key, protocol, extensions, context));
-    };
-    const refused = reasonToRefuse(origin, address);
-    if (refused !== undefined) return refuse(refused);
-    const guest: Guest = { enter: () => complete(true), turnAway: () => complete(false) };
-    res.onAborted(() => admission.receiveGone(guest));
-    admission.receiveKnock(guest);
-  };
-
-  const reasonToRefuse = (origin: string, address: ClientAddress | undefined): TurnedAway | undefined => {
-    if (!isAllowedOrigin(origin, options.allowedOrigins)) return "origin";
-    return unready() ?? (open.size >= options.connectionsMax ? "full" : mayConnect(address) ? undefined : "ip");
-  };
+  const upgrade = upgrades(options, door, () => open.size);
 
   const start = (clients: Clients): void => {
     for (const path of PATHS) {
@@ -147,14 +101,6 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, { unready,
 
   return { sockets, start, stop };
 }
-
-const REFUSALS: Readonly<Record<TurnedAway, { status: string; message: string }>> = {
-  full: { status: "503 Service Unavailable", message: "this gateway takes no more connections: try again, or another" },
-  degraded: { status: "503 Service Unavailable", message: "this gateway cannot reach its backbone: try again, or another" },
-  draining: { status: "503 Service Unavailable", message: "this gateway is going away: connect to another" },
-  ip: { status: "429 Too Many Requests", message: "too many connections from this address: close others, or try again later; behind a balancer set COROOM_CLIENT_ADDRESS_HEADER" },
-  origin: { status: "403 Forbidden", message: "pages of this origin may not connect: add it to COROOM_ALLOWED_ORIGINS" },
-};
 
 /** What index.d.ts leaves out: the constant, and a host together with options. */
 type ExclusiveListen = { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number };

@@ -1,15 +1,14 @@
 /** One run of a gateway: `gateway/main.ts` again, on a simulated line and simulated sockets, with its own adapters to NATS. */
 
-import { quotaOptions, roomOptions, sessionOptions } from "../../gateway/config.ts";
+import { quotaOptions } from "../../gateway/config.ts";
+import { assembleGateway } from "../../gateway/gateway.ts";
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
 import { natsPlacement } from "../../gateway/io/nats-placement.ts";
 import { natsRooms } from "../../gateway/io/nats-rooms.ts";
 import type { Tokens } from "../../gateway/ports.ts";
 import { Quotas } from "../../gateway/quotas.ts";
-import { RoomDirectory } from "../../gateway/room-directory.ts";
-import { RoomHost } from "../../gateway/room-host.ts";
-import { SessionHost, type Sessions } from "../../gateway/session-host.ts";
-import { UnackedBudget } from "../../gateway/unacked.ts";
+import type { RoomHost } from "../../gateway/room-host.ts";
+import type { SessionHost } from "../../gateway/session-host.ts";
 import type { GatewayId, Millis, TenantId, UserId } from "../../shared/ids.ts";
 import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
@@ -38,13 +37,9 @@ export class GatewayProcess {
     const placement = natsPlacement(this.line.connection, world.subjects, placementConfig, clock);
     const sockets = this.listener.sockets;
 
-    const sessions: Sessions = new Map();
-    const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
-    const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
-    const quotas = new Quotas(quotaOptions(config));
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
-    this.#rooms = new RoomHost({ sockets, rooms, placement, sessions }, directory, unacked, quotas, deps);
-    this.#clients = new SessionHost({ sockets, tokens: this.#tokens(), rooms: this.#rooms, quotas }, sessions, { name, session: sessionOptions(config, clientIdOf), backboneLossMsMax: config.backboneLossMsMax }, deps);
+    const parts = assembleGateway(gateway, config, new Quotas(quotaOptions(config)), { sockets, tokens: this.#tokens(), rooms, placement, clientIdOf }, deps);
+    [this.#rooms, this.#clients] = [parts.rooms, parts.clients];
     this.listener.isReady = () => !this.#stopping && this.#rooms.backboneLostAt === undefined;
     void bus.start(this.#rooms).then(
       () => {

@@ -1,0 +1,24 @@
+/** A gateway put together from its parts, on whatever ports it is given: real ones in `main.ts`, simulated ones in tests. */
+
+import type { GatewayId } from "../shared/ids.ts";
+import { type GatewayConfig, roomOptions, sessionOptions } from "./config.ts";
+import type { Placement, Rooms, Sockets, Tokens } from "./ports.ts";
+import type { Quotas } from "./quotas.ts";
+import { RoomDirectory } from "./room-directory.ts";
+import { type HostDeps, RoomHost } from "./room-host.ts";
+import type { SessionOptions } from "./session.ts";
+import { SessionHost, type Sessions } from "./session-host.ts";
+import { UnackedBudget } from "./unacked.ts";
+
+export type GatewayPorts = { readonly sockets: Sockets; readonly tokens: Tokens; readonly rooms: Rooms; readonly placement: Placement; readonly clientIdOf: SessionOptions["clientIdOf"] };
+export type GatewayParts = { readonly rooms: RoomHost; readonly clients: SessionHost };
+
+export function assembleGateway(gateway: GatewayId, config: GatewayConfig, quotas: Quotas, ports: GatewayPorts, deps: HostDeps): GatewayParts {
+  const { sockets, tokens, placement } = ports;
+  const sessions: Sessions = new Map();
+  const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
+  const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
+  const rooms = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions }, directory, unacked, quotas, deps);
+  const clients = new SessionHost({ sockets, tokens, rooms, quotas }, sessions, { name: gateway, session: sessionOptions(config, ports.clientIdOf), backboneLossMsMax: config.backboneLossMsMax }, deps);
+  return { rooms, clients };
+}

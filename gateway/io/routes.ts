@@ -1,0 +1,32 @@
+/** All that a gateway serves over HTTP. */
+
+import type { Registry } from "prom-client";
+import type { TemplatedApp } from "uws-node20";
+
+import type { Clock } from "../../shared/clock.ts";
+import type { Log } from "../../shared/log.ts";
+import { boardRouteOptions, type GatewayConfig } from "../config.ts";
+import type { GatewayMetrics } from "../metrics.ts";
+import type { Tokens } from "../ports.ts";
+import { boardRoutes } from "./board-routes.ts";
+import { healthRoutes } from "./health-routes.ts";
+import { type HttpRoute, serveRoutes } from "./http-routes.ts";
+import type { Services } from "./nats-services.ts";
+import { snapshotRoutes } from "./snapshot-routes.ts";
+import { staticRoutes } from "./static-files.ts";
+import type { Unready } from "./upgrades.ts";
+
+export type RoutePorts = { readonly tokens: Tokens; readonly documents: Services; readonly leaderboards: Services; readonly unready: () => Unready | undefined };
+export type RouteDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics; readonly registry: Registry };
+
+/** `more`: of whoever starts the gateway. Files come last: their path is every path. */
+export function serveHttp(app: TemplatedApp, config: GatewayConfig, { tokens, documents, leaderboards, unready }: RoutePorts, more: readonly HttpRoute[], deps: RouteDeps): void {
+  const routes = [
+    ...healthRoutes(deps.registry, unready),
+    ...snapshotRoutes(tokens, documents, config),
+    ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps),
+    ...more,
+    ...staticRoutes(config.staticDir),
+  ];
+  serveRoutes(app, routes, { allowedOrigins: config.allowedOrigins, log: deps.log });
+}
