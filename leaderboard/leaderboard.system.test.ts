@@ -72,18 +72,19 @@ afterAll(async () => {
 
 /** Runs on from where a test sets it. */
 class SetClock implements Clock {
-  #ahead: number;
+  readonly #dateAhead: number;
+  #advanced = 0;
   constructor(wallNow: UnixMillis) {
-    this.#ahead = wallNow - Date.now();
+    this.#dateAhead = wallNow - Date.now();
   }
   now(): Millis {
-    return systemClock.now();
+    return (systemClock.now() + this.#advanced) as Millis;
   }
   wallNow(): UnixMillis {
-    return (Date.now() + this.#ahead) as UnixMillis;
+    return (Date.now() + this.#dateAhead + this.#advanced) as UnixMillis;
   }
   advance(ms: number): void {
-    this.#ahead += ms;
+    this.#advanced += ms;
   }
   after(delayMs: number, run: () => void): () => void {
     return systemClock.after(delayMs, run);

@@ -122,7 +122,20 @@ test("[OWN7] asked again, an owner looks at the log before it says that it is on
   expect(kinds(receive({ kind: "doubted" }))).toEqual(["read-log-end"]);
   expect(receive({ kind: "log-end-read", last: last(1, 0, 5), checkpoint: undefined })).toEqual([{ kind: "confirmed", epoch: 1 }]);
   receive({ kind: "doubted" });
-  expect(receive({ kind: "log-end-read", last: last(2, 0, 9), checkpoint: undefined })).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: true }]);
+  expect(receive({ kind: "log-end-read", last: last(2, 0, 9), checkpoint: undefined })).toMatchObject([{ kind: "broadcast" }, { kind: "ended", why: "fenced", wasOwner: true }]);
+});
+
+test("[OWN19] an owner that caught somebody up looks at the log a second later, and deposed, it tells where the room stands", () => {
+  const { receive } = owning();
+  const looks = (at: number) => kinds(receive({ kind: "tick" }, at)).includes("read-log-end");
+  expect(kinds(receive(message(ask(0)), 100))).toEqual(["answer"]);
+  expect([looks(1_099), looks(1_100), looks(5_000)]).toEqual([false, true, false]);
+  expect(kinds(receive({ kind: "log-end-read", last: last(1, 0, 5), checkpoint: undefined }, 5_000))).toEqual(["confirmed"]);
+  receive(message(ask(0)), 5_000);
+  receive({ kind: "tick" }, 6_000);
+  const [told, ended] = receive({ kind: "log-end-read", last: last(3, 8, 20), checkpoint: undefined }, 6_010);
+  expect(told).toEqual({ kind: "broadcast", message: { kind: "beacon", epoch: 3, head: 8 } });
+  expect(ended).toMatchObject({ kind: "ended", why: "fenced" });
 });
 
 test("[OWN8] a gateway that has heard of a later owner makes it look; what it asked is answered only by a look that began after", () => {
@@ -131,7 +144,7 @@ test("[OWN8] a gateway that has heard of a later owner makes it look; what it as
   expect(receive(message(ask(3)))).toEqual([]);
   const first = receive({ kind: "log-end-read", last: last(1, 0, 5), checkpoint: undefined });
   expect(kinds(first)).toEqual(["confirmed", "answer", "read-log-end"]);
-  expect(kinds(receive({ kind: "log-end-read", last: last(3, 0, 8), checkpoint: undefined }))).toEqual(["ended"]);
+  expect(kinds(receive({ kind: "log-end-read", last: last(3, 0, 8), checkpoint: undefined }))).toEqual(["broadcast", "ended"]);
 });
 
 test("[OWN9] when the log cannot be asked, the owner goes on and says that it is not confirmed", () => {

@@ -207,6 +207,7 @@ export class Ownership {
   }
 
   #receiveMessage(message: ToOwner, bytes: number, now: Millis): readonly OwnershipEffect[] {
+    if (this.#state.kind === "owning" && message.kind === "catch-up-request") this.#state.doubts.answered(now);
     if (this.#state.kind === "owning" || this.#state.kind === "releasing") return this.#carry(this.#state.room.receive(message, now));
     return this.#held.hold(message, bytes) ? [] : [{ kind: "limit-reached", limit: "held-messages" }];
   }
@@ -226,7 +227,10 @@ export class Ownership {
   }
 
   #receiveLogEndInDoubt({ room, doubts }: State & { kind: "owning" }, last: StoredRecord | undefined): readonly OwnershipEffect[] {
-    if (last === undefined || epochOf(last.record) !== room.epoch) return this.#end("fenced", "the room's last record in the log is not of this owner");
+    if (last === undefined) return this.#end("fenced", "the room's records are gone from the log");
+    // Gateways that it caught up since learn of the later owner from it: there may be nobody else to tell them.
+    const told: OwnershipEffect = { kind: "broadcast", message: { kind: "beacon", epoch: epochOf(last.record), head: headOf(last.record) } };
+    if (epochOf(last.record) !== room.epoch) return [told, ...this.#end("fenced", "the room's last record in the log is not of this owner")];
     const answers = doubts.settle().map((request) => room.answerDoubt(request));
     const again: OwnershipEffect[] = doubts.waiting && doubts.begin() ? [{ kind: "read-log-end" }] : [];
     return [{ kind: "confirmed", epoch: room.epoch }, ...this.#carry(answers), ...again];
@@ -263,7 +267,7 @@ export class Ownership {
     switch (state.kind) {
       case "owning":
         if (state.room.idleMs(now) >= this.#options.idleMsMax) return this.#release();
-        return this.#carry(state.room.receive({ kind: "tick" }, now));
+        return [...this.#carry(state.room.receive({ kind: "tick" }, now)), ...(state.doubts.due(now) ? [{ kind: "read-log-end" } as const] : [])];
       case "releasing":
         return this.#carry(state.room.receive({ kind: "tick" }, now));
       case "subscribing":

@@ -21,6 +21,19 @@ const REGRESSION_SEEDS: readonly { readonly seed: number; readonly reason: strin
     reason: "a catch-up broke off beyond the newest snapshot, and the tab was sent back to it",
     faults: [fault("tab too slow", 2_793, 607, 0.813, 0.178), fault("log trimmed", 3_075, 1_860, 0.355, 0.049), fault("tab too slow", 3_121, 1_057, 0.55, 0.194)],
   },
+  {
+    seed: 795_278_204,
+    reason: "an owner deposed while its line was bad caught newcomers up from before its successor, who was gone, and nobody wrote",
+    faults: [
+      fault("room server's line stalled", 12_976, 5_686, 0.542, 0.812),
+      fault("room server cut off", 15_384, 189, 0.32, 0.01),
+      fault("tab offline", 15_559, 2_224, 0.013, 0.746),
+      fault("gateway killed", 15_869, 2_089, 0.993, 0.297),
+      fault("room server stopped", 15_999, 222, 0.722, 0.458),
+      fault("tab closed, another opened", 15_999, 1_864, 0.405, 0.683),
+      fault("tab closed, another opened", 15_999, 770, 0.616, 0.952),
+    ],
+  },
 ];
 const FRESH_SEEDS = Array.from({ length: 60 }, (_, index) => 1_000_000 + index);
 
