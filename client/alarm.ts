@@ -26,3 +26,7 @@ export class Alarm {
     this.#set = { at, cancel };
   }
 }
+
+export function earlier(one: Millis | undefined, other: Millis | undefined): Millis | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : (Math.min(one, other) as Millis);
+}

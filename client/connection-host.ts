@@ -7,11 +7,11 @@
  */
 
 import { assert, assertNever } from "../shared/assert.ts";
-import type { ClientKey, Millis, Position, RoomId } from "../shared/ids.ts";
+import type { ClientKey, Position, RoomId } from "../shared/ids.ts";
 import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
 import { type Channel, type ClientFrame, type Frame, FrameType, type ServerFrame, type UnknownFrame } from "../shared/wire/frames.ts";
 import { type Address, addressOf, snapshotUrl } from "./address.ts";
-import { Alarm } from "./alarm.ts";
+import { Alarm, earlier } from "./alarm.ts";
 import { Connection, type ConnectionEffect, type ConnectionInput, type LineStatus } from "./connection.ts";
 import * as defaults from "./defaults.ts";
 import { Events } from "./events.ts";
@@ -276,10 +276,6 @@ export class ConnectionHost {
     this.#status = status;
     this.#events.emit("status", { status });
   }
-}
-
-function earlier(one: Millis | undefined, other: Millis | undefined): Millis | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : (Math.min(one, other) as Millis);
 }
 
 /** Undefined: no frame, or none that a server may send. */

@@ -3,6 +3,7 @@
 import type { ConnectionOptions } from "./connection.ts";
 import type { InboxOptions } from "./inbox.ts";
 import type { OutboxOptions } from "./outbox.ts";
+import type { PresenceOptions } from "./room-presence.ts";
 import type { SessionOptions } from "./room-session.ts";
 import type { TentativeOptions } from "./tentative-edits.ts";
 
@@ -42,4 +43,9 @@ export const ROOM: Omit<SessionOptions, "outbox"> = {
   joinMsMax: 15_000,
   joinJitterMs: 1_000,
   dedupeMs: 300_000,
+};
+
+export const PRESENCE: PresenceOptions = {
+  own: { bytesMax: 4_096, perSecond: 20, viewportsPerSecond: 5 },
+  remembersMs: 3_000,
 };

@@ -3,10 +3,15 @@
 export { CoroomConnection, CoroomProvider, RoomConnection } from "./main.ts";
 
 export type { ClientId, Epoch, Position, Seq, UserId } from "../shared/ids.ts";
-export type { Rights, SavingState, TentativeEdit } from "../shared/wire/frames.ts";
+export type { Rights, RoomMode, SavingState, TentativeEdit } from "../shared/wire/frames.ts";
+export type { Point, Rectangle, Span } from "../shared/wire/positions.ts";
 export type { ConnectionEvents, ConnectionHostOptions as ConnectionOptions, Token } from "./connection-host.ts";
+export type { RoomAwareness } from "./awareness.ts";
 export type { RoomEdit } from "./inbox.ts";
+export type { Participant, PresenceChange } from "./participants.ts";
+export type { Presence } from "./presence-fields.ts";
 export type { Problem, Refusal } from "./problems.ts";
+export type { ModeFacts } from "./room-presence.ts";
 export type { RoomEvents, RoomHostOptions as RoomConnectionOptions, Status } from "./room-host.ts";
 export type { EditFormat } from "./unsent.ts";
 export type { ProviderEvents, ProviderOptions } from "./yjs-provider.ts";

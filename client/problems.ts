@@ -21,6 +21,8 @@ export type Problem =
   | { readonly kind: "read-only"; readonly message: string }
   /** So much waits to be sent that no more is taken. */
   | { readonly kind: "outbox-full"; readonly payload: Uint8Array; readonly message: string }
+  /** More was set to be shown of this client than the server takes: nothing of that call was taken. */
+  | { readonly kind: "presence-too-large"; readonly bytesMax: number; readonly message: string }
   | { readonly kind: "token-failed"; readonly message: string; readonly cause: unknown }
   | { readonly kind: "snapshot-unavailable"; readonly message: string }
   /** A committed edit of somebody could not be applied to the document; it was left out. */
@@ -54,4 +56,8 @@ export function tooLarge(payload: Uint8Array, bytesMax: number): Problem {
 
 export function outboxFull(payload: Uint8Array): Problem {
   return { kind: "outbox-full", payload, message: "too much waits to be sent: the edit was not taken" };
+}
+
+export function presenceTooLarge(bytesMax: number): Problem {
+  return { kind: "presence-too-large", bytesMax, message: `what this client shows of itself would have more than ${bytesMax} bytes and was not taken: show less, and put what should last into the document` };
 }

@@ -6,14 +6,18 @@
 import { assert, assertNever } from "../shared/assert.ts";
 import { type ClientId, parseRoomId, type Position, type RoomId, type Seq } from "../shared/ids.ts";
 import type { Rights, SavingState, TentativeEdit } from "../shared/wire/frames.ts";
-import { Alarm } from "./alarm.ts";
+import type { PresenceField } from "../shared/wire/presence.ts";
+import { Alarm, earlier } from "./alarm.ts";
 import type { LineStatus } from "./connection.ts";
 import { ConnectionHost, type Token } from "./connection-host.ts";
 import * as defaults from "./defaults.ts";
 import { Events } from "./events.ts";
 import type { RoomEdit } from "./inbox.ts";
+import type { Participant, PresenceChange } from "./participants.ts";
 import type { Clock, World } from "./ports.ts";
+import { fieldsOf, type Presence } from "./presence-fields.ts";
 import type { Problem, Refusal } from "./problems.ts";
+import { type ModeFacts, type PresenceEffect, type PresenceInput, RoomPresence } from "./room-presence.ts";
 import { type RoomEffect, type RoomInput, RoomSession } from "./room-session.ts";
 import { Turns } from "./turns.ts";
 import type { EditFormat } from "./unsent.ts";
@@ -56,17 +60,25 @@ export type RoomEvents = {
   snapshot: [{ readonly position: Position; readonly payload: Uint8Array }];
   /** The server has lost edits that were delivered here. A snapshot or all its edits follow. */
   "rolled-back": [];
+  /** Somebody came, went, or is another now: their name, role or rights. */
+  participants: [ReadonlyMap<ClientId, Participant>];
+  /** Whose presence changed, this client's own too; those who came and went among them. */
+  presence: [PresenceChange];
+  mode: [ModeFacts];
   refused: [Refusal];
   error: [Problem];
 };
 
 export class RoomHost {
   readonly room: RoomId;
+  /** What this client shows of itself. A field that is not named stays as it is, one that is null is taken back. */
+  readonly presence = { set: (presence: Presence): void => this.show(fieldsOf(presence)) };
   readonly #connection: ConnectionHost;
   readonly #ownsConnection: boolean;
   readonly #clock: Clock;
   readonly #session: RoomSession;
-  readonly #turns = new Turns<RoomInput>((input) => this.#take(input));
+  readonly #presence = new RoomPresence(defaults.PRESENCE);
+  readonly #turns = new Turns<PresenceInput>((input) => this.#take(input));
   readonly #alarm: Alarm;
   readonly #events: Events<RoomEvents>;
   #flushing = false;
@@ -131,6 +143,16 @@ export class RoomHost {
     return this.#session.editBytesMax;
   }
 
+  /** Who is in the room, this client among them; a view that goes along. */
+  get participants(): ReadonlyMap<ClientId, Participant> {
+    return this.#presence.participants;
+  }
+
+  /** Undefined until the server has told it. */
+  get mode(): ModeFacts | undefined {
+    return this.#presence.mode;
+  }
+
   on<Name extends keyof RoomEvents>(name: Name, listener: (...args: RoomEvents[Name]) => void): void {
     this.#events.on(name, listener);
   }
@@ -169,6 +191,22 @@ export class RoomHost {
   /** Sends an edit, now or when it can be. The payload is the room's from here on: do not change it. */
   send(payload: Uint8Array): void {
     this.receive({ kind: "edit", payload });
+    this.#flushSoon();
+  }
+
+  /** For the awareness: fields as they are on the wire. */
+  show(fields: readonly PresenceField[]): void {
+    this.#turns.receive({ kind: "show", fields });
+    this.#flushSoon();
+  }
+
+  /** For the connection. */
+  receive(input: RoomInput): void {
+    this.#turns.receive(input);
+  }
+
+  /** What is made at once goes out together. */
+  #flushSoon(): void {
     if (this.#flushing) return;
     this.#flushing = true;
     this.#clock.soon(() => {
@@ -177,19 +215,15 @@ export class RoomHost {
     });
   }
 
-  /** For the connection. */
-  receive(input: RoomInput): void {
-    this.#turns.receive(input);
-  }
-
-  #take(input: RoomInput): void {
+  #take(input: PresenceInput): void {
     const now = this.#clock.now();
-    for (const effect of this.#session.receive(input, now)) this.#carryOut(effect);
+    if (input.kind !== "show") for (const effect of this.#session.receive(input, now)) this.#carryOut(effect);
+    for (const effect of this.#presence.receive(input, now)) this.#carryOut(effect);
     this.#tellChanges();
-    if (!this.#flushing) this.#alarm.setFor(this.#session.dueAt(now));
+    if (!this.#flushing) this.#alarm.setFor(earlier(this.#session.dueAt(now), this.#presence.dueAt(now)));
   }
 
-  #carryOut(effect: RoomEffect): void {
+  #carryOut(effect: RoomEffect | PresenceEffect): void {
     switch (effect.kind) {
       case "join":
         return this.#connection.join(this, effect.clientKey, effect.position);
@@ -208,6 +242,12 @@ export class RoomHost {
         return this.#events.emit("snapshot", { position: effect.position, payload: effect.payload });
       case "log-rolled-back":
         return this.#events.emit("rolled-back");
+      case "tell-participants":
+        return this.#events.emit("participants", this.participants);
+      case "tell-presence":
+        return this.#events.emit("presence", effect.change);
+      case "tell-mode":
+        return this.#events.emit("mode", effect.mode);
       case "refused":
         if (this.#ownsConnection) this.#connection.disconnect();
         return this.#tellRefused(effect.refusal);

@@ -11,11 +11,15 @@ import * as Y from "yjs";
 import { assertNever } from "../shared/assert.ts";
 import type { ClientId, Seq } from "../shared/ids.ts";
 import type { Rights, SavingState } from "../shared/wire/frames.ts";
+import { RoomAwareness } from "./awareness.ts";
 import { Events } from "./events.ts";
 import type { RoomEdit } from "./inbox.ts";
+import type { Participant, PresenceChange } from "./participants.ts";
 import type { World } from "./ports.ts";
+import type { Presence } from "./presence-fields.ts";
 import type { Problem, Refusal } from "./problems.ts";
 import { RoomHost, type RoomOptions, type Status } from "./room-host.ts";
+import type { ModeFacts } from "./room-presence.ts";
 import { type Clocks, clocksBefore, contentSince, lackingIn, splitEdit, yjsEdits } from "./yjs-edits.ts";
 
 export type ProviderOptions = RoomOptions & { readonly doc: Y.Doc };
@@ -30,6 +34,11 @@ export type ProviderEvents = {
   saving: [SavingState];
   /** The newest seq in the document. */
   seq: [Seq];
+  /** Somebody came, went, or is another now: their name, role or rights. */
+  participants: [ReadonlyMap<ClientId, Participant>];
+  /** Whose presence changed, this client's own too. The awareness tells it in its own way. */
+  presence: [PresenceChange];
+  mode: [ModeFacts];
   refused: [Refusal];
   error: [Problem];
 };
@@ -44,6 +53,8 @@ type Mode =
 
 export class YjsProvider {
   readonly doc: Y.Doc;
+  /** For editor bindings: what each shows of itself, carets above all. */
+  readonly awareness: RoomAwareness;
   readonly #room: RoomHost;
   readonly #events: Events<ProviderEvents>;
   #mode: Mode;
@@ -56,6 +67,7 @@ export class YjsProvider {
     this.#mode = { kind: "meeting", received: [], hadContent: doc.store.clients.size > 0, made: 0 };
     this.#room = new RoomHost({ ...options, format: yjsEdits, connect: false }, world);
     this.#saved = this.saved;
+    this.awareness = new RoomAwareness(doc, this.#room, world);
 
     doc.on("update", this.#receiveChange);
     doc.on("destroy", this.#receiveDocDestroyed);
@@ -69,6 +81,9 @@ export class YjsProvider {
     this.#room.on("status", (change) => this.#events.emit("status", change));
     this.#room.on("saving", (state) => this.#events.emit("saving", state));
     this.#room.on("seq", (seq) => this.#events.emit("seq", seq));
+    this.#room.on("participants", (participants) => this.#events.emit("participants", participants));
+    this.#room.on("presence", (change) => this.#receivePresence(change));
+    this.#room.on("mode", (mode) => this.#events.emit("mode", mode));
     this.#room.on("refused", (refusal) => this.#events.emit("refused", refusal));
     if (options.connect ?? true) this.connect();
   }
@@ -110,6 +125,21 @@ export class YjsProvider {
     return this.#room.rights;
   }
 
+  /** Who is in the room, this client among them; a view that goes along. */
+  get participants(): ReadonlyMap<ClientId, Participant> {
+    return this.#room.participants;
+  }
+
+  /** What this client shows of itself beside the awareness. A field that is null is taken back. */
+  get presence(): { set(presence: Presence): void } {
+    return this.#room.presence;
+  }
+
+  /** How the room's presence travels; undefined until the server has told it. */
+  get mode(): ModeFacts | undefined {
+    return this.#room.mode;
+  }
+
   on<Name extends keyof ProviderEvents>(name: Name, listener: (...args: ProviderEvents[Name]) => void): void {
     this.#events.on(name, listener);
   }
@@ -134,6 +164,7 @@ export class YjsProvider {
   destroy(): void {
     this.doc.off("update", this.#receiveChange);
     this.doc.off("destroy", this.#receiveDocDestroyed);
+    this.awareness.destroy();
     this.#room.destroy();
     this.#events.clear();
   }
@@ -159,6 +190,11 @@ export class YjsProvider {
   };
 
   readonly #receiveDocDestroyed = (): void => this.destroy();
+
+  #receivePresence(change: PresenceChange): void {
+    this.awareness.receive(change, this);
+    this.#events.emit("presence", change);
+  }
 
   #receiveEdits(edits: readonly RoomEdit[]): void {
     const unknown = this.#mode.kind === "meeting" ? edits : edits.filter(({ own }) => !own);

@@ -8,8 +8,10 @@ import type { ClientId, ClientKey, Position, RoomId, Seq } from "../../shared/id
 import { Prng } from "../../shared/prng.ts";
 import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import type { Channel, ClientFrame, CommittedEdit, JoinRefusal, Limits, Rights, ServerFrame } from "../../shared/wire/frames.ts";
+import type { PresenceNews } from "../../shared/wire/presence.ts";
 import type { OpenSocket, SnapshotAnswer, SocketListener, World } from "../ports.ts";
 import type { FakeClock } from "./fake-clock.ts";
+import { ModelPresence } from "./model-presence.ts";
 import { ModelRoom, type SubmittedEdit } from "./model-room.ts";
 
 export const LIMITS: Limits = { pingIntervalMs: 1_000, silenceMsMax: 3_000, frameBytesMax: 10_000, editBytesMax: 5_000, editBurst: 30, editsPerSecond: 10 };
@@ -44,6 +46,7 @@ export class ModelServer {
   readonly heard: ClientFrame[] = [];
   readonly lines = new Set<Line>();
   readonly #rooms = new Map<RoomId, ModelRoom>();
+  readonly #presences = new Map<RoomId, ModelPresence>();
   readonly #prng: Prng;
 
   constructor(clock: FakeClock, { seed = 1, faults = {} }: { seed?: number; faults?: Partial<Faults> } = {}) {
@@ -78,6 +81,12 @@ export class ModelServer {
     const room = this.#rooms.get(id as RoomId) ?? new ModelRoom();
     this.#rooms.set(id as RoomId, room);
     return room;
+  }
+
+  presence(id = "notes"): ModelPresence {
+    const presence = this.#presences.get(id as RoomId) ?? new ModelPresence();
+    this.#presences.set(id as RoomId, presence);
+    return presence;
   }
 
   /** Cuts every line: with a close code, or so that the clients hear nothing of it. */
@@ -116,7 +125,7 @@ export class ModelServer {
       case "join":
         return this.#receiveJoin(line, frame);
       case "leave":
-        line.members.delete(frame.channel);
+        this.receiveGone(line, frame.channel);
         return line.toClient({ type: "left", channel: frame.channel, reason: "asked" });
       case "edit": {
         const member = line.members.get(frame.channel);
@@ -130,6 +139,10 @@ export class ModelServer {
       case "resubmit": {
         const { client, counter, ackedThrough, parentSeq, payload } = frame.edit;
         return this.#receiveEdit(line.members.get(frame.channel)!.room, { client, counter, ackedThrough, parentSeq, payload });
+      }
+      case "presence": {
+        const { client, room } = line.members.get(frame.channel)!;
+        return this.tellPresence(room, this.presence(room).show(client, frame.fields.map(({ name, value }) => ({ name, value: value.slice() }))));
       }
       case "replay-request": {
         const member = line.members.get(frame.channel)!;
@@ -153,6 +166,18 @@ export class ModelServer {
     else for (const edit of this.room(id).waiting) this.#publish(id, { type: "tentative", channel: this.channelOf(id), edit: this.room(id).tentativeOf(edit) });
   }
 
+  /** A member has left, or its line is no more. */
+  receiveGone(line: Line, channel: Channel): void {
+    const member = line.members.get(channel);
+    line.members.delete(channel);
+    if (member !== undefined && this.presence(member.room).has(member.client)) this.tellPresence(member.room, this.presence(member.room).leave(member.client));
+  }
+
+  tellPresence(id: RoomId, news: PresenceNews): void {
+    const channel = this.channelOf(id);
+    for (const line of this.lines) if (line.members.has(channel)) line.toClient({ type: "presence-news", channel, news });
+  }
+
   #receiveJoin(line: Line, { request, room: id, clientKey, position }: ClientFrame & { type: "join" }): void {
     if (this.refuseJoins !== undefined) return line.toClient({ type: "join-refused", request, ...this.refuseJoins, message: "not now" });
     const room = this.room(id);
@@ -161,6 +186,8 @@ export class ModelServer {
     const client = clientKey.replace("key-", "").padEnd(16, "_").slice(0, 16) as ClientId;
     line.members.set(channel, { client, room: id, live: resync === undefined });
     line.toClient({ type: "joined", request, channel, client, epoch: room.epoch, head: room.head, rights: this.rights });
+    this.tellPresence(id, this.presence(id).enter(client));
+    line.toClient({ type: "presence-news", channel, news: this.presence(id).whole });
     if (room.saving !== "saved") line.toClient({ type: "saving", channel, state: room.saving });
     if (resync !== undefined) return line.toClient({ type: "resync-required", channel, reason: resync, head: this.#headOf(id) });
     this.#replay(line, id, position.seq, room.head);
@@ -279,7 +306,8 @@ class Line {
 
   toClient(frame: ServerFrame): void {
     const { clock } = this.#server;
-    this.#lastDown = Math.max(this.#lastDown, clock.now() + this.#server.delayMs());
+    // Presence draws no chance: a seed's edits meet the same faults with it as without.
+    this.#lastDown = Math.max(this.#lastDown, clock.now() + (frame.type === "presence-news" ? 0 : this.#server.delayMs()));
     const bytes = encodeFrame(frame);
     clock.after(this.#lastDown - clock.now(), () => {
       if (this.#state === "open") this.#listener.received(bytes);
@@ -296,6 +324,7 @@ class Line {
     if (this.#state === "closed") return;
     this.#state = "closed";
     this.#server.lines.delete(this);
+    for (const channel of this.members.keys()) this.#server.receiveGone(this, channel);
     if (code !== undefined) this.#listener.closed(code);
   }
 }

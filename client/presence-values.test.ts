@@ -1,0 +1,51 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import * as Y from "yjs";
+
+import { decodeValue, encodeValue } from "./presence-values.ts";
+
+test("[VAL1] every JSON value comes out as it went in", () => {
+  fc.assert(fc.property(fc.jsonValue(), (value) => void expect(decodeValue(encodeValue(value))).toEqual(JSON.parse(JSON.stringify(value)))));
+});
+
+test.each([[undefined], [() => 1], [Symbol("s")]])("[VAL1] what JSON leaves out takes the field back: %s", (value) => {
+  expect(encodeValue(value)).toHaveLength(0);
+});
+
+test("[VAL2] a caret is a tenth of its JSON, and points to the same place, as a selection does", () => {
+  const doc = new Y.Doc();
+  const text = doc.getText("text");
+  text.insert(0, "hello world");
+  for (const [anchor, head, bytesMax] of [[3, 3, 14], [2, 7, 24], [11, 11, 14], [7, 2, 24]] as const) {
+    const places = { anchor: Y.createRelativePositionFromTypeIndex(text, anchor), head: Y.createRelativePositionFromTypeIndex(text, head) };
+    const bytes = encodeValue(places);
+    expect(bytes.byteLength).toBeLessThanOrEqual(bytesMax);
+    const seen = decodeValue(bytes) as typeof places;
+    expect([seen.anchor, seen.head].map((place) => Y.createAbsolutePositionFromRelativePosition(place, doc)?.index)).toEqual([anchor, head]);
+    expect([seen.anchor, seen.head].map((place) => Y.createAbsolutePositionFromRelativePosition(Y.createRelativePositionFromJSON(place), doc)?.index)).toEqual([anchor, head]);
+  }
+});
+
+test("[VAL2] a place in a nested text, and one that belongs to the letter before it, come out whole", () => {
+  const doc = new Y.Doc();
+  const text = doc.getMap<Y.Text>("texts").set("a", new Y.Text());
+  for (const assoc of [0, -1]) {
+    const place = Y.createRelativePositionFromTypeIndex(text, 0, assoc);
+    const seen = decodeValue(encodeValue({ anchor: place, head: place })) as { head: Y.RelativePosition };
+    expect(Y.compareRelativePositions(Y.createRelativePositionFromJSON(seen.head), place)).toBe(true);
+  }
+});
+
+test.each([
+  [{ anchor: 1, head: 2 }],
+  [{ anchor: {}, head: {} }],
+  [{ anchor: { tname: "t", item: { client: 1.5, clock: 0 } }, head: { tname: "t" } }],
+  [{ anchor: { tname: "t" }, head: { tname: "t" }, more: true }],
+])("[VAL2] what only looks like a caret travels as it is: %o", (value) => {
+  expect(decodeValue(encodeValue(value))).toEqual(value);
+});
+
+test("[VAL3] bytes that are no value are left out, whatever they are", () => {
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void decodeValue(Uint8Array.of(1, ...bytes))));
+  for (const bytes of [[], [1], [1, 1, 9], [0x7b], [0xff, 0xff]]) expect(decodeValue(Uint8Array.from(bytes))).toBeUndefined();
+});
