@@ -1,6 +1,6 @@
 /** When a room's snapshot is written anew, and how far its log may then be trimmed. */
 
-import type { Millis } from "../shared/ids.ts";
+import type { Millis, UnixMillis } from "../shared/ids.ts";
 
 /** What the newest checkpoint does not cover. No record of it stands before `fromStreamSeq`. */
 export type Uncovered = { readonly edits: number; readonly bytes: number; readonly fromStreamSeq: number };
@@ -39,6 +39,7 @@ const MARKS_MAX = 200;
 export class TrimPlan {
   readonly #options: TrimOptions;
   #marks: Mark[] = [];
+  #lastMarked = Number.NEGATIVE_INFINITY as UnixMillis;
   #trimmedBefore = 0;
 
   constructor(options: TrimOptions) {
@@ -50,9 +51,11 @@ export class TrimPlan {
   }
 
   /** Every record in order. */
-  receiveRecord({ streamSeq, since }: Mark): void {
-    const last = this.#marks.at(-1);
-    if (last === undefined || since - last.since >= this.#options.replayWindowMs / MARKS_PER_WINDOW) this.#marks.push({ streamSeq, since });
+  receiveRecord({ streamSeq, since }: Mark, time: UnixMillis): void {
+    // Its date says how far it stands from the one marked before, also where both were read at once; its age never goes by it.
+    if (Math.abs(time - this.#lastMarked) < this.#options.replayWindowMs / MARKS_PER_WINDOW) return;
+    this.#lastMarked = time;
+    this.#marks.push({ streamSeq, since });
     if (this.#marks.length > MARKS_MAX) this.#marks = this.#marks.filter((_, index) => index % 2 === 0);
   }
 

@@ -252,7 +252,7 @@ export class RoomHost {
     }
     this.#lastUsed = this.#deps.clock.now();
     this.#noteUncovered(document, this.#uncoveredSince ?? this.#lastUsed);
-    this.#trimPlan.receiveRecord({ streamSeq: stored.streamSeq, since: this.#lastUsed });
+    this.#trimPlan.receiveRecord({ streamSeq: stored.streamSeq, since: this.#lastUsed }, stored.time);
     if (document.pending.edits >= this.#options.mergeEditsMax) this.mergeIfDue();
     return received.kind;
   }
