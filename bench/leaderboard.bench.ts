@@ -17,6 +17,7 @@ import { kvArchive } from "../leaderboard/io/kv-archive.ts";
 import { kvCheckpoints } from "../leaderboard/io/kv-checkpoints.ts";
 import { type RedisLine, redisLine } from "../leaderboard/io/redis.ts";
 import { type RedisBoard, redisBoard } from "../leaderboard/io/redis-board.ts";
+import { redisNames } from "../leaderboard/io/redis-names.ts";
 import { redisClosings, redisProgress } from "../leaderboard/io/redis-progress.ts";
 import { keysOf } from "../leaderboard/keys.ts";
 import { LeaderboardHost } from "../leaderboard/leaderboard-host.ts";
@@ -95,6 +96,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, 1),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas: 1, partitions: 1, newName: () => `bench-${++names}` }),
     archive: await kvArchive(nats, subjects, { replicas: 1, daysMax: 1 }),
+    names: redisNames(line.redis, keys, { namesMax: 1 }),
     shown: { publish: () => {} },
   };
   const host = new LeaderboardHost(ports, { ...config, service: "bench", boardsDrainMsMax: 1 }, { clock: systemClock, log: SILENT, metrics: leaderboardMetrics(new Registry()) });

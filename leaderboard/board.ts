@@ -53,8 +53,12 @@ export type BoardState = {
   readonly bands: BandCounts;
 };
 
+/** How users are called, as far as it is known. */
+export type Names = ReadonlyMap<string, string>;
+
 /** All of a room's boards, whole. */
 export type BoardsDump = {
+  readonly names: Names;
   readonly applied: Applied;
   readonly minute: MinuteUse;
   readonly boards: readonly { readonly role: Role; readonly window: Window; readonly standings: readonly Standing[] }[];

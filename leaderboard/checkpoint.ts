@@ -25,13 +25,14 @@ export const WrittenApplied = z.object({
 const WrittenBoards = z.object({
   applied: WrittenApplied,
   minute: z.object({ minute: whole, points: z.array(z.tuple([z.string(), whole])) }),
+  names: z.array(z.tuple([z.string(), z.string()])).default([]),
   members: z.array(z.string()),
   /** Of each member its number, score, and seq at which that was reached. */
   boards: z.array(z.object({ role: z.enum(ROLES), window: z.string(), standings: z.array(z.tuple([whole, score, whole])) })),
 });
 export type WrittenBoards = z.infer<typeof WrittenBoards>;
 
-export function writeBoards({ applied, minute, boards }: BoardsDump): WrittenBoards {
+export function writeBoards({ applied, minute, names, boards }: BoardsDump): WrittenBoards {
   const numbers = new Map<string, number>();
   const numberOf = (member: string): number => {
     const number = numbers.get(member) ?? numbers.size;
@@ -43,7 +44,7 @@ export function writeBoards({ applied, minute, boards }: BoardsDump): WrittenBoa
     window: window.id,
     standings: standings.map(({ member, score, reachedAt }): [number, number, number] => [numberOf(member), score, reachedAt]),
   }));
-  return { applied, minute: { minute: minute.minute, points: [...minute.points] }, members: [...numbers.keys()], boards: written };
+  return { applied, minute: { minute: minute.minute, points: [...minute.points] }, names: [...names], members: [...numbers.keys()], boards: written };
 }
 
 /** Undefined for what is no checkpoint. */
@@ -56,5 +57,5 @@ export function readBoards(json: unknown): BoardsDump | undefined {
     if (window === undefined || standings.some(([number]) => number >= data.members.length)) return undefined;
     boards.push({ role, window, standings: standings.map(([number, points, reachedAt]) => ({ member: data.members[number]!, score: points, reachedAt })) });
   }
-  return { applied: data.applied, minute: { minute: data.minute.minute, points: new Map(data.minute.points as [UserId, number][]) }, boards };
+  return { applied: data.applied, minute: { minute: data.minute.minute, points: new Map(data.minute.points as [UserId, number][]) }, names: new Map(data.names), boards };
 }

@@ -32,6 +32,9 @@ export const leaderboardSettings = {
   boardWatchMs: { parse: positiveInteger, fallback: 30_000, meaning: "a gateway that looks at a board says so again within so long" },
   boardWatchesMax: { parse: positiveInteger, fallback: 20_000, meaning: "boards watched at a time; past it new ones are not pushed, only read" },
 
+  boardNamesMax: { parse: positiveInteger, fallback: 100_000, meaning: "names of users in memory, so that pushing a board looks none up" },
+  boardNamesPerRoomMax: { parse: positiveInteger, fallback: 10_000, meaning: "names of users stored with a room's boards; others are shown by their ids" },
+
   boardCheckpointMsMax: { parse: positiveInteger, fallback: 120_000, meaning: "counted edits are in a checkpoint after so long; less than the log's replay window" },
   boardCheckpointWritesMax: { parse: positiveInteger, fallback: 8, meaning: "checkpoints written, restored and archived at a time" },
   boardArchiveGraceMs: { parse: positiveInteger, fallback: 60_000, meaning: "a window is archived so long after its end: more than the clocks of log and leaderboard differ" },

@@ -15,7 +15,7 @@ import { z } from "zod";
 import type { Engine } from "../engines/engine.ts";
 import { startNatsServer } from "../engines/nats-server.ts";
 import { startRedisServer } from "../engines/redis-server.ts";
-import { BoardShown } from "../shared/bus/board-messages.ts";
+import { BoardNews } from "../shared/bus/board-messages.ts";
 import { decodeJson, encodeJson, ServiceHeartbeat } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
@@ -117,7 +117,7 @@ test("[BREST1] top, pages, one member, neighbours, a set of members, in every ra
   const own = (await get("notes/leaderboard/members/ann?around=1")).body;
   expect(own.own).toEqual({ user: "ann", score: 1, rank: 3, percentile: 33.3 });
   expect(own.neighbours!.map(({ user }) => user)).toEqual(["cy", "ann", "dee"]);
-  expect((await get("notes/leaderboard/members?user=dee&user=bob&user=nobody&ranking=unique")).body.ranking).toEqual([{ rank: 1, user: "bob", score: 2 }, { rank: 2, user: "dee", score: 1 }]);
+  expect((await get("notes/leaderboard/members?user=dee&user=bob&user=nobody&ranking=unique")).body.ranking).toEqual([{ rank: 1, user: "bob", score: 2, name: "" }, { rank: 2, user: "dee", score: 1, name: "" }]);
 });
 
 test("[BREST2] beyond the ordered part a board is read whole while it is short, and a rank is a range once it is long", { timeout: 60_000 }, async () => {
@@ -178,16 +178,27 @@ test("[BREST3] what does not exist or is not well put gets an error of its own",
 
 test("[BREST4] gateways hear where it answers, and of a watched board when it changed", { timeout: 60_000 }, async () => {
   let heartbeat: ServiceHeartbeat | undefined;
-  const shown: BoardShown[] = [];
+  const shown: BoardNews[] = [];
   nats.subscribe(subjects.leaderboards, { callback: (_, message) => void (heartbeat = decodeJson(ServiceHeartbeat, message.data)) });
-  nats.subscribe(subjects.boards("acme.watched" as RoomKey), { callback: (_, message) => void shown.push(decodeJson(BoardShown, message.data)!) });
+  nats.subscribe(subjects.boards("acme.watched" as RoomKey), { callback: (_, message) => void shown.push(decodeJson(BoardNews, message.data)!) });
+  const lastShown = () => shown.findLast((news) => news.kind === "shown");
   await nats.flush();
-  nats.publish(subjects.watchBoard, encodeJson({ room: "acme.watched", role: "everyone", window: "hour" }));
+  nats.publish(subjects.boardNames, encodeJson({ room: "acme.watched", user: "bob", name: "Bob B." }));
+  nats.publish(subjects.watchBoard, encodeJson({ room: "acme.watched", role: "everyone", window: "hour", isNew: true }));
+  await eventually("a room without points is told of at once", () => shown.at(-1)?.kind === "shown");
+  expect(shown.at(-1)).toMatchObject({ seq: 0, members: 0, ranking: [] });
   await log("acme.watched" as RoomKey, 1, ["ann"]);
-  await eventually("ann is shown", () => shown.at(-1)?.seq === 1);
+  await eventually("ann is shown", () => lastShown()?.seq === 1);
   await log("acme.watched" as RoomKey, 2, ["bob", "bob"]);
-  await eventually("bob is ahead", () => shown.at(-1)?.ranking[0]?.[0] === "bob");
-  expect(shown.at(-1)).toMatchObject({ seq: 3, members: 2, shown: HOT / 2, ranking: [["bob", 2], ["ann", 1]] });
+  await eventually("bob is ahead", () => lastShown()?.ranking[0]?.[0] === "bob");
+  expect(shown.at(-1)).toMatchObject({ seq: 3, members: 2, shown: HOT / 2, ranking: [["bob", 2, "Bob B."], ["ann", 1, ""]] });
+  expect((await get("watched/leaderboard")).body.ranking).toMatchObject([{ user: "bob", name: "Bob B." }, { user: "ann", name: "" }]);
+
+  const before = shown.length;
+  nats.publish(subjects.watchBoard, encodeJson({ room: "acme.watched", role: "everyone", window: "hour", isNew: true }));
+  await eventually("whoever is new is told though nothing changed", () => shown.length > before);
+  nats.publish(subjects.watchBoard, encodeJson({ room: "acme.watched", role: "editors", window: "hour", isNew: true }));
+  await eventually("a board that is not kept is not available", () => shown.at(-1)?.kind === "unavailable");
   await eventually("the address is said", () => heartbeat?.url === leaderboard.url);
 });
 

@@ -4,6 +4,7 @@
  *
  *   {env}:board:{<room>}:applied               hash: how far the room's log is counted; the writer's fence
  *   {env}:board:{<room>}:minute                hash: user -> points in the minute `applied` names
+ *   {env}:board:{<room>}:names                 hash: user -> how the user is called, of those who were told of
  *   {env}:board:{<room>}:<role>:<window>:hot     sorted set: the first `boardHotMembers` members, tie-break in the member
  *   {env}:board:{<room>}:<role>:<window>:full    hash: member -> stamp and score, of all members
  *   {env}:board:{<room>}:<role>:<window>:counts  hash: band of scores -> members in it; `points` -> sum of all scores
@@ -26,6 +27,7 @@ export function keysOf(env: string) {
   return {
     applied: (room: RoomKey) => `${ofRoom(room)}:applied`,
     minute: (room: RoomKey) => `${ofRoom(room)}:minute`,
+    names: (room: RoomKey) => `${ofRoom(room)}:names`,
     board: (room: RoomKey, role: Role, window: Pick<Window, "id">): BoardKeys => {
       const board = `${ofRoom(room)}:${role}:${window.id}`;
       return { hot: `${board}:hot`, full: `${board}:full`, counts: `${board}:counts` };

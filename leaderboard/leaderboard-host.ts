@@ -1,35 +1,42 @@
 /** All partitions of the log that this process counts or stands by for, and what it tells those who look. */
 
 import { partitionOf } from "../shared/bus/subjects.ts";
-import type { BoardWatch } from "../shared/bus/board-messages.ts";
+import type { BoardName, BoardWatch } from "../shared/bus/board-messages.ts";
 import type { RoomKey } from "../shared/ids.ts";
-import { LiveHost, type LiveOptions } from "./live-host.ts";
+import { type Counted, LiveHost, type LiveOptions } from "./live-host.ts";
+import { NamesHost, type NamesOptions } from "./names-host.ts";
 import { PartitionHost, type PartitionDeps, type PartitionOptions, type PartitionPorts } from "./partition-host.ts";
-import type { Shown } from "./ports.ts";
+import type { Shown, StoredNames } from "./ports.ts";
 import { BoardReader, type ReadsOptions, type ReadsPorts } from "./reads-host.ts";
 
-export type LeaderboardPorts = PartitionPorts & ReadsPorts & { readonly shown: Shown };
-export type LeaderboardOptions = PartitionOptions & ReadsOptions & LiveOptions;
+export type LeaderboardPorts = PartitionPorts & ReadsPorts & { readonly shown: Shown; readonly names: StoredNames };
+export type LeaderboardOptions = PartitionOptions & ReadsOptions & LiveOptions & NamesOptions;
 
 export class LeaderboardHost {
   readonly reader: BoardReader;
+  readonly names: NamesHost;
   readonly #partitions: readonly PartitionHost[];
   readonly #live: LiveHost;
   readonly #ended: Promise<unknown>;
 
   constructor(ports: LeaderboardPorts, options: LeaderboardOptions, deps: Omit<PartitionDeps, "onCounted">) {
     this.reader = new BoardReader(ports, options, deps.clock);
+    this.names = new NamesHost(ports.names, options, deps);
     const count = options.logPartitions;
     // Each has its share of the memory, so that one busy partition does not stop the others.
     const share = { ...options, boardPendingEditsMax: options.boardPendingEditsMax / count, boardRoomsMax: options.boardRoomsMax / count };
     this.#partitions = Array.from({ length: count }, (_, partition) => new PartitionHost(partition, ports, share, { ...deps, onCounted: (room) => this.#live.receiveChange(room) }));
-    const counts = (room: RoomKey): boolean => this.#partitions[partitionOf(room, count)]?.isHeld ?? false;
-    this.#live = new LiveHost(this.reader, ports.shown, options, { ...deps, counts });
+    const counted = (room: RoomKey): Counted => this.#partitions[partitionOf(room, count)]?.counted ?? "elsewhere";
+    this.#live = new LiveHost({ reader: this.reader, names: this.names, shown: ports.shown }, options, { ...deps, counted });
     this.#ended = Promise.all(this.#partitions.map((partition) => partition.run()));
   }
 
   receiveWatch(watch: BoardWatch): void {
     this.#live.receiveWatch(watch);
+  }
+
+  receiveName(name: BoardName): void {
+    void this.names.receiveName(name);
   }
 
   async stop(): Promise<void> {

@@ -31,6 +31,7 @@ import { kvArchive } from "./io/kv-archive.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
 import { type RedisLine, redisLine } from "./io/redis.ts";
 import { redisBoard } from "./io/redis-board.ts";
+import { redisNames } from "./io/redis-names.ts";
 import { redisClosings, redisProgress } from "./io/redis-progress.ts";
 import { keysOf } from "./keys.ts";
 import { LeaderboardHost, type LeaderboardPorts } from "./leaderboard-host.ts";
@@ -114,7 +115,8 @@ async function start(environment: string, log: MadeUpLog, clock: Clock, flags: R
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, 1),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas: 1, partitions: config.logPartitions, newName: () => `${service}-${++names}` }),
     archive: await kvArchive(nats, subjects, { replicas: 1, daysMax: 400 }),
-    shown: { publish: (message) => void shown.push(message) },
+    names: redisNames(line.redis, keys, { namesMax: 10 }),
+    shown: { publish: (news) => void (news.kind === "shown" && shown.push(news)) },
   };
   const registry = new Registry();
   const host = new LeaderboardHost(ports, { ...config, service }, { clock, log: LOG, metrics: leaderboardMetrics(registry) });
@@ -250,11 +252,11 @@ test("[LB6] a watched board is published when it changed, at most once in the pu
   const [first, second] = [await start("lb6", log, clock, flags), await start("lb6", log, clock, flags)];
   const room = ROOMS[0]!;
   const all = () => [...first.shown, ...second.shown];
-  const watch = () => [first, second].forEach(({ host }) => host.receiveWatch({ room, role: "everyone", window: "day" }));
+  const watch = () => [first, second].forEach(({ host }) => host.receiveWatch({ room, role: "everyone", window: "day", isNew: false }));
   log.append(room, [{ user: USERS[0]!, bytes: 1, time: clock.wallNow() }]);
   watch();
   await eventually("the first state is published", () => all().length === 1);
-  expect(all()[0]).toMatchObject({ room, window: "day", windowId: "2028-12-31", seq: 1, members: 1, ranking: [["ann", 1]] });
+  expect(all()[0]).toMatchObject({ room, window: "day", windowId: "2028-12-31", seq: 1, members: 1, ranking: [["ann", 1, ""]] });
   const begin = performance.now();
   for (let edit = 0; edit < 100; edit++) {
     log.append(room, [{ user: USERS[edit % 2]!, bytes: 1, time: clock.wallNow() }]);

@@ -21,8 +21,9 @@ import { serveHttp } from "./io/http.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvArchive } from "./io/kv-archive.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
-import { hearWatches, natsShown } from "./io/nats-boards.ts";
+import { hearNames, hearWatches, natsShown } from "./io/nats-boards.ts";
 import { redisBoard } from "./io/redis-board.ts";
+import { redisNames } from "./io/redis-names.ts";
 import { redisClosings, redisProgress } from "./io/redis-progress.ts";
 import { redisLine } from "./io/redis.ts";
 import { keysOf } from "./keys.ts";
@@ -40,7 +41,7 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
   await ensureLogStreams(nats, subjects, { partitions, replicas });
   const redis = redisLine(config.redisUrl, log);
   const boards = redisBoard(redis.redis, keys, { hotMembers: 2 * config.boardShownMax, roles: config.boardRoles });
-  let names = 0;
+  let named = 0;
   const ports = {
     boards,
     reads: boards,
@@ -48,13 +49,15 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
     progress: redisProgress(redis, keys),
     log: await jetstreamLog(nats, subjects, { readMs: config.boardReadMs }),
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, replicas),
-    checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas, partitions, newName: () => `${service}-${++names}` }),
+    checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas, partitions, newName: () => `${service}-${++named}` }),
     archive: await kvArchive(nats, subjects, { replicas, daysMax: config.boardArchiveDaysMax }),
+    names: redisNames(redis.redis, keys, { namesMax: config.boardNamesPerRoomMax }),
     shown: natsShown(nats, subjects),
   };
   const host = new LeaderboardHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
   hearWatches(nats, subjects, (watch) => host.receiveWatch(watch));
-  const http = await serveHttp(host.reader, config, { log, metrics });
+  hearNames(nats, subjects, (name) => host.receiveName(name));
+  const http = await serveHttp(host, config, { log, metrics });
   const url = config.boardsUrl === "" ? `http://${config.boardsHost}:${http.port}` : config.boardsUrl;
   const heartbeats = sendHeartbeats(nats, subjects.leaderboards, { service, url, everyMs: config.boardsHeartbeatMs, isServing: () => true }, systemClock);
 

@@ -6,11 +6,12 @@
 import type { UnixMillis } from "../shared/ids.ts";
 import { LeaseWatch, type Leases, NOBODY } from "../shared/lease.ts";
 import { pause, unlessMistake } from "../shared/pause.ts";
+import type { Counted } from "./live-host.ts";
 import { PassHost, type PassOptions, type PassPorts } from "./pass-host.ts";
 import type { RoomDeps } from "./room-host.ts";
 
 export type PartitionPorts = PassPorts & { readonly leases: Leases };
-export type PartitionOptions = PassOptions & { readonly boardsLeaseMs: number };
+export type PartitionOptions = PassOptions & { readonly boardsLeaseMs: number; readonly boardBehindMsMax: number };
 export type PartitionDeps = RoomDeps;
 
 const RETRY_MS = 250;
@@ -24,6 +25,7 @@ export class PartitionHost {
   readonly #stopping = new AbortController();
   /** The revision of our lease; undefined: we hold none. */
   #lease: number | undefined;
+  #pass: PassHost | undefined;
   /** Everything up to it is in checkpoints. */
   #floor = 0;
 
@@ -34,8 +36,12 @@ export class PartitionHost {
     this.#deps = deps;
   }
 
-  get isHeld(): boolean {
-    return this.#lease !== undefined && !this.#stopping.signal.aborted;
+  /** What those who look at its rooms are to know. */
+  get counted(): Counted {
+    if (this.#lease === undefined || this.#stopping.signal.aborted) return "elsewhere";
+    const { clock } = this.#deps;
+    const isCurrent = this.#pass?.hasCaughtUp === true && clock.wallNow() - this.#pass.through <= this.#options.boardBehindMsMax;
+    return isCurrent ? "current" : "behind";
   }
 
   /** Resolves after `stop`, once all is in checkpoints and the lease given back. */
@@ -118,6 +124,7 @@ export class PartitionHost {
     while (!signal.aborted) {
       metrics.passes.inc({ reason });
       const pass = new PassHost(this.#partition, { floor: this.#floor, through }, this.#ports, this.#options, { ...this.#deps, onFloor: (floor) => (this.#floor = floor) });
+      this.#pass = pass;
       reason = await pass.run(signal);
       if (pass.hasCaughtUp) failures = 0;
       through = pass.through;

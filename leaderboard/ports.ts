@@ -1,9 +1,9 @@
 /** What the leaderboard needs from the world, in its own words. `io/` implements each; tests fake each. */
 
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
-import type { BoardShown } from "../shared/bus/board-messages.ts";
+import type { BoardNews } from "../shared/bus/board-messages.ts";
 import type { RoomKey, Seq, UnixMillis } from "../shared/ids.ts";
-import type { Applied, Batch, BoardsDump, BoardState, MinuteUse, Standing } from "./board.ts";
+import type { Applied, Batch, BoardsDump, BoardState, MinuteUse, Names, Standing } from "./board.ts";
 import type { Role } from "./keys.ts";
 import type { Window } from "./windows.ts";
 
@@ -85,7 +85,14 @@ export interface Checkpoints {
   rooms(partition: number): Promise<RoomKey[]>;
 }
 
+/** How users are called. */
+export interface StoredNames {
+  write(room: RoomKey, user: string, name: string): Promise<void>;
+  /** Of those users who have one. */
+  read(room: RoomKey, users: readonly string[]): Promise<Names>;
+}
+
 /** Tells whoever watches. */
 export interface Shown {
-  publish(shown: BoardShown): void;
+  publish(news: BoardNews): void;
 }

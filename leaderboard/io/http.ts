@@ -9,10 +9,13 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
+import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { unlessMistake } from "../../shared/pause.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
 import { type BadQuestion, cursorOf, parseQuestion, type Question, type QuestionLimits } from "../questions.ts";
+import type { NamesHost } from "../names-host.ts";
+import type { Ranked } from "../ranking.ts";
 import type { BoardReader, MemberAnswer, MembersAnswer, PageAnswer, Refusal } from "../reads-host.ts";
 
 export type HttpOptions = QuestionLimits & { readonly boardsHost: string; readonly boardsPort: number; readonly internalSecret: string };
@@ -30,7 +33,7 @@ const REFUSALS: Readonly<Record<Refusal["kind"], { status: number; message: stri
   rebuilding: { status: 503, message: "the boards are being counted anew: ask again" },
 };
 
-export async function serveHttp(reader: BoardReader, options: HttpOptions, { log, metrics }: { log: Log; metrics: LeaderboardMetrics }): Promise<{ port: number; stop(): Promise<void> }> {
+export async function serveHttp({ reader, names }: { reader: BoardReader; names: NamesHost }, options: HttpOptions, { log, metrics }: { log: Log; metrics: LeaderboardMetrics }): Promise<{ port: number; stop(): Promise<void> }> {
   const mayAsk = secretCheck(options.internalSecret);
 
   const answer = async (request: IncomingMessage): Promise<Answer> => {
@@ -40,7 +43,7 @@ export async function serveHttp(reader: BoardReader, options: HttpOptions, { log
     const question = parseQuestion(String(request.headers["x-coroom-tenant"] ?? ""), segmentsOf(url.pathname), url.searchParams, options);
     if (question.kind === "bad") return refused(BAD_STATUS[question.error] ?? 400, question.error, question.message);
     try {
-      return bodyOf(await ask(reader, question));
+      return await named(await ask(reader, question), question.board.room, names);
     } catch (cause) {
       unlessMistake(cause);
       log.debug({ cause }, "a board could not be read");
@@ -83,16 +86,22 @@ function ask(reader: BoardReader, question: Question): Promise<PageAnswer | Memb
   }
 }
 
-function bodyOf(answer: PageAnswer | MemberAnswer | MembersAnswer | Refusal): Answer {
+async function named(answer: PageAnswer | MemberAnswer | MembersAnswer | Refusal, room: RoomKey, names: NamesHost): Promise<Answer> {
+  const shown = answer.kind === "member" ? answer.neighbours : answer.kind === "page" || answer.kind === "members" ? answer.ranking : [];
+  const known = await names.of(room, shown.map(({ user }) => user));
+  return bodyOf(answer, (ranked) => ranked.map((place) => ({ ...place, name: known.get(place.user) ?? "" })));
+}
+
+function bodyOf(answer: PageAnswer | MemberAnswer | MembersAnswer | Refusal, withNames: (ranked: readonly Ranked[]) => readonly object[]): Answer {
   switch (answer.kind) {
     case "page": {
       const { about, ranking, nextOffset } = answer;
-      return { status: 200, name: "page", body: { ...about, ranking, ...(nextOffset === undefined ? {} : { cursor: cursorOf(about.window.id, nextOffset) }) } };
+      return { status: 200, name: "page", body: { ...about, ranking: withNames(ranking), ...(nextOffset === undefined ? {} : { cursor: cursorOf(about.window.id, nextOffset) }) } };
     }
     case "member":
-      return { status: 200, name: "member", body: { ...answer.about, own: answer.own, neighbours: answer.neighbours } };
+      return { status: 200, name: "member", body: { ...answer.about, own: answer.own, neighbours: withNames(answer.neighbours) } };
     case "members":
-      return { status: 200, name: "members", body: { ...answer.about, ranking: answer.ranking } };
+      return { status: 200, name: "members", body: { ...answer.about, ranking: withNames(answer.ranking) } };
     default: {
       const { status, message } = REFUSALS[answer.kind];
       return refused(status, answer.kind, message);

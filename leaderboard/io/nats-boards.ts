@@ -1,6 +1,6 @@
-/** What the leaderboard says on NATS, and hears: boards that changed, and who looks at which. */
+/** What the leaderboard says on NATS, and hears: boards that changed, who looks at which, and how users are called. */
 
-import { type BoardShown, BoardWatch } from "../../shared/bus/board-messages.ts";
+import { BoardName, type BoardNews, BoardWatch } from "../../shared/bus/board-messages.ts";
 import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
@@ -8,8 +8,8 @@ import type { Shown } from "../ports.ts";
 
 export function natsShown(nats: NatsConnection, subjects: Subjects): Shown {
   return {
-    publish: (shown: BoardShown) => {
-      if (!nats.isClosed()) nats.publish(subjects.boards(shown.room), encodeJson(shown));
+    publish: (news: BoardNews) => {
+      if (!nats.isClosed()) nats.publish(subjects.boards(news.room), encodeJson(news));
     },
   };
 }
@@ -19,6 +19,15 @@ export function hearWatches(nats: NatsConnection, subjects: Subjects, receive: (
     callback: crashing((error, message) => {
       const watch = error === null ? decodeJson(BoardWatch, message.data) : undefined;
       if (watch !== undefined) receive(watch);
+    }),
+  });
+}
+
+export function hearNames(nats: NatsConnection, subjects: Subjects, receive: (name: BoardName) => void): void {
+  nats.subscribe(subjects.boardNames, {
+    callback: crashing((error, message) => {
+      const name = error === null ? decodeJson(BoardName, message.data) : undefined;
+      if (name !== undefined) receive(name);
     }),
   });
 }

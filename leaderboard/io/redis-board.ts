@@ -69,18 +69,20 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: { hotMem
 
     dump: async (room, windows) => {
       const wanted = options.roles.flatMap((role) => windows.map((window) => ({ role, window })));
-      const [applied, minute, ...boards] = await atOnce([
+      const [applied, minute, names, ...boards] = await atOnce([
         ["hgetall", keys.applied(room)],
         ["hgetall", keys.minute(room)],
+        ["hgetall", keys.names(room)],
         ...wanted.map(({ role, window }) => ["hgetall", keys.board(room, role, window).full] as const),
       ]);
       const found = loaded(fieldsOf(applied), fieldsOf(minute));
       if (found === undefined) return undefined;
       const whole = wanted.map((board, index) => ({ ...board, standings: standingsOf(fieldsOf(boards[index])).sort(byRank) }));
-      return { ...found, boards: whole.filter(({ standings }) => standings.length > 0) };
+      return { ...found, names: fieldsOf(names), boards: whole.filter(({ standings }) => standings.length > 0) };
     },
 
-    restore: async (room, { applied, minute, boards }) => {
+    restore: async (room, { applied, minute, names, boards }) => {
+      if (names.size > 0) await redis.hset(keys.names(room), ...[...names].flat());
       const boardArguments = boards.map(({ standings }) => [standings.length, ...standings.flatMap(({ member, score, reachedAt }) => [member, stampOf(reachedAt), score])]).flat();
       const boardKeyList = boards.flatMap(({ role, window }) => boardKeys(room, role, window));
       const answer = await scripts.restoreBoards(

@@ -18,6 +18,7 @@
  *   {env}.leaderboards               leaderboard    -> gateways         heartbeats, with the address of its HTTP
  *   {env}.boards.{room}              leaderboard    -> gateways         a watched board's first members, when they changed
  *   {env}.boards.watch               gateway        -> leaderboards     "somebody here looks at this board"
+ *   {env}.boards.names               gateway        -> leaderboards     how a user is called
  *   {env}.counts                     gateway, room server -> gateways  how much of what is limited each has
  *   {env}.placement.locate           gateway        -> placement        "who owns this room?": request and reply
  *   {env}.ops.{kind}                 everyone       -> JetStream        events for the people who run it: stream {env}_ops
@@ -59,6 +60,7 @@ export function subjectsOf(env: string) {
     leaderboards: `${env}.leaderboards`,
     boards: (room: RoomKey) => `${env}.boards.${room}`,
     watchBoard: `${env}.boards.watch`,
+    boardNames: `${env}.boards.names`,
     counts: `${env}.counts`,
     locate: `${env}.placement.locate`,
     operations: (kind: string) => `${env}.ops.${kind}`,

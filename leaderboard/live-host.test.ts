@@ -1,0 +1,130 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { BoardNews } from "../shared/bus/board-messages.ts";
+import type { Clock } from "../shared/clock.ts";
+import type { Millis, RoomKey, UnixMillis } from "../shared/ids.ts";
+import type { BoardState } from "./board.ts";
+import { type Counted, LiveHost } from "./live-host.ts";
+import { leaderboardMetrics } from "./metrics.ts";
+
+const ROOM = "acme.notes" as RoomKey;
+const PUSH_MS = 500;
+const watch = (isNew: boolean, role = "everyone") => ({ room: ROOM, role, window: "day", isNew });
+
+/** Turned by hand. */
+class TurnedClock implements Clock {
+  #now = 1;
+  #timers: { at: number; run: () => void }[] = [];
+  now(): Millis {
+    return this.#now as Millis;
+  }
+  wallNow(): UnixMillis {
+    return this.#now as UnixMillis;
+  }
+  after(delayMs: number, run: () => void): () => void {
+    const timer = { at: this.#now + delayMs, run };
+    this.#timers.push(timer);
+    return () => void (this.#timers = this.#timers.filter((other) => other !== timer));
+  }
+  async turn(ms: number): Promise<void> {
+    for (const end = this.#now + ms; this.#now < end; this.#now += 10) {
+      const due = this.#timers.filter(({ at }) => at <= this.#now);
+      this.#timers = this.#timers.filter(({ at }) => at > this.#now);
+      for (const { run } of due) run();
+      await new Promise(setImmediate);
+    }
+  }
+}
+
+function begin() {
+  const [clock, news] = [new TurnedClock(), [] as BoardNews[]];
+  const world = { counted: "current" as Counted, score: 1, isAway: false, reads: 0 };
+  const readNow = (): Promise<BoardState> => {
+    world.reads += 1;
+    if (world.isAway) return Promise.reject(new Error("Redis is away"));
+    return Promise.resolve({ applied: undefined, hot: [{ member: "ann", score: world.score, reachedAt: 1 }], members: 1, points: world.score, bands: new Map() });
+  };
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+  const options = { boardRoles: ["everyone" as const], boardShownMax: 10, boardPushMs: PUSH_MS, boardWatchMs: 5_000, boardWatchesMax: 2, boardWritesMax: 4 };
+  const ports = { reader: { readNow }, names: { of: () => Promise.resolve(new Map()) }, shown: { publish: (one: BoardNews) => void news.push(one) } };
+  const live = new LiveHost(ports, options, { clock, log, metrics: leaderboardMetrics(new Registry()), counted: () => world.counted });
+  const said = () => news.splice(0).map((one) => (one.kind === "shown" ? one.ranking[0]![1] : one.kind));
+  return { clock, world, live, said };
+}
+
+test("[LIVE1] whoever is new is told though nothing changed, whoever only still looks is not", async () => {
+  const { clock, live, said } = begin();
+  live.receiveWatch(watch(true));
+  await clock.turn(100);
+  expect(said()).toEqual([1]);
+  live.receiveWatch(watch(false));
+  live.receiveChange(ROOM);
+  await clock.turn(1_000);
+  expect(said()).toEqual([]);
+  live.receiveWatch(watch(true));
+  await clock.turn(1_000);
+  expect(said()).toEqual([1]);
+});
+
+test("[LIVE2] a board that changes all the time is told of once in the push interval, and the last state comes", async () => {
+  const { clock, world, live, said } = begin();
+  live.receiveWatch(watch(true));
+  for (let change = 0; change < 100; change++) {
+    world.score += 1;
+    live.receiveChange(ROOM);
+    await clock.turn(20);
+  }
+  await clock.turn(PUSH_MS);
+  const told = said();
+  expect(told.length).toBeLessThanOrEqual(2_600 / PUSH_MS + 1);
+  expect(told.at(-1)).toBe(101);
+});
+
+test("[LIVE3] a board that falls behind says so once, and is told anew when it is current again", async () => {
+  const { clock, world, live, said } = begin();
+  live.receiveWatch(watch(true));
+  await clock.turn(600);
+  world.counted = "behind";
+  await clock.turn(3_000);
+  world.counted = "current";
+  await clock.turn(1_000);
+  expect(said()).toEqual([1, "behind", 1]);
+});
+
+test("[LIVE4] Redis that does not answer is asked no more often than boards are pushed, and makes the board behind", async () => {
+  const { clock, world, live, said } = begin();
+  live.receiveWatch(watch(true));
+  await clock.turn(600);
+  [world.isAway, world.reads] = [true, 0];
+  live.receiveChange(ROOM);
+  await clock.turn(2_000);
+  expect(world.reads).toBeLessThanOrEqual(2_000 / PUSH_MS + 1);
+  world.isAway = false;
+  await clock.turn(1_000);
+  expect(said()).toEqual([1, "behind", 1]);
+});
+
+test("[LIVE5] only who counts the room tells of it, and who takes it over tells of it at once", async () => {
+  const { clock, world, live, said } = begin();
+  world.counted = "elsewhere";
+  live.receiveWatch(watch(true));
+  live.receiveWatch(watch(true, "editors"));
+  await clock.turn(1_000);
+  expect(said()).toEqual([]);
+  world.counted = "current";
+  await clock.turn(PUSH_MS + 100);
+  expect(said()).toEqual([1]);
+});
+
+test("[LIVE6] a board that is not kept, or one too many, is told to be unavailable; one that nobody looks at is forgotten", async () => {
+  const { clock, live, said } = begin();
+  live.receiveWatch(watch(true, "editors"));
+  for (const window of ["hour", "week", "month"]) live.receiveWatch({ ...watch(true), window });
+  expect(said()).toEqual(["unavailable", "unavailable"]);
+  await clock.turn(6_000); // Longer than a watch holds.
+  said();
+  live.receiveWatch({ ...watch(true), window: "month" });
+  await clock.turn(100);
+  expect(said()).toEqual([1]);
+});
