@@ -14,7 +14,7 @@ import type { Running } from "../shared/lifecycle.ts";
 import { demoRoutes, servesDemo } from "./demo.ts";
 import { startLocalEngines } from "./local-engines.ts";
 import { DEFAULT_NATS_URL, rememberNatsUrl } from "./local-nats-url.ts";
-import { localSecrets } from "./secrets.ts";
+import { missingSecrets } from "./shared-secrets.ts";
 import type { Role, StartConfig } from "./settings.ts";
 
 const DEFAULT_REDIS_URL = "redis://127.0.0.1:6379";
@@ -65,18 +65,6 @@ async function startRoles(given: StartConfig, add: (part: Running) => void): Pro
   );
   add(gateway);
   say(`coroom ready http://127.0.0.1:${gateway.port}`);
-}
-
-/** What a deployment sets and a local system makes for itself. Whoever checks tokens by a JWKS needs no secret for them. */
-function missingSecrets(config: StartConfig): Partial<StartConfig> {
-  if (config.production) return {};
-  const { jwtSecret, roomSecret, internalSecret } = localSecrets(config.dataDir);
-  const hasKeys = config.jwtSecret !== "" || config.jwksUrl !== "" || config.jwksFile !== "";
-  return {
-    ...(hasKeys ? {} : { jwtSecret }),
-    ...(config.roomSecret === "" ? { roomSecret } : {}),
-    ...(config.internalSecret === "" ? { internalSecret } : {}),
-  };
 }
 
 function say(line: string): void {

@@ -15,5 +15,6 @@ test("[GCF1] edits larger than NATS takes are refused at the start, for one of t
 test("[GCF2] production is refused while anything is open, with all that is missing at once", () => {
   expect(() => refuseUnsafe(read({ jwtSecret }))).not.toThrow();
   expect(() => refuseUnsafe(read({ jwtSecret, production: "true" }))).toThrow(/COROOM_ALLOWED_ORIGINS[^]*COROOM_INTERNAL_SECRET/);
-  expect(() => refuseUnsafe(read({ jwtSecret, production: "true", allowedOrigins: "https://a", internalSecret: "s" }))).not.toThrow();
+  expect(() => refuseUnsafe(read({ jwtSecret, production: "true", allowedOrigins: "https://a", internalSecret: "short" }))).toThrow("at least 32");
+  expect(() => refuseUnsafe(read({ jwtSecret, production: "true", allowedOrigins: "https://a", internalSecret: jwtSecret }))).not.toThrow();
 });

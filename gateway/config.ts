@@ -40,6 +40,10 @@ export const gatewaySettings = {
   bytesPerSecond: { parse: positiveInteger, fallback: 6_291_456, meaning: "bytes that one connection may send in the long run; at least COROOM_EDITS_PER_SECOND edits of COROOM_EDIT_BYTES_MAX, or honest clients may meet it" },
   controlBurst: { parse: positiveInteger, fallback: 300, meaning: "frames other than edits that one connection may send at once" },
   controlsPerSecond: { parse: positiveInteger, fallback: 20, meaning: "frames other than edits that one connection may send in the long run" },
+  snapshotBurst: { parse: positiveInteger, fallback: 20, meaning: "snapshots that one user may fetch from a gateway at once" },
+  snapshotsPerSecond: { parse: positiveInteger, fallback: 2, meaning: "snapshots that one user may fetch from a gateway in the long run" },
+  gatewaySnapshotBurst: { parse: positiveInteger, fallback: 4_000, meaning: "snapshots that all users together may fetch from a gateway at once" },
+  gatewaySnapshotsPerSecond: { parse: positiveInteger, fallback: 1_000, meaning: "snapshots that all users together may fetch from a gateway in the long run" },
   boardReadBurst: { parse: positiveInteger, fallback: 20, meaning: "questions about boards that one user may ask a gateway at once over HTTP" },
   boardReadsPerSecond: { parse: positiveInteger, fallback: 5, meaning: "questions about boards that one user may ask a gateway over HTTP in the long run" },
   helloMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a new connection has to say hello" },
@@ -77,7 +81,7 @@ export function refuseUnsafe(config: GatewayConfig): void {
   }
   if (config.editBytesMax >= config.frameBytesMax) problems.push("COROOM_FRAME_BYTES_MAX must be above COROOM_EDIT_BYTES_MAX: a frame carries more than the edit's payload");
   if (config.production && config.allowedOrigins.length === 0) problems.push("in production the pages that may connect must be named: set COROOM_ALLOWED_ORIGINS");
-  if (config.production && config.internalSecret === "") problems.push("in production the tiers must share a secret: set COROOM_INTERNAL_SECRET");
+  if (config.production && new TextEncoder().encode(config.internalSecret).length < SECRET_BYTES_MIN) problems.push(`in production the tiers must share a secret: set COROOM_INTERNAL_SECRET, of at least ${SECRET_BYTES_MIN} random bytes`);
   if (problems.length > 0) throw new SettingError(`bad configuration:\n  ${problems.join("\n  ")}`);
 }
 
@@ -88,6 +92,16 @@ const BESIDE_PAYLOAD_BYTES = 1_024;
 export function refuseUnsendable({ editBytesMax }: GatewayConfig, maxPayload: number | undefined): void {
   if (maxPayload === undefined || editBytesMax + BESIDE_PAYLOAD_BYTES <= maxPayload) return;
   throw new SettingError(`an edit may have ${editBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_EDIT_BYTES_MAX`);
+}
+
+/** What fetching snapshots keeps to. */
+export function snapshotRouteOptions({ internalSecret, snapshotBurst, snapshotsPerSecond, gatewaySnapshotBurst, gatewaySnapshotsPerSecond, connectionsMax }: GatewayConfig) {
+  return {
+    internalSecret,
+    eachUser: { burst: snapshotBurst, perSecond: snapshotsPerSecond },
+    everybody: { burst: gatewaySnapshotBurst, perSecond: gatewaySnapshotsPerSecond },
+    readersMax: connectionsMax,
+  };
 }
 
 /** What the boards' HTTP keeps to. */

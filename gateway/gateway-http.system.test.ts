@@ -45,7 +45,7 @@ beforeAll(async () => {
   nats = await startRealNats();
   line = await connect({ servers: nats.url });
   documents = createServer(serveDocument).listen(0, "127.0.0.1");
-  const flags = { environment: "http", natsUrl: nats.url, port: "0", jwtSecret: SECRET, internalSecret: "between us", allowedOrigins: "https://app.example", staticDir: join(folder, "site") };
+  const flags = { environment: "http", natsUrl: nats.url, port: "0", jwtSecret: SECRET, internalSecret: "between us", allowedOrigins: "https://app.example", staticDir: join(folder, "site"), snapshotBurst: "1000" };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
   gateway = await startGateway(config, { log: silent, registry: new Registry(), routes: [{ method: "get", path: "/demo/hello", answer: ({ query }) => ({ status: 200, body: `hello ${query.get("name")}` }) }] });
   address = `http://127.0.0.1:${gateway.port}`;
@@ -156,6 +156,21 @@ test("[HTTP7] a page of another origin may ask with a token if its origin is all
   const preflight = (origin: string) => fetch(`${address}/v1/rooms/empty/snapshot`, { method: "OPTIONS", headers: { origin, "access-control-request-method": "GET", "access-control-request-headers": "authorization" } });
   expect((await preflight("https://app.example")).headers.get("access-control-allow-headers")).toContain("authorization");
   expect((await preflight("https://evil.example")).headers.get("access-control-allow-origin")).toBeNull();
+});
+
+test("[HTTP8] in production metrics are for operators", async () => {
+  const internalSecret = "between us, and at least 32 bytes long";
+  const flags = { environment: "http", natsUrl: nats.url, port: "0", jwtSecret: SECRET, internalSecret, allowedOrigins: "https://app.example", production: "true", drainMsMax: "0" };
+  const guarded = await startGateway({ ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 }, { log: silent, registry: new Registry() });
+  try {
+    const metrics = (headers: Record<string, string>) => fetch(`http://127.0.0.1:${guarded.port}/metrics`, { headers });
+    expect((await metrics({})).status).toBe(401);
+    expect((await metrics({ authorization: `Bearer ${await bearer({ rights: ["admin"] })}` })).status).toBe(401);
+    expect((await metrics({ authorization: `Bearer ${internalSecret}` })).status).toBe(200);
+    expect((await fetch(`http://127.0.0.1:${guarded.port}/readyz`)).status).toBe(200); // For balancers.
+  } finally {
+    await guarded.stop();
+  }
 });
 
 function raw(path: string): Promise<number | undefined> {

@@ -67,10 +67,13 @@ async function open(address: string, from?: string): Promise<WireClient> {
   return client;
 }
 
+function tokenOf(user: string, claims: object = {}): Promise<string> {
+  return new SignJWT({ rooms: ["*"], rights: ["read", "write"], ...claims }).setProtectedHeader({ alg: "HS256" }).setSubject(user).setExpirationTime("1h").sign(new TextEncoder().encode(SECRET));
+}
+
 async function greet(address: string, user: string, claims: object = {}): Promise<WireClient> {
   const client = await open(address);
-  const token = await new SignJWT({ rooms: ["*"], rights: ["read", "write"], ...claims }).setProtectedHeader({ alg: "HS256" }).setSubject(user).setExpirationTime("1h").sign(new TextEncoder().encode(SECRET));
-  client.send({ type: "hello", version: 1, token, agent: "test" });
+  client.send({ type: "hello", version: 1, token: await tokenOf(user, claims), agent: "test" });
   return client;
 }
 
@@ -187,4 +190,18 @@ test("[LIM6] a connection sends so many bytes, edits and frames; over it is clos
     expect([limit, await client.next("retry-later"), (await client.end()).code]).toEqual([limit, { type: "retry-later", retryAfterMs: 7_000 }, 4006]);
     expect(await metric(address, `coroom_gateway_limits_reached_total{limit="${limit}"}`)).toBe(1);
   }
+});
+
+test("[LIM7] a user fetches so many snapshots, and all together so many; the next are told when to ask again", async () => {
+  const address = await start({ snapshotBurst: "2", snapshotsPerSecond: "1", gatewaySnapshotBurst: "3", gatewaySnapshotsPerSecond: "1" });
+  const fetchAs = async (user: string): Promise<Response> => fetch(`http://${address}/v1/rooms/${ROOM}/snapshot`, { headers: { authorization: `Bearer ${await tokenOf(user)}` } });
+  const statuses = async (...users: string[]) => {
+    const seen: number[] = [];
+    for (const user of users) seen.push((await fetchAs(user)).status);
+    return seen;
+  };
+  expect(await statuses("ann", "ann", "ann", "bob", "bob")).toEqual([503, 503, 429, 503, 429]); // 503: no document service is there.
+  expect((await fetchAs("bob")).headers.get("retry-after")).toBe("2");
+  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="snapshots"}')).toBeGreaterThanOrEqual(1);
+  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="gateway-snapshots"}')).toBeGreaterThanOrEqual(1);
 });

@@ -11,7 +11,7 @@ export const gatewayMetrics = (registry: Registry) => {
     rooms: new Gauge({ name: "coroom_gateway_rooms", help: "Rooms that this gateway follows", registers }),
     connects: new Counter({ name: "coroom_gateway_connects_total", help: "WebSocket connections opened", registers }),
     turnedAway: new Counter({ name: "coroom_gateway_turned_away_total", help: "Connections turned away, by reason: full, origin, degraded, draining, ip; herd where the queue of new connections was full", labelNames: ["reason"], registers }),
-    limitsReached: new Counter({ name: "coroom_gateway_limits_reached_total", help: "Times a limit was met, by limit: tenant, tenant-rooms, room, tenant-edits across the gateways; edits, frames, bytes of one connection", labelNames: ["limit"], registers }),
+    limitsReached: new Counter({ name: "coroom_gateway_limits_reached_total", help: "Times a limit was met, by limit: tenant, tenant-rooms, room, tenant-edits across the gateways; edits, frames, bytes of one connection; snapshots of one user, gateway-snapshots of all", labelNames: ["limit"], registers }),
     countSources: new Gauge({ name: "coroom_gateway_count_sources", help: "Other gateways and room servers whose counts are known", registers }),
     connectsWaiting: new Gauge({ name: "coroom_gateway_connects_waiting", help: "Connections that wait for their turn to be let in", registers }),
     connectWaitSeconds: new Histogram({ name: "coroom_gateway_connect_wait_seconds", help: "How long those waited that had to", buckets: [0.01, 0.05, 0.2, 0.5, 1, 2, 5], registers }),

@@ -3,13 +3,15 @@
 import type { Registry } from "prom-client";
 
 import type { HttpAnswer, HttpRoute } from "./http-routes.ts";
+import { forOperators } from "./operators.ts";
 import type { Unready } from "./upgrades.ts";
 
-export function healthRoutes(registry: Registry, unready: () => Unready | undefined): HttpRoute[] {
+export function healthRoutes(registry: Registry, unready: () => Unready | undefined, { production, internalSecret }: { production: boolean; internalSecret: string }): HttpRoute[] {
+  const metrics: HttpRoute["answer"] = async () => ({ status: 200, headers: { "content-type": registry.contentType }, body: await registry.metrics() });
   return [
     { method: "get", path: "/healthz", answer: () => ({ status: 200, body: "ok\n" }) },
     { method: "get", path: "/readyz", answer: () => readiness(unready()) },
-    { method: "get", path: "/metrics", answer: async () => ({ status: 200, headers: { "content-type": registry.contentType }, body: await registry.metrics() }) },
+    { method: "get", path: "/metrics", answer: production ? forOperators(metrics, { internalSecret }) : metrics },
   ];
 }
 

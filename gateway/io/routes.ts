@@ -5,7 +5,7 @@ import type { TemplatedApp } from "uws-node20";
 
 import type { Clock } from "../../shared/clock.ts";
 import type { Log } from "../../shared/log.ts";
-import { boardRouteOptions, type GatewayConfig } from "../config.ts";
+import { boardRouteOptions, type GatewayConfig, snapshotRouteOptions } from "../config.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Tokens } from "../ports.ts";
 import { boardRoutes } from "./board-routes.ts";
@@ -22,8 +22,8 @@ export type RouteDeps = { readonly clock: Clock; readonly log: Log; readonly met
 /** `more`: of whoever starts the gateway. Files come last: their path is every path. */
 export function serveHttp(app: TemplatedApp, config: GatewayConfig, { tokens, documents, leaderboards, unready }: RoutePorts, more: readonly HttpRoute[], deps: RouteDeps): void {
   const routes = [
-    ...healthRoutes(deps.registry, unready),
-    ...snapshotRoutes(tokens, documents, config),
+    ...healthRoutes(deps.registry, unready, config),
+    ...snapshotRoutes(tokens, documents, snapshotRouteOptions(config), deps),
     ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps),
     ...more,
     ...staticRoutes(config.staticDir),

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+
+import { missingSecrets, type SecretsGiven } from "./shared-secrets.ts";
+import { ROLES } from "./settings.ts";
+
+const made = { jwtSecret: "j".repeat(32), roomSecret: "r".repeat(32), internalSecret: "i".repeat(32) };
+const nothing: SecretsGiven = { roles: ROLES, production: false, dataDir: "", jwtSecret: "", jwksUrl: "", jwksFile: "", roomSecret: "", internalSecret: "" };
+const missing = (given: Partial<SecretsGiven>) => missingSecrets({ ...nothing, ...given }, () => made);
+
+test("[SEC1] a system of its own makes the secrets that it was not given", () => {
+  expect(missing({})).toEqual(made);
+  expect(missing({ jwksUrl: "https://id.example/jwks.json", roomSecret: "given" })).toEqual({ internalSecret: made.internalSecret });
+});
+
+test.each<[SecretsGiven["roles"], string[]]>([
+  [["gateway"], ["COROOM_JWT_SECRET", "COROOM_INTERNAL_SECRET"]],
+  [["room-server"], ["COROOM_ROOM_SECRET"]],
+  [["document-service"], ["COROOM_INTERNAL_SECRET"]],
+  [["leaderboard"], ["COROOM_INTERNAL_SECRET"]],
+  [["placement"], []],
+])("[SEC2] %s started apart is given its secrets, never makes its own: %s", (roles, names) => {
+  if (names.length === 0) return void expect(missing({ roles })).toEqual({});
+  for (const name of names) expect(() => missing({ roles })).toThrow(name);
+  expect(missing({ roles, ...made })).toEqual({});
+});
+
+test("[SEC3] in production nothing is made up, engines or not", () => {
+  expect(() => missing({ production: true })).toThrow("COROOM_ROOM_SECRET");
+});
