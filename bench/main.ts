@@ -5,6 +5,7 @@ import { writeFileSync } from "node:fs";
 import { parseCommandLine } from "../cli/arguments.ts";
 import { flagName, readSettings, SettingError } from "../shared/config.ts";
 import { type Leg, runLeg, type Scenario, SCENARIOS, small, WARM_UP, WARM_UPS } from "./edit-path.bench.ts";
+import { type Experiment, EXPERIMENTS } from "./experiments.ts";
 import { machineFacts } from "./machine.ts";
 import { type BenchOptions, benchSettings } from "./options.ts";
 import { figuresOf, phaseFacts, phaseLine, table } from "./report.ts";
@@ -17,18 +18,31 @@ const START = { coroom: startCoroom, relay: startRelay };
 async function run(options: BenchOptions): Promise<void> {
   const machine = await machineFacts();
   say(Object.entries(machine).map(([name, fact]) => `${name} ${fact}`).join(" · "));
+  const scenarios = SCENARIOS.filter(({ name }) => options.scenario.includes(name));
+  const results: object[] = scenarios.length > 0 ? await runEditPath(scenarios, options) : [];
+  for (const experiment of EXPERIMENTS.filter(({ name }) => options.scenario.includes(name))) results.push(await runExperiment(experiment, options));
+  if (options.json !== "") writeFileSync(options.json, JSON.stringify({ machine, options, results }, null, 2));
+}
+
+async function runEditPath(scenarios: readonly Scenario[], options: BenchOptions): Promise<object[]> {
   const systems: MeasuredSystem[] = [];
   try {
     for (const name of options.system) systems.push(await START[name]());
     if (!options.small) await warmUp(systems, options);
     const results = [];
-    for (const scenario of SCENARIOS.filter(({ name }) => options.scenario.includes(name))) {
-      results.push(await takeTurns(systems, options.small ? small(scenario) : scenario, options));
-    }
-    if (options.json !== "") writeFileSync(options.json, JSON.stringify({ machine, options, results }, null, 2));
+    for (const scenario of scenarios) results.push(await takeTurns(systems, options.small ? small(scenario) : scenario, options));
+    return results;
   } finally {
     await Promise.all(systems.map((system) => system.stop()));
   }
+}
+
+async function runExperiment({ name, meaning, clients, smallClients, run }: Experiment, options: BenchOptions): Promise<object> {
+  const size = options.clients > 0 ? options.clients : options.small ? smallClients : clients;
+  say(`\n${name}: ${meaning}; ${size} clients`);
+  const { figures, more = {} } = await run({ clients: size, small: options.small, seed: options.seed, loadProcesses: options.loadProcesses, say: (line) => say(`  ${line}`) });
+  say(table(figures));
+  return { scenario: name, clients: size, figures, ...more };
 }
 
 async function warmUp(systems: readonly MeasuredSystem[], options: BenchOptions): Promise<void> {

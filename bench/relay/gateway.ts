@@ -16,7 +16,7 @@ import { type Frame, PROTOCOL_VERSION, type ServerFrame } from "../../shared/wir
 type Connection = { client: ClientId; room: RoomKey | undefined };
 
 const TENANT = "default" as TenantId;
-const LIMITS = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1e6, editBytesMax: 1e6, editBurst: 1e6, editsPerSecond: 1e6 };
+export const LIMITS = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1e6, editBytesMax: 1e6, editBurst: 1e6, editsPerSecond: 1e6 };
 
 export async function startRelayGateway(options: { natsUrl: string; environment: string; gateway: GatewayId; port: number }): Promise<void> {
   const nats = await connectNats({ servers: options.natsUrl, name: options.gateway });
@@ -93,7 +93,7 @@ function send(ws: WebSocket<Connection>, frame: ServerFrame): void {
   ws.send(encodeFrame(frame), true);
 }
 
-function listen(app: TemplatedApp, port: number): Promise<void> {
+export function listen(app: TemplatedApp, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     app.listen("127.0.0.1", port, (socket) => (socket === false ? reject(new Error(`port ${port} is taken`)) : resolve()));
   });

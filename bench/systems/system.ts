@@ -4,7 +4,7 @@ import type { Running } from "../../shared/lifecycle.ts";
 import type { ServerProcess } from "../cpu.ts";
 
 export interface MeasuredSystem extends Running {
-  readonly name: SystemName;
+  readonly name: string;
   readonly gateways: readonly string[];
   readonly processes: readonly ServerProcess[];
   token(user: string): Promise<string>;

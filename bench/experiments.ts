@@ -1,0 +1,30 @@
+/**
+ * The scenarios beside the edit path: each starts the systems it compares, one after the other, drives them, checks
+ * what they did and says what it found. One that loses or repeats anything throws.
+ */
+
+import { idle } from "./idle.bench.ts";
+import type { Figures } from "./report.ts";
+
+export type Experiment = {
+  readonly name: string;
+  readonly meaning: string;
+  /** In full; and so few that only the counts mean something. */
+  readonly clients: number;
+  readonly smallClients: number;
+  run(options: ExperimentOptions): Promise<Outcome>;
+};
+
+export type ExperimentOptions = {
+  readonly clients: number;
+  /** Short, too: waits that only serve the figures are left out. */
+  readonly small: boolean;
+  readonly seed: number;
+  readonly loadProcesses: number;
+  readonly say: (line: string) => void;
+};
+
+/** Figures by system, Coroom first. `more`: for the results' file. */
+export type Outcome = { readonly figures: Readonly<Record<string, Figures>>; readonly more?: object };
+
+export const EXPERIMENTS: readonly Experiment[] = [idle];
