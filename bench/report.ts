@@ -51,19 +51,23 @@ function cpuFigures(phases: readonly MeasuredPhase[]): Figures {
   };
 }
 
-/** One line a figure: each system's, and the first's as a multiple of the second's. */
+/** One line a figure: each system's, and the first's as a multiple of each other's. */
 export function table(figures: Readonly<Record<string, Figures>>): string {
-  const [first, second] = Object.keys(figures);
+  const [first, ...others] = Object.keys(figures);
   const names = [...new Set(Object.values(figures).flatMap((ofSystem) => Object.keys(ofSystem)))];
   const width = Math.max(...names.map((name) => name.length));
   const line = (name: string, cells: readonly string[]): string => `  ${name.padEnd(width)} ${cells.map((cell) => cell.padStart(12)).join("")}`;
   return [
-    line("", [...Object.keys(figures), ...(second === undefined ? [] : ["ratio"])]),
+    line("", [...Object.keys(figures), ...others.map((other) => `/ ${other}`)]),
     ...names.map((name) => {
-      const [a, b] = [figures[first!]?.[name], second === undefined ? undefined : figures[second]?.[name]];
-      return line(name, [shown(a), ...(second === undefined ? [] : [shown(b), a === undefined || b === undefined || b === 0 ? "" : `${(a / b).toFixed(2)}x`])]);
+      const own = figures[first!]?.[name];
+      return line(name, [shown(own), ...others.map((other) => shown(figures[other]?.[name])), ...others.map((other) => ratio(own, figures[other]?.[name]))]);
     }),
   ].join("\n");
+}
+
+function ratio(own: number | undefined, other: number | undefined): string {
+  return own === undefined || other === undefined || other === 0 ? "" : `${(own / other).toFixed(2)}x`;
 }
 
 /** One phase by itself. */

@@ -131,7 +131,7 @@ export function quotaOptions(config: GatewayConfig): SharedCountsOptions {
 }
 
 /** What each connection keeps to. */
-export function sessionOptions(config: GatewayConfig, clientIdOf: SessionOptions["clientIdOf"]): Omit<SessionOptions, "name"> {
+export function sessionOptions(config: GatewayConfig, clientIdOf: SessionOptions["clientIdOf"]): SessionOptions {
   const { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond } = config;
   return {
     limits: { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond },

@@ -10,7 +10,7 @@ import type { Channel, JoinRefusal, ResyncReason, SavingState, TentativeEdit } f
 import type { Asker, CatchUps } from "./catch-ups.ts";
 import { planDelivery } from "./delivery.ts";
 import { type CommittedBatch, InOrder } from "./in-order.ts";
-import type { Member, Members } from "./members.ts";
+import { CATCHING_UP, LIVE, type Member, type Members, RESYNCING } from "./members.ts";
 import type { ConnectionId } from "./ports.ts";
 import { Recent } from "./recent.ts";
 import type { JoinInput, RoomEffect } from "./room.ts";
@@ -214,7 +214,7 @@ export class EditFeed {
   #letIn(member: Member, head: Seq, now: Millis, effects: RoomEffect[]): Member {
     if (member.state.kind !== "waiting") return member;
     const { connection, client, rights, state } = member;
-    const joined: Member = { ...member, state: { kind: "catching-up" } };
+    const joined: Member = { ...member, state: CATCHING_UP };
     this.#members.set(joined);
     effects.push({ kind: "let-in", connection, client, rights, request: state.request, epoch: this.#epoch, head, waitedMs: now - state.since });
     if (this.#saving !== "saved") effects.push({ kind: "send", to: [connection], frame: { type: "saving", channel: this.#options.channel, state: this.#saving } });
@@ -227,7 +227,7 @@ export class EditFeed {
     const missing = position.seq >= this.position!.seq ? [] : this.#recent.after(position.seq);
     if (missing === undefined) return this.#ask(this.#catchUps.askForMember(connection, position, now), effects);
     this.#sendEdits([connection], missing, effects);
-    this.#members.set({ ...member, state: { kind: "live" } });
+    this.#members.set({ ...member, state: LIVE });
     effects.push({ kind: "listen", connection });
   }
 
@@ -252,7 +252,7 @@ export class EditFeed {
     for (const member of members) {
       this.#letIn(member, head.seq, now, effects);
       if (member.state.kind === "live") effects.push({ kind: "unlisten", connection: member.connection });
-      this.#members.set({ ...member, state: { kind: "resyncing" } });
+      this.#members.set({ ...member, state: RESYNCING });
       effects.push({ kind: "send", to: [member.connection], frame: { type: "resync-required", channel: this.#options.channel, reason, head } });
     }
   }

@@ -23,13 +23,17 @@ export type TokenVerdict =
 
 export type Admission = { readonly kind: "admitted"; readonly room: RoomKey; readonly rights: Rights } | { readonly kind: "refused"; readonly why: string };
 
+/** Shared by all who have them. */
+export const READ_ONLY: Rights = { read: true, write: false };
+const READ_AND_WRITE: Rights = { read: true, write: true };
+
 /** Without the right to read nobody is in a room: whoever writes must see what is written. */
 export function admit(identity: Identity, room: RoomId): Admission {
   if (!identity.rooms.some((pattern) => matches(pattern, room))) {
     return { kind: "refused", why: "the token does not open this room: ask for one whose claim `rooms` names it" };
   }
   if (!identity.rights.read) return { kind: "refused", why: "the token does not give the right to read: ask for one whose claim `rights` has `read`" };
-  return { kind: "admitted", room: roomKey(identity.tenant, room), rights: { read: true, write: identity.rights.write } };
+  return { kind: "admitted", room: roomKey(identity.tenant, room), rights: identity.rights.write ? READ_AND_WRITE : READ_ONLY };
 }
 
 function matches(pattern: string, room: RoomId): boolean {

@@ -21,9 +21,15 @@ export type MemberState =
   /** Was told to fetch a snapshot; gets nothing until it joins again. */
   | { readonly kind: "resyncing" };
 
+/** Shared by all members in them. */
+export const CATCHING_UP: MemberState = { kind: "catching-up" };
+export const LIVE: MemberState = { kind: "live" };
+export const RESYNCING: MemberState = { kind: "resyncing" };
+
 export class Members {
   readonly #byConnection = new Map<ConnectionId, Member>();
-  readonly #byClient = new Map<ClientId, Set<ConnectionId>>();
+  /** Most clients have one connection: a set of its own for each would weigh more than the member. */
+  readonly #byClient = new Map<ClientId, ConnectionId | Set<ConnectionId>>();
   readonly #counts: Record<MemberState["kind"], number> = { waiting: 0, "catching-up": 0, live: 0, resyncing: 0 };
 
   get size(): number {
@@ -48,23 +54,25 @@ export class Members {
 
   /** One client's connections: one, but for a moment after it reconnected. */
   of(client: ClientId): Member[] {
-    return [...(this.#byClient.get(client) ?? [])].map((connection) => this.#byConnection.get(connection)!);
+    const connections = this.#byClient.get(client);
+    if (connections === undefined) return [];
+    return (typeof connections === "number" ? [connections] : [...connections]).map((connection) => this.#byConnection.get(connection)!);
   }
 
   /** The only connection of the client, if it is live. */
   soleLive(client: ClientId): ConnectionId | undefined {
-    const connections = this.#byClient.get(client);
-    if (connections?.size !== 1) return undefined;
-    const [connection] = connections;
-    return connection !== undefined && this.#byConnection.get(connection)?.state.kind === "live" ? connection : undefined;
+    const connection = this.#byClient.get(client);
+    if (typeof connection !== "number") return undefined;
+    return this.#byConnection.get(connection)?.state.kind === "live" ? connection : undefined;
   }
 
   set(member: Member): void {
     this.remove(member.connection);
     this.#byConnection.set(member.connection, member);
-    const connections = this.#byClient.get(member.client);
-    if (connections === undefined) this.#byClient.set(member.client, new Set([member.connection]));
-    else connections.add(member.connection);
+    const before = this.#byClient.get(member.client);
+    if (before === undefined) this.#byClient.set(member.client, member.connection);
+    else if (typeof before === "number") this.#byClient.set(member.client, new Set([before, member.connection]));
+    else before.add(member.connection);
     this.#counts[member.state.kind] += 1;
   }
 
@@ -72,10 +80,18 @@ export class Members {
     const member = this.#byConnection.get(connection);
     if (member === undefined) return undefined;
     this.#byConnection.delete(connection);
-    const connections = this.#byClient.get(member.client);
-    connections?.delete(connection);
-    if (connections?.size === 0) this.#byClient.delete(member.client);
+    this.#removeFromClient(member.client, connection);
     this.#counts[member.state.kind] -= 1;
     return member;
+  }
+
+  #removeFromClient(client: ClientId, connection: ConnectionId): void {
+    const connections = this.#byClient.get(client);
+    if (typeof connections === "number") this.#byClient.delete(client);
+    else if (connections !== undefined) {
+      connections.delete(connection);
+      const [left, ...others] = connections;
+      if (left !== undefined && others.length === 0) this.#byClient.set(client, left);
+    }
   }
 }

@@ -96,7 +96,7 @@ export class Room {
     this.#usedAt = now;
     this.#unacked = new Unacked({ editsMax: options.forwardedEditsPerRoomMax, bytesMax: options.forwardedBytesPerRoomMax, keptMs: options.forwardedKeptMs }, budget);
     this.#catchUps = new CatchUps(gateway);
-    this.#feed = new EditFeed({ ...options, channel }, this.#members, this.#unacked, this.#catchUps);
+    this.#feed = new EditFeed(options, this.#members, this.#unacked, this.#catchUps);
     this.#relay = new EditRelay({ gateway, channel }, this.#members, this.#unacked);
   }
 

@@ -22,7 +22,7 @@ export type SessionHostPorts = { readonly sockets: Sockets; readonly tokens: Tok
 export type SessionHostOptions = {
   /** What connections are named after. */
   readonly name: string;
-  readonly session: Omit<SessionOptions, "name">;
+  readonly session: SessionOptions;
   readonly backboneLossMsMax: number;
 };
 
@@ -75,7 +75,7 @@ export class SessionHost implements Clients {
 
   receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
     this.#ports.quotas.receiveConnection(connection, address);
-    this.#sessions.set(connection, new Session({ ...this.#options.session, name: `${this.#options.name}-${connection}` }, this.#now()));
+    this.#sessions.set(connection, new Session(this.#options.session, `${this.#options.name}-${connection}`, this.#now()));
     this.#deps.metrics.connects.inc();
     this.#deps.metrics.connections.set(this.#sessions.size);
   }

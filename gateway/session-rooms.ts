@@ -1,6 +1,9 @@
 /**
  * The rooms of one connection: which it has asked for, which it is in and under what channel, and which were
  * taken from it while frames that name them were still on their way.
+ *
+ * Most connections are in one room, and there are very many of them: a short list is looked through, where maps
+ * would weigh more than all else that an idle connection holds.
  */
 
 import type { ClientId, Millis, RoomKey } from "../shared/ids.ts";
@@ -10,14 +13,13 @@ import type { EditsSeen } from "./rate-limit.ts";
 export type JoinedRoom = { readonly room: RoomKey; readonly channel: Channel; readonly client: ClientId; readonly rights: Rights; readonly seen: EditsSeen };
 
 /** `request`: the newest join's. `joined`: what an earlier one gave, which holds until the new one is answered. */
-type Entry = { readonly request: number; readonly joined: JoinedRoom | undefined };
+type Entry = { readonly room: RoomKey; request: number; joined: JoinedRoom | undefined };
 
 export class SessionRooms {
   readonly #roomsMax: number;
-  readonly #rooms = new Map<RoomKey, Entry>();
-  readonly #channels = new Map<Channel, JoinedRoom>();
+  #entries: readonly Entry[] = [];
   /** The newest ones: older frames are no longer on their way. */
-  readonly #takenAway = new Set<Channel>();
+  #takenAway: readonly Channel[] = NONE;
 
   constructor(roomsMax: number) {
     this.#roomsMax = roomsMax;
@@ -25,48 +27,53 @@ export class SessionRooms {
 
   /** False: one room too many. */
   ask(room: RoomKey, request: number): boolean {
-    const entry = this.#rooms.get(room);
-    if (entry === undefined && this.#rooms.size >= this.#roomsMax) return false;
-    this.#rooms.set(room, { request, joined: entry?.joined });
+    const entry = this.#entryOf(room);
+    if (entry !== undefined) entry.request = request;
+    else if (this.#entries.length < this.#roomsMax) this.#entries = [...this.#entries, { room, request, joined: undefined }]; // push() would make room for sixteen more.
+    else return false;
     return true;
   }
 
-  joined(joined: Omit<JoinedRoom, "seen">, now: Millis): void {
-    const before = this.#rooms.get(joined.room);
-    if (before === undefined) return; // Left or taken away meanwhile.
-    const through = before.joined?.client === joined.client ? before.joined.seen.through : 0;
-    const room: JoinedRoom = { ...joined, seen: { joinedAt: now, through } };
-    this.#rooms.set(joined.room, { request: before.request, joined: room });
-    this.#channels.set(joined.channel, room);
-    this.#takenAway.delete(joined.channel);
+  joined({ room, channel, client, rights }: Omit<JoinedRoom, "seen">, now: Millis): void {
+    const entry = this.#entryOf(room);
+    if (entry === undefined) return; // Left or taken away meanwhile.
+    const through = entry.joined?.client === client ? entry.joined.seen.through : 0;
+    entry.joined = { room, channel, client, rights, seen: { joinedAt: now, through } };
+    if (this.#takenAway.includes(channel)) this.#takenAway = this.#takenAway.filter((taken) => taken !== channel);
   }
 
   /** A room joined before keeps its channel: edits sent meanwhile name it in good faith. */
   joinRefused(room: RoomKey): void {
-    if (this.#rooms.get(room)?.joined === undefined) this.#rooms.delete(room);
+    if (this.#entryOf(room)?.joined === undefined) this.#remove(room);
   }
 
   on(channel: Channel): JoinedRoom | "taken-away" | undefined {
-    return this.#channels.get(channel) ?? (this.#takenAway.has(channel) ? "taken-away" : undefined);
+    for (const { joined } of this.#entries) if (joined?.channel === channel) return joined;
+    return this.#takenAway.includes(channel) ? "taken-away" : undefined;
   }
 
-  leave({ room, channel }: JoinedRoom): void {
-    this.#channels.delete(channel);
-    this.#rooms.delete(room);
+  leave({ room }: JoinedRoom): void {
+    this.#remove(room);
   }
 
   /** The client has not asked for it: frames that it sent before it knew are to be passed over. */
   takeAway(room: RoomKey): void {
-    const joined = this.#rooms.get(room)?.joined;
-    this.#rooms.delete(room);
-    if (joined === undefined) return;
-    this.#channels.delete(joined.channel);
-    this.#takenAway.add(joined.channel);
-    const [oldest] = this.#takenAway;
-    if (oldest !== undefined && this.#takenAway.size > this.#roomsMax) this.#takenAway.delete(oldest);
+    const joined = this.#entryOf(room)?.joined;
+    this.#remove(room);
+    if (joined !== undefined) this.#takenAway = [...this.#takenAway, joined.channel].slice(-this.#roomsMax);
   }
 
-  all(): [RoomKey, Entry][] {
-    return [...this.#rooms];
+  all(): readonly Readonly<Entry>[] {
+    return this.#entries;
+  }
+
+  #entryOf(room: RoomKey): Entry | undefined {
+    return this.#entries.find((entry) => entry.room === room);
+  }
+
+  #remove(room: RoomKey): void {
+    this.#entries = this.#entries.filter((entry) => entry.room !== room);
   }
 }
+
+const NONE: readonly Channel[] = [];

@@ -11,7 +11,7 @@ import { type ClientId, type ClientKey, type Millis, type Position, type RoomKey
 import { CLOSE, type CloseName } from "../shared/wire/close-codes.ts";
 import { decodeFrame } from "../shared/wire/codec.ts";
 import { type Channel, type Counter, type Frame, type JoinRefusal, type Limits, type NackReason, PROTOCOL_VERSION, type Rights, type ServerFrame, type TentativeEdit } from "../shared/wire/frames.ts";
-import { admit, type Identity, type TokenVerdict } from "./identity.ts";
+import { admit, type Identity, READ_ONLY, type TokenVerdict } from "./identity.ts";
 import { EditRate, type Rate, TokenBucket } from "./rate-limit.ts";
 import { type JoinedRoom, SessionRooms } from "./session-rooms.ts";
 
@@ -29,9 +29,8 @@ export type SessionEffect =
 /** What one connection alone can come up against. */
 export type ConnectionLimit = "edits" | "frames" | "bytes";
 
+/** One for all connections: what is copied for each weighs more than all else that an idle one holds. */
 export type SessionOptions = {
-  /** The connection's name in WELCOME, for logs on both sides. */
-  readonly name: string;
   readonly limits: Limits;
   readonly helloMsMax: number;
   readonly roomsMax: number;
@@ -44,10 +43,11 @@ export type SessionOptions = {
   readonly clientIdOf: (tenant: TenantId, user: UserId, key: ClientKey) => ClientId;
 };
 
+/** `name`: the connection's in WELCOME, for logs on both sides. */
 type State =
-  | { readonly kind: "awaiting-hello" }
+  | { readonly kind: "awaiting-hello"; readonly name: string }
   /** A client may ask for its rooms at once, without waiting for WELCOME. */
-  | { readonly kind: "checking-token"; readonly early: JoinFrame[] }
+  | { readonly kind: "checking-token"; readonly name: string; readonly early: JoinFrame[] }
   | { readonly kind: "open"; identity: Identity; readonly rooms: SessionRooms; renewing: boolean }
   | { readonly kind: "closed"; readonly rooms: readonly RoomKey[] };
 
@@ -60,16 +60,17 @@ export class Session {
   #heardAt: Millis;
   readonly #controls: TokenBucket;
   readonly #bytes: TokenBucket;
-  readonly #edits: EditRate;
-  #state: State = { kind: "awaiting-hello" };
+  /** From the first edit on: most connections only read. */
+  #edits: EditRate | undefined;
+  #state: State;
 
-  constructor(options: SessionOptions, now: Millis) {
+  constructor(options: SessionOptions, name: string, now: Millis) {
     this.#options = options;
+    this.#state = { kind: "awaiting-hello", name };
     this.#openedAt = now;
     this.#heardAt = now;
     this.#controls = new TokenBucket(options.controlRate, now);
     this.#bytes = new TokenBucket(options.byteRate, now);
-    this.#edits = new EditRate(options.editRates, now);
   }
 
   /** `bytes` are lent: whatever is kept is copied. */
@@ -87,7 +88,7 @@ export class Session {
 
     switch (state.kind) {
       case "awaiting-hello":
-        return frame.type === "hello" ? this.#receiveHello(frame) : this.#outOfTurn(frame, "say HELLO first");
+        return frame.type === "hello" ? this.#receiveHello(state.name, frame) : this.#outOfTurn(frame, "say HELLO first");
       case "checking-token":
         if (frame.type !== "join" || state.early.length >= this.#options.roomsMax) return this.#outOfTurn(frame, "only JOIN may come before WELCOME");
         state.early.push(frame);
@@ -111,7 +112,7 @@ export class Session {
         return state.kind === "open" ? answerRenewal(state, now) : this.#refuse("overloaded", "tokens cannot be checked right now: try again");
       case "valid":
         if (verdict.identity.expiresAt <= now) return this.#refuse("tokenExpired", "the token has expired: ask for a new one");
-        return state.kind === "open" ? this.#renew(state, verdict.identity, now) : this.#welcome(state.early, verdict.identity, now);
+        return state.kind === "open" ? this.#renew(state, verdict.identity, now) : this.#welcome(state, verdict.identity, now);
       default:
         return assertNever(verdict);
     }
@@ -121,7 +122,7 @@ export class Session {
   receiveJoined(joined: { room: RoomKey; channel: Channel; client: ClientId; rights: Rights }, now: Millis): void {
     if (this.#state.kind !== "open") return;
     const { write } = this.#state.identity.rights; // May have been lost while the room was asked for.
-    this.#state.rooms.joined({ ...joined, rights: { read: joined.rights.read, write: joined.rights.write && write } }, now);
+    this.#state.rooms.joined(write ? joined : { ...joined, rights: READ_ONLY }, now);
   }
 
   receiveJoinRefused(room: RoomKey): void {
@@ -169,23 +170,23 @@ export class Session {
     return this.#state.kind === "closed" ? [...this.#state.rooms] : [];
   }
 
-  #receiveHello(frame: Frame & { type: "hello" }): SessionEffect[] {
+  #receiveHello(name: string, frame: Frame & { type: "hello" }): SessionEffect[] {
     if (frame.version !== PROTOCOL_VERSION) return this.#refuse("versionUnsupported", `protocol version ${frame.version} is not served here, ${PROTOCOL_VERSION} is: update the client`);
-    this.#state = { kind: "checking-token", early: [] };
+    this.#state = { kind: "checking-token", name, early: [] };
     return [{ kind: "verify", token: frame.token }];
   }
 
-  #welcome(early: readonly JoinFrame[], identity: Identity, now: Millis): SessionEffect[] {
+  #welcome({ name, early }: State & { kind: "checking-token" }, identity: Identity, now: Millis): SessionEffect[] {
     const open: OpenState = { kind: "open", identity, rooms: new SessionRooms(this.#options.roomsMax), renewing: false };
     this.#state = open;
-    const welcome: ServerFrame = { type: "welcome", version: PROTOCOL_VERSION, connection: this.#options.name, limits: this.#options.limits, tokenExpiresInMs: leftOf(identity, now) };
+    const welcome: ServerFrame = { type: "welcome", version: PROTOCOL_VERSION, connection: name, limits: this.#options.limits, tokenExpiresInMs: leftOf(identity, now) };
     return [{ kind: "send", frame: welcome }, ...early.flatMap((frame) => this.#receiveJoin(open, frame))];
   }
 
   #renew(state: OpenState, identity: Identity, now: Millis): SessionEffect[] {
     if (identity.tenant !== state.identity.tenant || identity.user !== state.identity.user) return this.#refuse("unauthorized", "the new token is of another user or tenant: connect again with it");
     state.identity = identity;
-    return [...answerRenewal(state, now), ...state.rooms.all().flatMap(([room, { request, joined }]) => takeBack(state, room, request, joined))];
+    return [...answerRenewal(state, now), ...state.rooms.all().flatMap(({ room, request, joined }) => takeBack(state, room, request, joined))];
   }
 
   #receiveWhileOpen(state: OpenState, frame: Frame): SessionEffect[] {
@@ -238,7 +239,7 @@ export class Session {
     if (joined === "taken-away") return [];
     if (joined === undefined) return this.#unknownChannel();
     const { counter, ackedThrough, parentSeq, payload } = frame;
-    if (!this.#edits.takeEdit(counter, joined.seen, now)) return this.#tooFast("edits");
+    if (!(this.#edits ??= new EditRate(this.#options.editRates, now)).takeEdit(counter, joined.seen, now)) return this.#tooFast("edits");
     if (!joined.rights.write) return [nack(frame.channel, counter, "read-only")];
     if (payload.byteLength > this.#options.limits.editBytesMax) return [nack(frame.channel, counter, "too-large")];
     return [{ kind: "edit", room: joined.room, edit: { author: { user: identity.user, client: joined.client }, counter, ackedThrough, parentSeq, payload: payload.slice() } }];
@@ -264,7 +265,7 @@ export class Session {
 
   #end(): void {
     if (this.#state.kind === "closed") return;
-    this.#state = { kind: "closed", rooms: this.#state.kind === "open" ? this.#state.rooms.all().map(([room]) => room) : [] };
+    this.#state = { kind: "closed", rooms: this.#state.kind === "open" ? this.#state.rooms.all().map(({ room }) => room) : [] };
   }
 }
 

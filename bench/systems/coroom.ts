@@ -3,10 +3,11 @@
 import { Cluster } from "../../test/system/cluster.ts";
 import { GATEWAYS, type MeasuredSystem } from "./system.ts";
 
-const NO_RATE_LIMIT = String(1e9);
+const NO_LIMIT = String(1e9);
+const LIFTED = ["EDIT_BURST", "EDITS_PER_SECOND", "BYTES_BURST", "BYTES_PER_SECOND", "TENANT_EDITS_PER_SECOND_MAX", "CONNECTS_PER_SECOND_MAX"];
 
 export async function startCoroom(gateways = GATEWAYS): Promise<MeasuredSystem> {
-  const settings = { LOG_LEVEL: "warn", EDIT_BURST: NO_RATE_LIMIT, EDITS_PER_SECOND: NO_RATE_LIMIT, CONNECTS_PER_SECOND_MAX: NO_RATE_LIMIT };
+  const settings = { LOG_LEVEL: "warn", ...Object.fromEntries(LIFTED.map((limit) => [limit, NO_LIMIT])) };
   const cluster = await Cluster.start({ gateways, roomServers: 1, settings });
   const roles = [...cluster.gateways.map(({ process }) => process), ...cluster.roomServers, cluster.placement, cluster.documentService];
   return {

@@ -55,7 +55,7 @@ function claimedRoom(): Ownership {
 
 function join(name: string, number: number, gateway: GatewayRoom, owner: Ownership): Person {
   const connection = number as ConnectionId;
-  const session = new Session({ ...sessionOptions(gatewayConfig, clientIdOf), name }, NOW);
+  const session = new Session(sessionOptions(gatewayConfig, clientIdOf), name, NOW);
   session.receiveFrame(encodeFrame({ type: "hello", version: 1, token: "t", agent: "a" }), NOW);
   const identity = { tenant: "acme" as TenantId, user: name as UserId, name, rooms: ["*"], rights: { read: true, write: true, admin: false }, expiresAt: (NOW + 60_000) as Millis };
   session.receiveVerdict({ kind: "valid", identity }, NOW);

@@ -1,0 +1,16 @@
+/** The scenarios beside the edit path in small: that nothing is lost and everybody is served, never how long anything takes. */
+
+import { expect, test } from "vitest";
+
+import { EXPERIMENTS } from "./experiments.ts";
+
+for (const { name, smallClients, run } of EXPERIMENTS) {
+  test(`${name}: in small, every check holds and there are figures of Coroom and of what it is compared with`, { timeout: 180_000 }, async () => {
+    const { figures } = await run({ clients: smallClients, small: true, seed: 1, loadProcesses: 1, say: () => {} });
+
+    expect(Object.keys(figures)[0]).toBe("coroom");
+    for (const [system, ofSystem] of Object.entries(figures)) {
+      for (const [figure, value] of Object.entries(ofSystem)) expect(value, `${figure} of ${system}`).not.toBeNaN();
+    }
+  });
+}
