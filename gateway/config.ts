@@ -46,6 +46,8 @@ export const gatewaySettings = {
   gatewaySnapshotsPerSecond: { parse: positiveInteger, fallback: 1_000, meaning: "snapshots that all users together may fetch from a gateway in the long run" },
   boardReadBurst: { parse: positiveInteger, fallback: 20, meaning: "questions about boards that one user may ask a gateway at once over HTTP" },
   boardReadsPerSecond: { parse: positiveInteger, fallback: 5, meaning: "questions about boards that one user may ask a gateway over HTTP in the long run" },
+  boardsPerConnectionMax: { parse: positiveInteger, fallback: 20, meaning: "boards that one connection may watch" },
+  boardWatchMs: { parse: positiveInteger, fallback: 30_000, meaning: "a gateway that looks at a board says so again within so long" },
   helloMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a new connection has to say hello" },
   joinMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a join waits for an owner of the room" },
   pingIntervalMs: { parse: positiveInteger, fallback: 30_000, meaning: "how often a client is to ping" },

@@ -2,7 +2,9 @@
 
 import type { GatewayId } from "../shared/ids.ts";
 import { type GatewayConfig, roomOptions, sessionOptions } from "./config.ts";
-import type { Placement, Rooms, Sockets, Tokens } from "./ports.ts";
+import { BoardHost } from "./board-host.ts";
+import { Boards } from "./boards.ts";
+import type { BoardBus, Placement, Rooms, Sockets, Tokens, Topics } from "./ports.ts";
 import type { Quotas } from "./quotas.ts";
 import { RoomDirectory } from "./room-directory.ts";
 import { type HostDeps, RoomHost } from "./room-host.ts";
@@ -10,8 +12,8 @@ import type { SessionOptions } from "./session.ts";
 import { SessionHost, type Sessions } from "./session-host.ts";
 import { UnackedBudget } from "./unacked.ts";
 
-export type GatewayPorts = { readonly sockets: Sockets; readonly tokens: Tokens; readonly rooms: Rooms; readonly placement: Placement; readonly clientIdOf: SessionOptions["clientIdOf"] };
-export type GatewayParts = { readonly rooms: RoomHost; readonly clients: SessionHost };
+export type GatewayPorts = { readonly sockets: Sockets; readonly topics: Topics; readonly boardBus: BoardBus; readonly tokens: Tokens; readonly rooms: Rooms; readonly placement: Placement; readonly clientIdOf: SessionOptions["clientIdOf"] };
+export type GatewayParts = { readonly rooms: RoomHost; readonly clients: SessionHost; readonly boards: BoardHost };
 
 export function assembleGateway(gateway: GatewayId, config: GatewayConfig, quotas: Quotas, ports: GatewayPorts, deps: HostDeps): GatewayParts {
   const { sockets, tokens, placement } = ports;
@@ -19,6 +21,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, quota
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
   const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
   const rooms = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions }, directory, unacked, quotas, deps);
-  const clients = new SessionHost({ sockets, tokens, rooms, quotas }, sessions, { name: gateway, session: sessionOptions(config, ports.clientIdOf), backboneLossMsMax: config.backboneLossMsMax }, deps);
-  return { rooms, clients };
+  const boards = new BoardHost(new Boards(config), ports, deps);
+  const clients = new SessionHost({ sockets, tokens, rooms, boards, quotas }, sessions, { name: gateway, session: sessionOptions(config, ports.clientIdOf), backboneLossMsMax: config.backboneLossMsMax }, deps);
+  return { rooms, clients, boards };
 }

@@ -19,6 +19,7 @@ import { clientIdOf } from "./io/client-ids.ts";
 import type { HttpRoute } from "./io/http-routes.ts";
 import { jwtTokens } from "./io/jwt-tokens.ts";
 import { loadUws } from "./io/load-uws.ts";
+import { natsBoards } from "./io/nats-boards.ts";
 import { natsPlacement } from "./io/nats-placement.ts";
 import { natsRooms } from "./io/nats-rooms.ts";
 import { natsServices } from "./io/nats-services.ts";
@@ -42,6 +43,8 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const nats = await connectNats({ servers: config.natsUrl, name: `gateway ${gateway}` });
   refuseUnsendable(config, nats.info?.max_payload);
   const bus = natsRooms(nats, subjects, gateway);
+  const [documents, leaderboards] = [natsServices(nats, subjects.documents, clock), natsServices(nats, subjects.leaderboards, clock)];
+  const { boardBus, start: hearBoards } = natsBoards(nats, subjects, leaderboards);
   const placement = natsPlacement(nats, subjects, config, clock);
 
   const uws = loadUws();
@@ -52,18 +55,20 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const admission = new AdmissionHost(config, deps);
   const web = uwsSockets(app, config, { unready, admission, mayConnect: (address) => quotas.mayConnect(address), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) });
 
-  const { rooms, clients } = assembleGateway(gateway, config, quotas, { sockets: web.sockets, tokens, rooms: bus.rooms, placement, clientIdOf }, deps);
+  const { rooms, clients, boards } = assembleGateway(gateway, config, quotas, { sockets: web.sockets, topics: web.topics, boardBus, tokens, rooms: bus.rooms, placement, clientIdOf }, deps);
 
   await bus.start(rooms);
+  hearBoards(boards);
   rooms.start();
+  boards.start();
   clients.start();
   web.start(clients);
   const stopSharing = shareCounts(quotas, natsCounts(nats, subjects), gateway, { ...deps, isLineUp: () => rooms.backboneLostAt === undefined });
-  const [documents, leaderboards] = [natsServices(nats, subjects.documents, clock), natsServices(nats, subjects.leaderboards, clock)];
   serveHttp(app, config, { tokens, documents, leaderboards, unready }, routes, { ...deps, registry });
 
   const end = async (): Promise<void> => {
     clients.stop();
+    boards.stop();
     await rooms.settled(config.drainMsMax);
     rooms.stop();
     stopSharing();

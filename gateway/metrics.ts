@@ -30,6 +30,9 @@ export const gatewayMetrics = (registry: Registry) => {
     unackedEdits: new Gauge({ name: "coroom_gateway_unacked_edits", help: "Edits held until the log has them", registers }),
     unackedBytes: new Gauge({ name: "coroom_gateway_unacked_bytes", help: "Bytes of edits held until the log has them", registers }),
     boardReads: new Counter({ name: "coroom_gateway_board_reads_total", help: "Questions about boards over HTTP, by the status of the answer", labelNames: ["status"], registers }),
+    boards: new Gauge({ name: "coroom_gateway_boards", help: "Boards that connections watch", registers }),
+    boardWatchers: new Gauge({ name: "coroom_gateway_board_watchers", help: "Connections that watch boards, each counted once for each board", registers }),
+    boardFrames: new Counter({ name: "coroom_gateway_board_frames_total", help: "Frames of boards: published, to all who watch at once; board and own-rank, each to one", labelNames: ["frame"], registers }),
     backboneConnected: new Gauge({ name: "coroom_gateway_backbone_connected", help: "1 while NATS is reachable", registers }),
   };
 };

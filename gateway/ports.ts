@@ -1,5 +1,6 @@
 /** What the gateway needs from the world, in its own words. `io/` implements each; tests fake each. */
 
+import type { BoardName, BoardWatch } from "../shared/bus/board-messages.ts";
 import type { CountsReport } from "../shared/bus/counts-report.ts";
 import type { ClaimReply, ClaimRequest, LocateReply, LocateRequest } from "../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
@@ -20,6 +21,24 @@ export interface Sockets {
   listen(connection: ConnectionId, channel: Channel): void;
   unlisten(connection: ConnectionId, channel: Channel): void;
   close(connection: ConnectionId, close: CloseName): void;
+}
+
+/** What many of them listen to, each by its name. */
+export interface Topics {
+  publishTo(topic: string, frame: Uint8Array): void;
+  listenTo(connection: ConnectionId, topic: string): void;
+  unlistenTo(connection: ConnectionId, topic: string): void;
+}
+
+/** The leaderboards, heard and told over the bus. All of it is lost while the line is down. */
+export interface BoardBus {
+  /** Their news of the room are heard from now on. */
+  follow(room: RoomKey): void;
+  unfollow(room: RoomKey): void;
+  watch(watch: BoardWatch): void;
+  tellName(name: BoardName): void;
+  /** How many are heard of. */
+  leaderboards(): number;
 }
 
 /** The rooms' owners, heard and asked over the bus. What comes from them goes to `Backbone`. */

@@ -9,6 +9,7 @@ import type { CloseName } from "../shared/wire/close-codes.ts";
 import { encodeFrame } from "../shared/wire/codec.ts";
 import type { ServerFrame } from "../shared/wire/frames.ts";
 import type { TokenVerdict } from "./identity.ts";
+import type { BoardHost } from "./board-host.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { Clients, ConnectionId, Sockets, Tokens } from "./ports.ts";
 import type { Quotas } from "./quotas.ts";
@@ -17,7 +18,7 @@ import { farewell, Session, type SessionEffect, type SessionOptions } from "./se
 
 export type Sessions = Map<ConnectionId, Session>;
 
-export type SessionHostPorts = { readonly sockets: Sockets; readonly tokens: Tokens; readonly rooms: RoomHost; readonly quotas: Quotas };
+export type SessionHostPorts = { readonly sockets: Sockets; readonly tokens: Tokens; readonly rooms: RoomHost; readonly boards: BoardHost; readonly quotas: Quotas };
 
 export type SessionHostOptions = {
   /** What connections are named after. */
@@ -104,12 +105,13 @@ export class SessionHost implements Clients {
     this.#sessions.delete(connection);
     this.#ports.quotas.receiveDisconnection(connection);
     this.#deps.metrics.connections.set(this.#sessions.size);
+    this.#ports.boards.receiveGone(connection);
     for (const room of session.receiveClosed()) this.#ports.rooms.receive(room, { kind: "leave", connection });
     if (this.#sessions.size === 0) this.#drained();
   }
 
   #carryOut(connection: ConnectionId, session: Session, effects: readonly SessionEffect[]): void {
-    const { rooms, sockets } = this.#ports;
+    const { rooms, boards, sockets } = this.#ports;
     for (const effect of effects) {
       switch (effect.kind) {
         case "edit":
@@ -129,12 +131,17 @@ export class SessionHost implements Clients {
           this.#close(connection, effect.close);
           break;
         case "join": {
-          const { room, ...join } = effect;
+          const { room, user, name, ...join } = effect;
           rooms.receiveJoin(room, { ...join, connection });
+          if (join.rights.write) boards.receiveWriter(room, user, name);
           break;
         }
         case "leave":
           rooms.receive(effect.room, { kind: "leave", connection });
+          boards.receiveLeft(connection, effect.room);
+          break;
+        case "watch-board":
+          boards.receiveRequest({ ...effect.request, connection });
           break;
         case "resubmit":
           rooms.receive(effect.room, { kind: "resubmit", edit: effect.edit });

@@ -11,6 +11,7 @@ import { type ClientId, type ClientKey, type Millis, type Position, type RoomKey
 import { CLOSE, type CloseName } from "../shared/wire/close-codes.ts";
 import { decodeFrame } from "../shared/wire/codec.ts";
 import { type Channel, type Counter, type Frame, type JoinRefusal, type Limits, type NackReason, PROTOCOL_VERSION, type Rights, type ServerFrame, type TentativeEdit } from "../shared/wire/frames.ts";
+import type { BoardRequest } from "./boards.ts";
 import { admit, type Identity, READ_ONLY, type TokenVerdict } from "./identity.ts";
 import { EditRate, type Rate, TokenBucket } from "./rate-limit.ts";
 import { type JoinedRoom, SessionRooms } from "./session-rooms.ts";
@@ -20,10 +21,11 @@ export type SessionEffect =
   | { kind: "send"; frame: ServerFrame }
   | { kind: "close"; close: CloseName }
   | { kind: "limit-reached"; limit: ConnectionLimit }
-  | { kind: "join"; room: RoomKey; request: number; client: ClientId; position: Position; rights: Rights }
+  | { kind: "join"; room: RoomKey; request: number; client: ClientId; user: UserId; name: string; position: Position; rights: Rights }
   | { kind: "leave"; room: RoomKey }
   | { kind: "edit"; room: RoomKey; edit: SubmittedEdit }
   | { kind: "resubmit"; room: RoomKey; edit: TentativeEdit }
+  | { kind: "watch-board"; request: Omit<BoardRequest, "connection"> }
   | { kind: "replay"; room: RoomKey; after: Seq; through: Seq };
 
 /** What one connection alone can come up against. */
@@ -218,6 +220,14 @@ export class Session {
         if (joined === undefined) return this.#unknownChannel();
         return [{ kind: "replay", room: joined.room, after: frame.after, through: frame.through }];
       }
+      case "watch-board": {
+        const joined = state.rooms.on(frame.channel);
+        if (joined === "taken-away") return [];
+        if (joined === undefined) return this.#unknownChannel();
+        const { user, name } = state.identity;
+        const { channel, role, window, shown } = frame;
+        return [{ kind: "watch-board", request: { user, name, room: joined.room, channel, role, window, shown } }];
+      }
       case "ping":
         return [{ kind: "send", frame: { type: "pong", nonce: frame.nonce } }];
       default:
@@ -231,7 +241,8 @@ export class Session {
     const { room, rights } = admission;
     if (!state.rooms.ask(room, frame.request)) return [joinRefused(frame.request, "too-many-rooms", `a connection joins ${this.#options.roomsMax} rooms at most: leave one first`)];
     const client = this.#options.clientIdOf(state.identity.tenant, state.identity.user, frame.clientKey);
-    return [{ kind: "join", room, request: frame.request, client, position: frame.position, rights }];
+    const { user, name } = state.identity;
+    return [{ kind: "join", room, request: frame.request, client, user, name, position: frame.position, rights }];
   }
 
   #receiveEdit({ rooms, identity }: OpenState, frame: Frame & { type: "edit" }, now: Millis): SessionEffect[] {

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { TemplatedApp, us_listen_socket, WebSocket } from "uws-node20";
 
 import { CLOSE } from "../../shared/wire/close-codes.ts";
-import type { Clients, ConnectionId, Sockets } from "../ports.ts";
+import type { Clients, ConnectionId, Sockets, Topics } from "../ports.ts";
 import type { Uws } from "./load-uws.ts";
 import { type Connection, type Door, type UpgradeOptions, upgrades } from "./upgrades.ts";
 
@@ -32,7 +32,7 @@ const NO_FRAME = new Uint8Array(0);
 /** Frames up to so many times the limit are read, to be refused with a code; larger ones break the line. */
 const OVERSIZE_FACTOR = 4;
 
-export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door): { sockets: Sockets; start(clients: Clients): void; stop(): Promise<void> } {
+export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door): { sockets: Sockets; topics: Topics; start(clients: Clients): void; stop(): Promise<void> } {
   const open = new Map<ConnectionId, Socket>();
   const upgrade = upgrades(options, door, () => open.size);
 
@@ -99,7 +99,19 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door
     app.close();
   };
 
-  return { sockets, start, stop };
+  const topics: Topics = {
+    publishTo: (topic, frame) => {
+      app.publish(topic, frame, true);
+    },
+    listenTo: (connection, topic) => {
+      open.get(connection)?.subscribe(topic);
+    },
+    unlistenTo: (connection, topic) => {
+      open.get(connection)?.unsubscribe(topic);
+    },
+  };
+
+  return { sockets, topics, start, stop };
 }
 
 /** What index.d.ts leaves out: the constant, and a host together with options. */

@@ -5,7 +5,7 @@ import { assembleGateway } from "../../gateway/gateway.ts";
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
 import { natsPlacement } from "../../gateway/io/nats-placement.ts";
 import { natsRooms } from "../../gateway/io/nats-rooms.ts";
-import type { Tokens } from "../../gateway/ports.ts";
+import type { BoardBus, Tokens, Topics } from "../../gateway/ports.ts";
 import { Quotas } from "../../gateway/quotas.ts";
 import type { RoomHost } from "../../gateway/room-host.ts";
 import type { SessionHost } from "../../gateway/session-host.ts";
@@ -16,6 +16,10 @@ import { SimListener } from "./sim-sockets.ts";
 import type { World } from "./world.ts";
 
 const TOKEN_CHECK_MS = 1;
+
+/** Nobody watches boards here. */
+const NO_TOPICS: Topics = { publishTo: () => {}, listenTo: () => {}, unlistenTo: () => {} };
+const NO_BOARDS: BoardBus = { follow: () => {}, unfollow: () => {}, watch: () => {}, tellName: () => {}, leaderboards: () => 0 };
 
 export class GatewayProcess {
   readonly process: SimProcess;
@@ -38,7 +42,7 @@ export class GatewayProcess {
     const sockets = this.listener.sockets;
 
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
-    const parts = assembleGateway(gateway, config, new Quotas(quotaOptions(config)), { sockets, tokens: this.#tokens(), rooms, placement, clientIdOf }, deps);
+    const parts = assembleGateway(gateway, config, new Quotas(quotaOptions(config)), { sockets, topics: NO_TOPICS, boardBus: NO_BOARDS, tokens: this.#tokens(), rooms, placement, clientIdOf }, deps);
     [this.#rooms, this.#clients] = [parts.rooms, parts.clients];
     this.listener.isReady = () => !this.#stopping && this.#rooms.backboneLostAt === undefined;
     void bus.start(this.#rooms).then(

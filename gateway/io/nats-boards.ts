@@ -1,0 +1,60 @@
+/** Boards over core NATS: what leaderboards say of a room is heard for as long as somebody here looks at it. */
+
+import type { Subscription } from "nats";
+
+import { BoardNews } from "../../shared/bus/board-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
+import type { Subjects } from "../../shared/bus/subjects.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import type { BoardBus } from "../ports.ts";
+import type { Services } from "./nats-services.ts";
+
+export type BoardListener = { receiveNews(news: BoardNews): void; receiveLineFound(): void };
+
+export function natsBoards(nats: NatsConnection, subjects: Subjects, leaderboards: Services): { boardBus: BoardBus; start(listener: BoardListener): void } {
+  const subscriptions = new Map<RoomKey, Subscription>();
+  let listener: BoardListener | undefined;
+  let connected = true;
+
+  /** While the line is down the client would keep it for later and without bound. */
+  const say = (subject: string, message: object): void => {
+    if (connected && !nats.isClosed()) nats.publish(subject, encodeJson(message));
+  };
+
+  const watchConnection = async (): Promise<void> => {
+    for await (const status of nats.status()) {
+      if (status.type === "disconnect") connected = false;
+      else if (status.type === "reconnect") {
+        connected = true;
+        listener?.receiveLineFound();
+      }
+    }
+  };
+
+  const boardBus: BoardBus = {
+    follow: (room) => {
+      const subscription = nats.subscribe(subjects.boards(room), {
+        callback: crashing((error, msg) => {
+          const news = error === null ? decodeJson(BoardNews, msg.data) : undefined;
+          if (news !== undefined) listener?.receiveNews(news);
+        }),
+      });
+      subscriptions.set(room, subscription);
+    },
+    unfollow: (room) => {
+      subscriptions.get(room)?.unsubscribe();
+      subscriptions.delete(room);
+    },
+    watch: (watch) => say(subjects.watchBoard, watch),
+    tellName: (name) => say(subjects.boardNames, name),
+    leaderboards: () => leaderboards().length,
+  };
+  return {
+    boardBus,
+    start: (given) => {
+      listener = given;
+      void watchConnection();
+    },
+  };
+}
