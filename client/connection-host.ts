@@ -1,6 +1,6 @@
 /**
  * One line to the server and the rooms on it. Feeds `connection.ts` and carries out what it decides; hands each
- * room its frames. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH6.
+ * room its frames. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH7.
  *
  * When the gateway goes away there are two lines for a moment: the next opens while the present one still serves,
  * and what befalls it is nobody's business until it takes over.
@@ -145,7 +145,7 @@ export class ConnectionHost {
     if (line !== this.#line && line !== this.#next) return; // Given up meanwhile.
     for (const effect of line.core.receive(input, this.#world.clock.now())) this.#carryOut(line, effect);
     if (line === this.#line && input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown") this.#route(input.frame);
-    if (this.#next !== undefined && this.#line.core.status !== "connected") this.#abandonNext(this.#next); // From here on the line comes back by itself.
+    if (this.#next !== undefined && !this.#line.core.isOpen) this.#abandonNext(this.#next); // From here on the line comes back by itself.
     this.#alarm.setFor(earlier(this.#line.core.dueAt, this.#next?.core.dueAt));
     this.#tellStatus();
   }
@@ -176,6 +176,9 @@ export class ConnectionHost {
       case "move":
         this.#next ??= this.#newLine();
         return this.#turns.receive({ line: this.#next, input: { kind: "connect" } });
+      case "stay":
+        if (this.#next !== undefined) this.#abandonNext(this.#next);
+        return;
       case "refused":
         if (line === this.#line) this.#events.emit("refused", effect.refusal);
         else this.#next = undefined;
@@ -230,6 +233,7 @@ export class ConnectionHost {
       case "pong":
       case "error":
       case "going-away":
+      case "degraded":
       case "renewed":
       case "retry-later":
         return;

@@ -208,6 +208,22 @@ test("[CON11] told that the gateway goes away, it asks for another line when its
   expect([driver.connection.status, driver.untilDue(), driver.tick()]).toEqual(["connected", 18_000, ["send ping"]]);
 });
 
+test("[CON14] a gateway that lost its backbone is shown and left when the time has come; one that finds it again is stayed with", () => {
+  const driver = new Driver();
+  driver.open();
+  const told = (backbone: "lost" | "found", reconnectAfterMs = 0): string[] => driver.receive({ kind: "frame", frame: { type: "degraded", backbone, reconnectAfterMs } });
+  expect([told("lost", 9_000), driver.connection.status, driver.connection.isOpen]).toEqual([[], "degraded", true]);
+  expect([driver.untilDue(), driver.tick()]).toEqual([9_000, ["move"]]);
+  expect([told("found"), driver.connection.status]).toEqual([["stay"], "connected"]);
+
+  told("lost", 9_000);
+  driver.now = (driver.now + 5_000) as Millis;
+  told("lost", 20_000); // Said again: the first time holds.
+  expect(driver.untilDue()).toBe(4_000);
+  expect(told("found")).toEqual(["stay"]);
+  expect(driver.untilDue()).toBeGreaterThan(4_000); // The next ping.
+});
+
 test("[CON12] a token function is asked again after 80 % of the token's life, and the line stays", () => {
   const driver = new Driver();
   driver.open();

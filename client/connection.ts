@@ -1,6 +1,6 @@
 /**
  * One line to the server, for as long as it is wanted: token, socket, HELLO, pings, and back again after whatever
- * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON13.
+ * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON14.
  */
 
 import { assertNever } from "../shared/assert.ts";
@@ -31,6 +31,8 @@ export type ConnectionEffect =
   | { kind: "line-lost"; heardAt: Millis }
   /** The gateway goes away: make another connection while this one still holds. */
   | { kind: "move" }
+  /** All is well again: the other connection is not needed. */
+  | { kind: "stay" }
   | { kind: "refused"; refusal: Refusal }
   | { kind: "problem"; problem: Problem };
 
@@ -60,11 +62,12 @@ type State =
   | { readonly kind: "asking-token"; readonly until: Millis }
   | { readonly kind: "opening"; readonly token: string; readonly until: Millis }
   | { readonly kind: "greeting"; readonly until: Millis }
-  | { readonly kind: "open"; readonly limits: Limits; readonly since: Millis; heardAt: Millis; pingAt: Millis; moveAt: Millis | undefined; renewAt: Millis | undefined };
+  | { readonly kind: "open"; readonly limits: Limits; readonly since: Millis; heardAt: Millis; pingAt: Millis; moveAt: Millis | undefined; isDegraded: boolean; renewAt: Millis | undefined };
 
 type OpenState = State & { kind: "open" };
 
-export type LineStatus = "disconnected" | "stopped" | "waiting" | "connecting" | "connected";
+/** degraded: connected, but the server cannot reach its other parts: what is sent waits there. */
+export type LineStatus = "disconnected" | "stopped" | "waiting" | "connecting" | "connected" | "degraded";
 
 export class Connection {
   readonly #options: ConnectionOptions;
@@ -98,10 +101,15 @@ export class Connection {
       case "greeting":
         return "connecting";
       case "open":
-        return "connected";
+        return this.#state.isDegraded ? "degraded" : "connected";
       default:
         return assertNever(this.#state);
     }
+  }
+
+  /** Frames go both ways. */
+  get isOpen(): boolean {
+    return this.#state.kind === "open";
   }
 
   /** When a tick is next needed. */
@@ -176,10 +184,11 @@ export class Connection {
     if (frame.type === "error") this.#said = frame.message;
     if (frame.type === "retry-later") this.#retryAfterMs = Math.min(frame.retryAfterMs, this.#options.retryMsMax);
     if (frame.type === "going-away" && state.kind === "open") state.moveAt = (now + frame.reconnectAfterMs) as Millis;
+    if (frame.type === "degraded" && state.kind === "open") return receiveDegraded(state, frame, now);
     if (frame.type === "renewed" && state.kind === "open") state.renewAt = this.#renewAt(frame.tokenExpiresInMs, now);
     if (frame.type !== "welcome" || state.kind !== "greeting") return [];
     const { limits, tokenExpiresInMs } = frame;
-    this.#state = { kind: "open", limits, since: now, heardAt: now, pingAt: (now + limits.pingIntervalMs) as Millis, moveAt: undefined, renewAt: this.#renewAt(tokenExpiresInMs, now) };
+    this.#state = { kind: "open", limits, since: now, heardAt: now, pingAt: (now + limits.pingIntervalMs) as Millis, moveAt: undefined, isDegraded: false, renewAt: this.#renewAt(tokenExpiresInMs, now) };
     return [{ kind: "line-open", limits }];
   }
 
@@ -287,4 +296,14 @@ export class Connection {
   #openUntil(now: Millis): Millis {
     return (now + this.#options.openMsMax) as Millis;
   }
+}
+
+/** Nobody moves twice: told again, it keeps to the first time. */
+function receiveDegraded(state: OpenState, { backbone, reconnectAfterMs }: ServerFrame & { type: "degraded" }, now: Millis): ConnectionEffect[] {
+  const wasDegraded = state.isDegraded;
+  state.isDegraded = backbone === "lost";
+  if (state.isDegraded && !wasDegraded) state.moveAt ??= (now + reconnectAfterMs) as Millis;
+  if (state.isDegraded || !wasDegraded) return [];
+  state.moveAt = undefined;
+  return [{ kind: "stay" }];
 }

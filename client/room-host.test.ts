@@ -519,6 +519,27 @@ test("[COH5] as long as there is nowhere to move to, the line that goes away ser
   expect(ann.statuses).toEqual(["connecting", "connected", "waiting", "connecting", "connected"]);
 });
 
+test("[COH7] while the gateway has lost its backbone it is tried elsewhere; when it is found again the one line serves on", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  const [line] = server.lines;
+  server.reachable = false; // The other gateways have lost it too.
+  server.send({ type: "degraded", backbone: "lost", reconnectAfterMs: 500 });
+  await server.clock.advance(5_000);
+  expect([ann.host.status, server.lines.has(line!)]).toEqual(["degraded", true]);
+  ann.host.send(bytes(1));
+  server.send({ type: "degraded", backbone: "found", reconnectAfterMs: 0 });
+  server.reachable = true;
+  await server.clock.advance(30_000);
+  expect([ann.host.status, ann.host.saved, [...server.lines]]).toEqual(["connected", true, [line]]);
+
+  server.send({ type: "degraded", backbone: "lost", reconnectAfterMs: 500 });
+  await server.clock.advance(2_000);
+  expect([ann.host.status, server.lines.has(line!), server.lines.size]).toEqual(["connected", false, 1]); // Moved.
+  expect(ann.problems).toEqual([]);
+});
+
 test("[ROO15] a room whose rights changed is joined again on the same line, with them", async () => {
   const server = serverOn();
   const ann = new App(server, 1);

@@ -17,7 +17,7 @@ import type { Chance, SnapshotAnswer } from "./ports.ts";
 import { type Problem, type Refusal, rightsRevoked, snapshotUnavailable } from "./problems.ts";
 import { Resync } from "./resync.ts";
 
-export type RoomFrame = Exclude<ServerFrame, { type: "welcome" | "pong" | "error" | "going-away" | "renewed" | "retry-later" }>;
+export type RoomFrame = Exclude<ServerFrame, { type: "welcome" | "pong" | "error" | "going-away" | "degraded" | "renewed" | "retry-later" }>;
 
 export type RoomInput =
   | { kind: "enter" }

@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
 
+import type { Status } from "@coroom/client";
+
 import { type Facts, noticeFor, saveRemark } from "./status.ts";
 
 const WELL: Facts = { status: "connected", loaded: true, saving: "saved", mayWrite: true, unsavedEdits: 0, tooLarge: false, seq: 7, lastSaveMs: 12 };
 
-const EVERY: readonly Facts[] = (["disconnected", "connecting", "connected", "waiting", "stopped"] as const).flatMap((status) =>
+const EVERY: readonly Facts[] = (["disconnected", "connecting", "connected", "degraded", "waiting", "stopped"] as Status[]).flatMap((status) =>
   [true, false].flatMap((loaded) =>
     (["saved", "saving", "refusing"] as const).flatMap((saving) =>
       [true, false].flatMap((mayWrite) => [0, 1, 3].flatMap((unsavedEdits) => [true, false].map((tooLarge) => ({ ...WELL, status, loaded, saving, mayWrite, unsavedEdits, tooLarge })))),

@@ -28,9 +28,9 @@ export type Action = "copy-text" | "reload";
 export function saveRemark({ status, loaded, saving, mayWrite, unsavedEdits, tooLarge }: Facts): Remark {
   if (status === "stopped") return { tone: "trouble", text: unsavedEdits > 0 ? "Not saved" : "Disconnected" };
   if (!loaded) return { tone: "busy", text: "Opening…" };
-  if (status !== "connected") return { tone: "warning", text: unsavedEdits > 0 ? `Offline, ${edits(unsavedEdits)} kept here` : "Offline" };
+  if (!isOnline(status)) return { tone: "warning", text: unsavedEdits > 0 ? `Offline, ${edits(unsavedEdits)} kept here` : "Offline" };
   if (!mayWrite) return { tone: "calm", text: "Read only" };
-  if (unsavedEdits === 0) return { tone: "good", text: "Saved" };
+  if (unsavedEdits === 0) return status === "connected" ? { tone: "good", text: "Saved" } : { tone: "warning", text: "Waiting…" };
   if (tooLarge || saving === "refusing") return { tone: "trouble", text: "Not saved" };
   return { tone: "busy", text: "Saving…" };
 }
@@ -48,6 +48,8 @@ export function statusRemark(status: Status): Remark {
       return { tone: "warning", text: "Offline" };
     case "stopped":
       return { tone: "trouble", text: "Closed" };
+    default: // "degraded"
+      return { tone: "warning", text: "Connected, with trouble behind" };
   }
 }
 
@@ -55,7 +57,8 @@ export function statusRemark(status: Status): Remark {
 export function noticeFor({ status, loaded, saving, mayWrite, unsavedEdits, tooLarge }: Facts): Notice | undefined {
   if (status === "stopped") return unsavedEdits > 0 ? CUT_OFF : CLOSED;
   if (!loaded) return status === "waiting" ? UNREACHABLE : undefined;
-  if (status !== "connected") return OFFLINE;
+  if (!isOnline(status)) return OFFLINE;
+  if (status !== "connected") return DEGRADED;
   if (!mayWrite) return READ_ONLY;
   if (tooLarge) return TOO_LARGE;
   if (saving === "refusing") return STALLED;
@@ -63,10 +66,21 @@ export function noticeFor({ status, loaded, saving, mayWrite, unsavedEdits, tooL
   return undefined;
 }
 
+function isOnline(status: string): boolean {
+  return status === "connected" || status === "degraded";
+}
+
 const OFFLINE: Notice = {
   tone: "warning",
   title: "You are offline.",
   advice: "Keep writing: it is kept in this tab, and sent when the connection is back.",
+  action: undefined,
+};
+
+const DEGRADED: Notice = {
+  tone: "warning",
+  title: "The server has trouble.",
+  advice: "Keep writing: it is kept, and reaches the others when the trouble is over.",
   action: undefined,
 };
 

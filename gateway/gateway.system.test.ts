@@ -368,6 +368,20 @@ test("[GW17] when NATS stays away clients are sent to another gateway, and new o
   await until(async () => (await fetch(`http://${address}/readyz`)).status === 200, "the gateway to be ready again");
 });
 
+test("[GW25] when NATS is away clients are told, each with another time to move, and told again when it is back", async () => {
+  startOwner("rs-1");
+  const address = await start();
+  const crowd = await Promise.all(["ann", "bob", "cid"].map((user) => enter(address, user)));
+  const { channel } = await crowd[0]!.join(ROOM, "annannann");
+  await nats.crash(async () => {
+    const delays = await Promise.all(crowd.map(async (client) => (await client.next("degraded")).reconnectAfterMs));
+    expect(delays.toSorted((a, b) => a - b)).toEqual([0, 7_500, 15_000]);
+    crowd[0]!.edit(channel, 1, "kept meanwhile");
+  });
+  expect(await crowd[0]!.next("ack")).toMatchObject({ counter: 1 });
+  for (const client of crowd) expect(await client.next("degraded")).toEqual({ type: "degraded", backbone: "found", reconnectAfterMs: 0 });
+});
+
 test("[GW18] a gateway that stops sends its clients on, and another can have its port at once", async () => {
   const port = (await start()).split(":")[1]!;
   await gateways.pop()!.stop();

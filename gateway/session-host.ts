@@ -30,6 +30,8 @@ export type SessionHostOptions = {
 const TICK_MS = 1_000;
 /** Of the time to drain: the rest is for the last who are asked, and for those who try again. */
 const SPREAD_SHARE = 0.75;
+/** NATS is often back in a moment: nobody needs to hear of that. */
+const DEGRADED_AFTER_MS = 1_000;
 
 export class SessionHost implements Clients {
   readonly #ports: SessionHostPorts;
@@ -38,6 +40,7 @@ export class SessionHost implements Clients {
   readonly #sessions: Sessions;
   #stopTicking: () => void = () => {};
   #drained: () => void = () => {};
+  #toldLost = false;
 
   constructor(ports: SessionHostPorts, sessions: Sessions, options: SessionHostOptions, deps: HostDeps) {
     this.#ports = ports;
@@ -187,7 +190,18 @@ export class SessionHost implements Clients {
     const now = this.#now();
     for (const [connection, session] of this.#sessions) this.#carryOut(connection, session, session.receiveTick(now));
     rooms.closeIdle();
-    if (rooms.backboneLostAt !== undefined && now - rooms.backboneLostAt >= this.#options.backboneLossMsMax) this.#closeAll("degraded");
+    this.#lookAtBackbone(rooms.backboneLostAt, now);
+  }
+
+  /** Clients are asked to move one after the other, and closed when the time is up: there may be nowhere to move. */
+  #lookAtBackbone(lostAt: Millis | undefined, now: Millis): void {
+    const { backboneLossMsMax } = this.#options;
+    if (lostAt !== undefined && now - lostAt >= backboneLossMsMax) return this.#closeAll("degraded");
+    const isLost = lostAt !== undefined && now - lostAt >= DEGRADED_AFTER_MS;
+    if (isLost === this.#toldLost) return;
+    this.#toldLost = isLost;
+    const stepMs = isLost ? (backboneLossMsMax * SPREAD_SHARE) / this.#sessions.size : 0;
+    [...this.#sessions].forEach(([connection, session], index) => this.#carryOut(connection, session, session.receiveBackbone(isLost ? "lost" : "found", Math.floor(index * stepMs))));
   }
 
   #now(): Millis {

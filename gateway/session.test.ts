@@ -267,3 +267,9 @@ test("[SES91] a connection that the gateway will not have is told why, and to wa
   expect(session.receiveRefusal("tenantFull", "full")).toMatchObject(closed("tenantFull"));
   expect(session.receiveVerdict({ kind: "valid", identity }, now)).toEqual([]);
 });
+
+test("[SES25] of a lost backbone hears whoever is in; the others wait for their WELCOME", () => {
+  const frame = { type: "degraded", backbone: "lost", reconnectAfterMs: 700 };
+  expect(joined().receiveBackbone("lost", 700)).toEqual([{ kind: "send", frame }]);
+  expect(connect().receiveBackbone("lost", 700)).toEqual([]);
+});

@@ -10,7 +10,7 @@ import type { SubmittedEdit } from "../shared/bus/envelope.ts";
 import { type ClientId, type ClientKey, type Millis, type Position, type RoomKey, roomOf, type Seq, type TenantId, type UserId } from "../shared/ids.ts";
 import { CLOSE, type CloseName } from "../shared/wire/close-codes.ts";
 import { decodeFrame } from "../shared/wire/codec.ts";
-import { type Channel, type Counter, type Frame, type JoinRefusal, type Limits, type NackReason, PROTOCOL_VERSION, type Rights, type ServerFrame, type TentativeEdit } from "../shared/wire/frames.ts";
+import { type BackboneState, type Channel, type Counter, type Frame, type JoinRefusal, type Limits, type NackReason, PROTOCOL_VERSION, type Rights, type ServerFrame, type TentativeEdit } from "../shared/wire/frames.ts";
 import type { BoardRequest } from "./boards.ts";
 import { admit, type Identity, READ_ONLY, type TokenVerdict } from "./identity.ts";
 import { EditRate, type Rate, TokenBucket } from "./rate-limit.ts";
@@ -159,6 +159,10 @@ export class Session {
       default:
         return assertNever(this.#state);
     }
+  }
+
+  receiveBackbone(backbone: BackboneState, reconnectAfterMs: number): SessionEffect[] {
+    return this.#state.kind === "open" ? [{ kind: "send", frame: { type: "degraded", backbone, reconnectAfterMs } }] : [];
   }
 
   /** The gateway will not have the connection, whatever it says. */

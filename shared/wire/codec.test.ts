@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { encodeCommittedFrame, decodeFrame, encodeFrame } from "./codec.ts";
 import { BOARD_ROLES, BOARD_STATES, BOARD_WINDOWS } from "./boards.ts";
-import { type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, RESYNC_REASONS, ROOM_MODES, SAVING_STATES } from "./frames.ts";
+import { BACKBONE_STATES, type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, RESYNC_REASONS, ROOM_MODES, SAVING_STATES } from "./frames.ts";
 import { bytesOf, frameOf, hexOf } from "../../test/wire/vectors.ts";
 import vectors from "./vectors.json" with { type: "json" };
 
@@ -33,6 +33,7 @@ test("[WIRE2] [WIRE7] the vectors hold every frame type and every numbered name,
   expect(named("board", "state")).toEqual(new Set(Object.keys(BOARD_STATES)));
   expect(named("watch-board", "role")).toEqual(new Set(Object.keys(BOARD_ROLES)));
   expect(new Set([...named("watch-board", "window"), ...named("board", "window")])).toEqual(new Set(Object.keys(BOARD_WINDOWS)));
+  expect(named("degraded", "backbone")).toEqual(new Set(Object.keys(BACKBONE_STATES)));
   expect(named("saving", "state")).toEqual(new Set(Object.keys(SAVING_STATES)));
   expect(bad.length).toBeGreaterThan(good.length);
 });

@@ -8,7 +8,7 @@ import { type Epoch, parseClientKey, parseRoomId } from "../ids.ts";
 import { BOARD_STATES, readBoardName, readRanking, writeBoardName, writeRanking } from "./boards.ts";
 import { readCommittedEdits, writeCommittedEdits } from "./committed-edits.ts";
 import { inRange, readByte, readBytes, readClientId, readCounter, readEpoch, readName, readNumber, readNumbering, readSeq, readSeqOrStart, readText, readUserId, required } from "./fields.ts";
-import { type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, type Limits, NACK_REASONS, RESYNC_REASONS, type Rights, ROOM_MODES, SAVING_STATES, type TentativeEdit, type UnknownFrame } from "./frames.ts";
+import { BACKBONE_STATES, type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, type Limits, NACK_REASONS, RESYNC_REASONS, type Rights, ROOM_MODES, SAVING_STATES, type TentativeEdit, type UnknownFrame } from "./frames.ts";
 import { readFields, readNews, writeFields, writeNews } from "./presence.ts";
 
 /** Frames from a gateway to its clients are numbered from here. */
@@ -172,6 +172,10 @@ function writeFrame(out: encoding.Encoder, frame: Frame): void {
     case "going-away":
       encoding.writeVarUint(out, frame.reconnectAfterMs);
       return;
+    case "degraded":
+      encoding.writeUint8(out, BACKBONE_STATES[frame.backbone]);
+      encoding.writeVarUint(out, frame.reconnectAfterMs);
+      return;
     case "presence":
       encoding.writeVarUint(out, frame.channel);
       writeFields(out, frame.fields);
@@ -304,6 +308,8 @@ function readFrame(input: decoding.Decoder): Frame | UnknownFrame {
       return { type: "retry-later", retryAfterMs: readNumber(input) };
     case FrameType["going-away"]:
       return { type: "going-away", reconnectAfterMs: readNumber(input) };
+    case FrameType.degraded:
+      return { type: "degraded", backbone: readName(input, BACKBONE_STATES), reconnectAfterMs: readNumber(input) };
     case FrameType.presence:
       return { type: "presence", channel: readChannel(input), fields: readFields(input) };
     case FrameType["presence-news"]:

@@ -41,7 +41,7 @@ export const FrameType = {
   "going-away": 0x8f,
   mode: 0x90,
   board: 0x92,
-  // 0x93 degraded: kept
+  degraded: 0x93,
   renewed: 0x94,
   "retry-later": 0x95,
   "own-rank": 0x96,
@@ -85,6 +85,7 @@ export type ServerFrame =
   | { type: "saving"; channel: Channel; state: SavingState }
   | { type: "pong"; nonce: number }
   | { type: "going-away"; reconnectAfterMs: number }
+  | { type: "degraded"; backbone: BackboneState; reconnectAfterMs: number }
   | { type: "renewed"; tokenExpiresInMs: number }
   | { type: "retry-later"; retryAfterMs: number }
   | { type: "presence-news"; channel: Channel; news: PresenceNews }
@@ -172,6 +173,10 @@ export type ResyncReason = keyof typeof RESYNC_REASONS;
  */
 export const ROOM_MODES = { flat: 1, hierarchical: 2 } as const;
 export type RoomMode = keyof typeof ROOM_MODES;
+
+/** lost: the gateway cannot reach the rooms; edits wait, and nobody hears of anybody. found: it can again. */
+export const BACKBONE_STATES = { found: 0, lost: 1 } as const;
+export type BackboneState = keyof typeof BACKBONE_STATES;
 
 /** saved: the log keeps up; saving: it is slow, edits go out as tentative; refusing: new edits are refused. */
 export const SAVING_STATES = { saved: 0, saving: 1, refusing: 2 } as const;

@@ -7,7 +7,7 @@ import { bytesOf } from "../../test/wire/vectors.ts";
 import { BOARD_ROLES, BOARD_STATES, BOARD_WINDOWS } from "./boards.ts";
 import { CLOSE, reconnectAfterClose } from "./close-codes.ts";
 import { decodeFrame } from "./codec.ts";
-import { FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, PROTOCOL_VERSION, RESYNC_REASONS, ROOM_MODES, SAVING_STATES } from "./frames.ts";
+import { BACKBONE_STATES, FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, PROTOCOL_VERSION, RESYNC_REASONS, ROOM_MODES, SAVING_STATES } from "./frames.ts";
 import vectors from "./vectors.json" with { type: "json" };
 
 const WIRE = readFileSync(new URL("WIRE.md", import.meta.url), "utf8");
@@ -32,7 +32,7 @@ test("WIRE.md lists every field in the order of the bytes", () => {
 });
 
 test("WIRE.md lists every name with its number", () => {
-  const lists = { "join-refused reason": JOIN_REFUSALS, "left reason": LEFT_REASONS, "nack reason": NACK_REASONS, "resync-required reason": RESYNC_REASONS, mode: ROOM_MODES, "board role": BOARD_ROLES, "board window": BOARD_WINDOWS, "board state": BOARD_STATES, "saving state": SAVING_STATES };
+  const lists = { "join-refused reason": JOIN_REFUSALS, "left reason": LEFT_REASONS, "nack reason": NACK_REASONS, "resync-required reason": RESYNC_REASONS, mode: ROOM_MODES, "board role": BOARD_ROLES, "board window": BOARD_WINDOWS, "board state": BOARD_STATES, "degraded backbone": BACKBONE_STATES, "saving state": SAVING_STATES };
   for (const [field, names] of Object.entries(lists)) {
     const said = Object.entries(names).map(([name, number]) => `${number} ${name}`).join(", ");
     expect(WIRE).toContain(`| ${field} | ${said} |`);
