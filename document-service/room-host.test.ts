@@ -280,3 +280,26 @@ test("[RMH9] a room of other payloads than Yjs updates has no snapshot, and its 
   await run.room.save();
   expect([await run.served(), hasDocument(stores.checkpoint!)]).toEqual(["not-a-document", false]);
 });
+
+test("[RMH10] a thousand who ask at once cost one merge, and a second one only where edits came meanwhile", async () => {
+  const stores = new Stores();
+  let merges = 0;
+  let finish: () => void = () => {};
+  const counting: Stores["ports"] = { ...stores.ports, merging: { merge: (state, edits) => (merges++, new Promise((resolve) => (finish = () => resolve(mergeEdits(state, edits))))) } };
+  const run = new Run({ ports: counting } as Stores);
+  const [one, two, three] = recordsOf("abc") as [StoredRecord, StoredRecord, StoredRecord];
+  await run.take(one, two);
+
+  const crowd = Array.from({ length: 1_000 }, () => run.served());
+  await new Promise(setImmediate);
+  await run.take(three);
+  const late = Array.from({ length: 1_000 }, () => run.served());
+  await new Promise(setImmediate);
+  finish();
+  await new Promise(setImmediate);
+  finish();
+
+  expect(new Set(await Promise.all(crowd))).toEqual(new Set(["2 ab"]));
+  expect(new Set(await Promise.all(late))).toEqual(new Set(["3 abc"]));
+  expect(merges).toBe(2);
+});

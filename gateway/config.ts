@@ -42,6 +42,8 @@ export const gatewaySettings = {
   controlsPerSecond: { parse: positiveInteger, fallback: 20, meaning: "frames other than edits that one connection may send in the long run" },
   snapshotBurst: { parse: positiveInteger, fallback: 20, meaning: "snapshots that one user may fetch from a gateway at once" },
   snapshotsPerSecond: { parse: positiveInteger, fallback: 2, meaning: "snapshots that one user may fetch from a gateway in the long run" },
+  snapshotSharedMs: { parse: wholeNumber, fallback: 1_000, meaning: "a snapshot is fetched once for all who ask for it within so long; what came since follows as edits. 0: only while it is being fetched" },
+  snapshotSharedBytesMax: { parse: positiveInteger, fallback: 134_217_728, meaning: "bytes of snapshots held for that at most; larger ones are fetched for each who asks" },
   gatewaySnapshotBurst: { parse: positiveInteger, fallback: 4_000, meaning: "snapshots that all users together may fetch from a gateway at once" },
   gatewaySnapshotsPerSecond: { parse: positiveInteger, fallback: 1_000, meaning: "snapshots that all users together may fetch from a gateway in the long run" },
   boardReadBurst: { parse: positiveInteger, fallback: 20, meaning: "questions about boards that one user may ask a gateway at once over HTTP" },
@@ -97,9 +99,10 @@ export function refuseUnsendable({ editBytesMax }: GatewayConfig, maxPayload: nu
 }
 
 /** What fetching snapshots keeps to. */
-export function snapshotRouteOptions({ internalSecret, snapshotBurst, snapshotsPerSecond, gatewaySnapshotBurst, gatewaySnapshotsPerSecond, connectionsMax }: GatewayConfig) {
+export function snapshotRouteOptions({ internalSecret, snapshotBurst, snapshotsPerSecond, gatewaySnapshotBurst, gatewaySnapshotsPerSecond, snapshotSharedMs, snapshotSharedBytesMax, connectionsMax }: GatewayConfig) {
   return {
     internalSecret,
+    shared: { sharedMs: snapshotSharedMs, bytesMax: snapshotSharedBytesMax },
     eachUser: { burst: snapshotBurst, perSecond: snapshotsPerSecond },
     everybody: { burst: gatewaySnapshotBurst, perSecond: gatewaySnapshotsPerSecond },
     readersMax: connectionsMax,

@@ -45,7 +45,7 @@ beforeAll(async () => {
   nats = await startRealNats();
   line = await connect({ servers: nats.url });
   documents = createServer(serveDocument).listen(0, "127.0.0.1");
-  const flags = { environment: "http", natsUrl: nats.url, port: "0", jwtSecret: SECRET, internalSecret: "between us", allowedOrigins: "https://app.example", staticDir: join(folder, "site"), snapshotBurst: "1000" };
+  const flags = { environment: "http", natsUrl: nats.url, port: "0", jwtSecret: SECRET, internalSecret: "between us", allowedOrigins: "https://app.example", staticDir: join(folder, "site"), snapshotBurst: "1000", snapshotSharedMs: "0" };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
   gateway = await startGateway(config, { log: silent, registry: new Registry(), routes: [{ method: "get", path: "/demo/hello", answer: ({ query }) => ({ status: 200, body: `hello ${query.get("name")}` }) }] });
   address = `http://127.0.0.1:${gateway.port}`;

@@ -33,7 +33,7 @@ export async function identify({ header, query }: HttpQuestion, tokens: Tokens):
 export type Asked = { readonly path: string; readonly tenant: TenantId; readonly headers?: Readonly<Record<string, string>> };
 
 /** Of several services the first that can answer; one that died a moment ago is still among them. Undefined: none can. */
-export async function askServices(services: Services, { path, tenant, headers = {} }: Asked, { signal }: HttpQuestion, { internalSecret }: { internalSecret: string }): Promise<HttpAnswer | undefined> {
+export async function askServices(services: Services, { path, tenant, headers = {} }: Asked, { signal }: Pick<HttpQuestion, "signal">, { internalSecret }: { internalSecret: string }): Promise<HttpAnswer | undefined> {
   const shown = { ...headers, "x-coroom-internal": internalSecret, "x-coroom-tenant": tenant };
   let unready: HttpAnswer | undefined;
   for (const url of services()) {
@@ -54,7 +54,9 @@ function passOn(response: Response): HttpAnswer {
     const value = response.headers.get(name);
     if (value !== null) headers[name] = value;
   }
-  return { status: response.status, headers, ...(response.body === null ? {} : { body: response.body }) };
+  if (response.body === null) return { status: response.status, headers };
+  const bytes = response.headers.get("content-length");
+  return { status: response.status, headers, body: response.body, ...(bytes === null ? {} : { bodyBytes: Number(bytes) }) };
 }
 
 /** Empty, which is no room's name and nobody's, for a broken escape. */

@@ -17,7 +17,8 @@ export type HttpQuestion = {
   readonly signal: AbortSignal;
 };
 
-export type HttpAnswer = { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string | Uint8Array | AsyncIterable<Uint8Array> };
+/** `bodyBytes`: of a body that comes in parts, where it is known. */
+export type HttpAnswer = { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>; readonly bodyBytes?: number };
 
 export function jsonAnswer(status: number, body: object, headers: Record<string, string> = {}): HttpAnswer {
   return { status, headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
@@ -46,7 +47,8 @@ async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRo
   try {
     const { status, headers = {}, body = "" } = await answer(question);
     if (question.signal.aborted) return;
-    if (typeof body === "string" || body instanceof Uint8Array) {
+    if (body instanceof Uint8Array) return end(res, status, { ...headers, ...cors }, body);
+    if (typeof body === "string") {
       res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(body));
       return;
     }
@@ -57,6 +59,17 @@ async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRo
     log.error({ path: question.path, cause }, "an HTTP request failed");
     res.close(); // Its head may be out already: a broken line says that the rest is missing.
   }
+}
+
+/** A body that many may be sent: what a slow one has not taken yet is not copied for it. */
+function end(res: HttpResponse, status: number, headers: Readonly<Record<string, string>>, body: Uint8Array): void {
+  const send = (from: number): boolean => res.tryEnd(body.subarray(from), body.byteLength)[0];
+  let taken = false;
+  res.cork(() => {
+    writeHead(res, status, headers);
+    taken = send(0);
+  });
+  if (!taken) res.onWritable(send);
 }
 
 async function stream(res: HttpResponse, body: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {

@@ -1,4 +1,4 @@
-/** Snapshots for clients: checks the token as a join would, then passes the document service's answer on as it comes. */
+/** Snapshots for clients: checks the token as a join would, then passes the document service's answer on, one for all who ask at once. */
 
 import type { Clock } from "../../shared/clock.ts";
 import { parseRoomId } from "../../shared/ids.ts";
@@ -10,14 +10,18 @@ import { ReaderRates } from "../reader-rates.ts";
 import { askServices, decodeParameter, identify } from "./ask-services.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "./http-routes.ts";
 import type { Services } from "./nats-services.ts";
+import { SharedAnswers, type SharedAnswersOptions } from "./shared-answers.ts";
 
 const TOO_FAST = jsonAnswer(429, { error: "rate-limited", message: "too many snapshots at once: ask again later" }, { "retry-after": "2" });
 const UNAVAILABLE = errorAnswer(503, "unavailable", "no document service answers right now: try again in a moment");
 
-export type SnapshotRouteOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly everybody: Rate; readonly readersMax: number };
+export type SnapshotRouteOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly everybody: Rate; readonly readersMax: number; readonly shared: SharedAnswersOptions };
 
 export function snapshotRoutes(tokens: Tokens, documents: Services, options: SnapshotRouteOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
   const rates = new ReaderRates(options.eachUser, options.readersMax);
+  const answers = new SharedAnswers(options.shared, clock);
+  /** Whoever asked first may go away before the others have their answer. */
+  const forAll = { signal: new AbortController().signal };
   const everybody = new TokenBucket(options.everybody, clock.now());
 
   const tooFast = (limit: "snapshots" | "gateway-snapshots"): HttpAnswer => {
@@ -36,7 +40,7 @@ export function snapshotRoutes(tokens: Tokens, documents: Services, options: Sna
     if (!everybody.take(clock.now())) return tooFast("gateway-snapshots");
     const ifNoneMatch = question.header("if-none-match");
     const asked = { path: `/v1/rooms/${encodeURIComponent(room)}/snapshot`, tenant: identity.tenant, headers: ifNoneMatch === "" ? {} : { "if-none-match": ifNoneMatch } };
-    return (await askServices(documents, asked, question, options)) ?? UNAVAILABLE;
+    return (await answers.get(`${asked.tenant} ${ifNoneMatch} ${asked.path}`, () => askServices(documents, asked, forAll, options))) ?? UNAVAILABLE;
   };
   return [{ method: "get", path: "/v1/rooms/:room/snapshot", answer }];
 }

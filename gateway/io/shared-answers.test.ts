@@ -1,0 +1,137 @@
+import { expect, test } from "vitest";
+
+import type { Clock } from "../../shared/clock.ts";
+import type { Millis, UnixMillis } from "../../shared/ids.ts";
+import type { HttpAnswer } from "./http-routes.ts";
+import { SharedAnswers } from "./shared-answers.ts";
+
+const DOCUMENT = new Uint8Array(10).fill(7);
+
+/** Turned by hand. */
+function handClock(): Clock & { turn(ms: number): void } {
+  let time = 0;
+  let timers: { at: number; run: () => void }[] = [];
+  return {
+    now: () => time as Millis,
+    wallNow: () => time as UnixMillis,
+    after: (delayMs, run) => {
+      const timer = { at: time + delayMs, run };
+      timers.push(timer);
+      return () => void (timers = timers.filter((other) => other !== timer));
+    },
+    turn: (ms) => {
+      time += ms;
+      const due = timers.filter(({ at }) => at <= time);
+      timers = timers.filter(({ at }) => at > time);
+      for (const { run } of due) run();
+    },
+  };
+}
+
+async function* inParts(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes.subarray(0, 3);
+  yield bytes.subarray(3);
+}
+
+/** A service that answers when told to. */
+function service() {
+  const waiting: ((answer: HttpAnswer | Error) => void)[] = [];
+  return {
+    asked: 0,
+    fetch(): Promise<HttpAnswer | undefined> {
+      this.asked += 1;
+      return new Promise((resolve, reject) => waiting.push((answer) => (answer instanceof Error ? reject(answer) : resolve(answer))));
+    },
+    say(answer: HttpAnswer | Error): void {
+      waiting.shift()!(answer);
+    },
+  };
+}
+
+const snapshot = (bytes = DOCUMENT): HttpAnswer => ({ status: 200, headers: { etag: '"1-2"' }, body: inParts(bytes), bodyBytes: bytes.byteLength });
+
+test("[SNAP1] a thousand who ask at once cost one question, and get the same bytes", async () => {
+  const clock = handClock();
+  const answers = new SharedAnswers({ sharedMs: 0, bytesMax: 100 }, clock);
+  const documents = service();
+  const asked = Array.from({ length: 1_000 }, () => answers.get("room", () => documents.fetch()));
+  documents.say(snapshot());
+
+  for (const answer of await Promise.all(asked)) expect(answer).toEqual({ status: 200, headers: { etag: '"1-2"' }, body: DOCUMENT, bodyBytes: 10 });
+  expect(documents.asked).toBe(1);
+});
+
+test("[SNAP2] an answer is given for so long after it was asked for, and not longer", async () => {
+  const clock = handClock();
+  const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 100 }, clock);
+  const documents = service();
+  const first = answers.get("room", () => documents.fetch());
+  clock.turn(400);
+  documents.say(snapshot());
+  await first;
+  clock.turn(599);
+  expect(await answers.get("room", () => documents.fetch())).toEqual(await first);
+  clock.turn(1);
+  const later = answers.get("room", () => documents.fetch());
+  documents.say(snapshot());
+  await later;
+  expect(documents.asked).toBe(2);
+});
+
+test("[SNAP3] other rooms, and clients that hold another state, have questions of their own", async () => {
+  const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 100 }, handClock());
+  const documents = service();
+  const asked = [answers.get("room", () => documents.fetch()), answers.get("other", () => documents.fetch())];
+  documents.say(snapshot());
+  documents.say({ status: 304 });
+  expect((await Promise.all(asked)).map((answer) => answer?.status)).toEqual([200, 304]);
+});
+
+test("[SNAP4] what does not fit into the bound goes to whoever asked, each by itself, and is not held", async () => {
+  const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 15 }, handClock());
+  const documents = service();
+  const one = answers.get("one", () => documents.fetch());
+  documents.say(snapshot());
+  await one;
+  const two = answers.get("two", () => documents.fetch());
+  const too = answers.get("two", () => documents.fetch());
+  documents.say(snapshot());
+  const body = (await two)?.body;
+  expect(body).not.toBeInstanceOf(Uint8Array);
+  documents.say(snapshot());
+  expect((await too)?.status).toBe(200);
+  expect(documents.asked).toBe(3);
+});
+
+test("[SNAP5] memory is given back with each answer that is forgotten", async () => {
+  const clock = handClock();
+  const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 10 }, clock);
+  const documents = service();
+  for (const room of ["one", "two", "three"]) {
+    const answer = answers.get(room, () => documents.fetch());
+    documents.say(snapshot());
+    expect((await answer)?.body).toEqual(DOCUMENT);
+    clock.turn(1_000);
+  }
+});
+
+test("[SNAP6] a refusal goes to those who wait for it, and the next one asks anew; so does a failure", async () => {
+  const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 100 }, handClock());
+  const documents = service();
+  const refused = answers.get("room", () => documents.fetch());
+  documents.say({ status: 503, body: "" });
+  expect((await refused)?.status).toBe(503);
+
+  const both = [answers.get("room", () => documents.fetch()), answers.get("room", () => documents.fetch())];
+  documents.say(new Error("the line broke"));
+  for (const outcome of await Promise.allSettled(both)) expect(outcome.status).toBe("rejected");
+
+  const cutShort = answers.get("room", () => documents.fetch());
+  documents.say({ ...snapshot(), body: inParts(DOCUMENT.subarray(0, 5)) });
+  await expect(cutShort).rejects.toThrow(/broke off/);
+
+  const last = answers.get("room", () => documents.fetch());
+  documents.say(snapshot());
+  expect((await last)?.status).toBe(200);
+  expect(documents.asked).toBe(4);
+});
