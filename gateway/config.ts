@@ -57,6 +57,17 @@ export const gatewaySettings = {
   outboundBytesMax: { parse: positiveInteger, fallback: 16_777_216, meaning: "bytes waiting for one client at most; past it the connection is cut" },
   slowBytesMax: { parse: positiveInteger, fallback: 1_048_576, meaning: "a client so many bytes behind and not catching up within a second is closed, to resume from its last seq" },
 
+  presenceBurst: { parse: positiveInteger, fallback: 60, meaning: "frames of presence that one connection may send at once" },
+  presencePerSecondMax: { parse: positiveInteger, fallback: 30, meaning: "frames of presence that one connection may send in the long run; one that sends four times as many is closed" },
+  presenceMemberBytesMax: { parse: positiveInteger, fallback: 8_192, meaning: "bytes of all that one participant shows of itself" },
+  presenceFieldsMax: { parse: positiveInteger, fallback: 64, meaning: "fields that one participant shows of itself" },
+  presenceFlushMs: { parse: positiveInteger, fallback: 15, meaning: "the shortest time between two tellings of what a room's members here show" },
+  presenceRepeatMs: { parse: positiveInteger, fallback: 500, meaning: "what a room's owner has not confirmed for so long is told again" },
+  presenceKeepaliveMs: { parse: positiveInteger, fallback: 5_000, meaning: "how often a quiet room's owner is asked whether it still knows the members here" },
+  presenceOwnerSilenceMsMax: { parse: positiveInteger, fallback: 2_000, meaning: "an owner that has not confirmed the members for so long is looked for" },
+  spectatorAfterMs: { parse: positiveInteger, fallback: 60_000, meaning: "a participant without input for so long is a spectator" },
+  gatewayHeartbeatMs: { parse: positiveInteger, fallback: 500, meaning: "how often a gateway says that it is alive" },
+
   ownerSilenceMsMax: { parse: positiveInteger, fallback: 1_000, meaning: "an edit or a question unanswered for so long is sent again or sends the gateway looking for the owner" },
   forwardedEditsPerRoomMax: { parse: positiveInteger, fallback: 2_000, meaning: "edits of one room held until the log has them" },
   forwardedBytesPerRoomMax: { parse: positiveInteger, fallback: 8_388_608, meaning: "bytes of one room's edits held until the log has them" },
@@ -120,6 +131,20 @@ export function roomOptions(config: GatewayConfig) {
   return { joinMsMax, ownerSilenceMsMax, gapBytesMax, recentBytesMax, recentMsMax, forwardedEditsPerRoomMax, forwardedBytesPerRoomMax, forwardedKeptMs, roomLingerMs };
 }
 
+/** What each room's presence keeps to. */
+export function presenceOptions(config: GatewayConfig) {
+  return {
+    memberBytesMax: config.presenceMemberBytesMax,
+    memberFieldsMax: config.presenceFieldsMax,
+    flushMs: config.presenceFlushMs,
+    repeatMs: config.presenceRepeatMs,
+    keepaliveMs: config.presenceKeepaliveMs,
+    ownerSilenceMsMax: config.presenceOwnerSilenceMsMax,
+    spectatorAfterMs: config.spectatorAfterMs,
+    heartbeatMs: config.gatewayHeartbeatMs,
+  };
+}
+
 /** Other gateways are told of a count from this part of its limit on: so much may each of them add unseen. */
 const COUNT_TOLD_SHARE = 0.02;
 /** Three reports may be lost before what they said lapses. */
@@ -146,6 +171,7 @@ export function sessionOptions(config: GatewayConfig, clientIdOf: SessionOptions
     retryAfterMs: config.retryAfterMs,
     byteRate: { burst: config.bytesBurst, perSecond: config.bytesPerSecond },
     controlRate: { burst: config.controlBurst, perSecond: config.controlsPerSecond },
+    presenceRate: { burst: config.presenceBurst, perSecond: config.presencePerSecondMax },
     clientIdOf,
   };
 }

@@ -1,10 +1,11 @@
 /** A gateway put together from its parts, on whatever ports it is given: real ones in `main.ts`, simulated ones in tests. */
 
 import type { GatewayId } from "../shared/ids.ts";
-import { type GatewayConfig, roomOptions, sessionOptions } from "./config.ts";
+import { type GatewayConfig, presenceOptions, roomOptions, sessionOptions } from "./config.ts";
 import { BoardHost } from "./board-host.ts";
 import { Boards } from "./boards.ts";
-import type { BoardBus, Placement, Rooms, Sockets, Tokens, Topics } from "./ports.ts";
+import type { BoardBus, Placement, PresenceRooms, Rooms, Sockets, Tokens, Topics } from "./ports.ts";
+import { PresenceHost } from "./presence-host.ts";
 import type { Quotas } from "./quotas.ts";
 import { RoomDirectory } from "./room-directory.ts";
 import { type HostDeps, RoomHost } from "./room-host.ts";
@@ -12,16 +13,26 @@ import type { SessionOptions } from "./session.ts";
 import { SessionHost, type Sessions } from "./session-host.ts";
 import { UnackedBudget } from "./unacked.ts";
 
-export type GatewayPorts = { readonly sockets: Sockets; readonly topics: Topics; readonly boardBus: BoardBus; readonly tokens: Tokens; readonly rooms: Rooms; readonly placement: Placement; readonly clientIdOf: SessionOptions["clientIdOf"] };
-export type GatewayParts = { readonly rooms: RoomHost; readonly clients: SessionHost; readonly boards: BoardHost };
+export type GatewayPorts = {
+  readonly sockets: Sockets;
+  readonly topics: Topics;
+  readonly boardBus: BoardBus;
+  readonly tokens: Tokens;
+  readonly rooms: Rooms;
+  readonly presence: PresenceRooms;
+  readonly placement: Placement;
+  readonly clientIdOf: SessionOptions["clientIdOf"];
+};
+export type GatewayParts = { readonly rooms: RoomHost; readonly presence: PresenceHost; readonly clients: SessionHost; readonly boards: BoardHost };
 
 export function assembleGateway(gateway: GatewayId, config: GatewayConfig, quotas: Quotas, ports: GatewayPorts, deps: HostDeps): GatewayParts {
-  const { sockets, tokens, placement } = ports;
+  const { sockets, topics, tokens, placement } = ports;
   const sessions: Sessions = new Map();
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
   const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
-  const rooms = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions }, directory, unacked, quotas, deps);
+  const presence = new PresenceHost({ sockets, topics, rooms: ports.presence }, { ...presenceOptions(config), gateway }, { ...deps, onOwnerMissing: (room) => rooms.receiveNoResponders(room) });
+  const rooms = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions, presence }, directory, unacked, quotas, deps);
   const boards = new BoardHost(new Boards(config), ports, deps);
-  const clients = new SessionHost({ sockets, tokens, rooms, boards, quotas }, sessions, { name: gateway, session: sessionOptions(config, ports.clientIdOf), backboneLossMsMax: config.backboneLossMsMax }, deps);
-  return { rooms, clients, boards };
+  const clients = new SessionHost({ sockets, tokens, rooms, presence, boards, quotas }, sessions, { name: gateway, session: sessionOptions(config, ports.clientIdOf), backboneLossMsMax: config.backboneLossMsMax }, deps);
+  return { rooms, presence, clients, boards };
 }

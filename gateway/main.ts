@@ -21,6 +21,7 @@ import { jwtTokens } from "./io/jwt-tokens.ts";
 import { loadUws } from "./io/load-uws.ts";
 import { natsBoards } from "./io/nats-boards.ts";
 import { natsPlacement } from "./io/nats-placement.ts";
+import { natsPresence } from "./io/nats-presence.ts";
 import { natsRooms } from "./io/nats-rooms.ts";
 import { natsServices } from "./io/nats-services.ts";
 import { serveHttp } from "./io/routes.ts";
@@ -42,7 +43,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const tokens = jwtTokens(config, clock);
   const nats = await connectNats({ servers: config.natsUrl, name: `gateway ${gateway}` });
   refuseUnsendable(config, nats.info?.max_payload);
-  const bus = natsRooms(nats, subjects, gateway);
+  const [bus, presenceBus] = [natsRooms(nats, subjects, gateway), natsPresence(nats, subjects, gateway)];
   const [documents, leaderboards] = [natsServices(nats, subjects.documents, clock), natsServices(nats, subjects.leaderboards, clock)];
   const { boardBus, start: hearBoards } = natsBoards(nats, subjects, leaderboards);
   const placement = natsPlacement(nats, subjects, config, clock);
@@ -55,11 +56,13 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const admission = new AdmissionHost(config, deps);
   const web = uwsSockets(app, config, { unready, admission, mayConnect: (address) => quotas.mayConnect(address), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) });
 
-  const { rooms, clients, boards } = assembleGateway(gateway, config, quotas, { sockets: web.sockets, topics: web.topics, boardBus, tokens, rooms: bus.rooms, placement, clientIdOf }, deps);
+  const { rooms, presence, clients, boards } = assembleGateway(gateway, config, quotas, { ...web, boardBus, tokens, rooms: bus.rooms, presence: presenceBus.rooms, placement, clientIdOf }, deps);
 
   await bus.start(rooms);
+  await presenceBus.start(presence);
   hearBoards(boards);
   rooms.start();
+  presence.start();
   boards.start();
   clients.start();
   web.start(clients);
@@ -71,6 +74,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
     boards.stop();
     await rooms.settled(config.drainMsMax);
     rooms.stop();
+    presence.stop();
     stopSharing();
     await web.stop();
     await closeNats(nats);

@@ -25,7 +25,8 @@ export interface Sockets {
 
 /** What many of them listen to, each by its name. */
 export interface Topics {
-  publishTo(topic: string, frame: Uint8Array): void;
+  /** `except`: who knows it already. */
+  publishTo(topic: string, frame: Uint8Array, except?: ConnectionId): void;
   listenTo(connection: ConnectionId, topic: string): void;
   unlistenTo(connection: ConnectionId, topic: string): void;
 }
@@ -48,6 +49,12 @@ export interface Rooms {
   unfollow(room: RoomKey): void;
   /** To whoever owns the room; lost while the line is down. */
   tell(room: RoomKey, message: Uint8Array): void;
+}
+
+/** The same for presence. */
+export interface PresenceRooms extends Rooms {
+  /** To every room server, which else takes this gateway's members for gone. */
+  sayAlive(): void;
 }
 
 /** What the bus tells the gateway. */

@@ -29,6 +29,25 @@ export class TokenBucket {
   }
 }
 
+/** So many times the rate of presence is more than a client's mistake. */
+const PRESENCE_EXCESS = 4;
+
+/** Of presence only the newest counts: what is a little too much can be passed over. */
+export class PresenceRate {
+  readonly #frames: TokenBucket;
+  readonly #excess: TokenBucket;
+
+  constructor(rate: Rate, now: Millis) {
+    this.#frames = new TokenBucket(rate, now);
+    this.#excess = new TokenBucket({ burst: rate.burst * PRESENCE_EXCESS, perSecond: rate.perSecond * PRESENCE_EXCESS }, now);
+  }
+
+  takeFrame(now: Millis): "taken" | "passed-over" | "too-fast" {
+    if (!this.#excess.take(now)) return "too-fast";
+    return this.#frames.take(now) ? "taken" : "passed-over";
+  }
+}
+
 /** What of one client's edits has been seen on this connection. */
 export type EditsSeen = { readonly joinedAt: Millis; through: Counter };
 

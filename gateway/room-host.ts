@@ -13,6 +13,7 @@ import type { JoinRefusal } from "../shared/wire/frames.ts";
 import { readFromOwner } from "./from-owner.ts";
 import type { GatewayMetrics } from "./metrics.ts";
 import type { SearchStep } from "./owner-search.ts";
+import type { PresenceHost } from "./presence-host.ts";
 import type { Backbone, ConnectionId, Placement, Rooms, Sockets } from "./ports.ts";
 import type { Quotas } from "./quotas.ts";
 import type { FollowedRoom, RoomDirectory } from "./room-directory.ts";
@@ -20,7 +21,7 @@ import type { Noted, RoomEffect, RoomInput } from "./room.ts";
 import type { Session } from "./session.ts";
 import type { UnackedBudget } from "./unacked.ts";
 
-export type RoomHostPorts = { readonly sockets: Sockets; readonly rooms: Rooms; readonly placement: Placement; readonly sessions: ReadonlyMap<ConnectionId, Session> };
+export type RoomHostPorts = { readonly sockets: Sockets; readonly rooms: Rooms; readonly placement: Placement; readonly sessions: ReadonlyMap<ConnectionId, Session>; readonly presence: PresenceHost };
 
 export type HostDeps = {
   readonly clock: Clock;
@@ -112,10 +113,12 @@ export class RoomHost implements Backbone {
     this.#deps.metrics.edits.inc();
     if (this.#busy.size === 0) this.#deps.endOfTurn(() => this.#endTurn());
     this.#busy.add(followed);
+    this.#ports.presence.receive(room, { kind: "input", connection: edit.connection });
     this.#feed(followed, edit);
   }
 
   receive(room: RoomKey, input: RoomInput): void {
+    if (input.kind === "leave") this.#ports.presence.receive(room, input);
     const followed = this.#directory.get(room);
     if (followed !== undefined) this.#feed(followed, input);
   }
@@ -202,7 +205,7 @@ export class RoomHost implements Backbone {
   }
 
   #carryOut({ key, channel }: FollowedRoom, effect: RoomEffect): void {
-    const { sockets, rooms, sessions } = this.#ports;
+    const { sockets, rooms, sessions, presence } = this.#ports;
     const { metrics } = this.#deps;
     switch (effect.kind) {
       case "tell":
@@ -211,10 +214,14 @@ export class RoomHost implements Backbone {
         return this.#search(key, effect.step);
       case "let-in": {
         const { connection, client, rights, request, epoch, head } = effect;
-        sessions.get(connection)?.receiveJoined({ room: key, channel, client, rights }, this.#deps.clock.now());
+        const session = sessions.get(connection);
+        session?.receiveJoined({ room: key, channel, client, rights }, this.#deps.clock.now());
         metrics.joins.inc({ outcome: "joined" });
         metrics.joinSeconds.observe(effect.waitedMs / 1000);
-        return sockets.send(connection, encodeFrame({ type: "joined", request, channel, client, epoch, head, rights }));
+        sockets.send(connection, encodeFrame({ type: "joined", request, channel, client, epoch, head, rights }));
+        const person = session?.person;
+        if (person !== undefined) presence.receiveEntry(key, channel, connection, { client, user: person.user, name: person.name, canWrite: rights.write, spectator: false });
+        return;
       }
       case "turn-away":
         return this.#refuseJoin(key, effect, effect.reason);

@@ -12,13 +12,14 @@ import type { TokenVerdict } from "./identity.ts";
 import type { BoardHost } from "./board-host.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { Clients, ConnectionId, Sockets, Tokens } from "./ports.ts";
+import type { PresenceHost } from "./presence-host.ts";
 import type { Quotas } from "./quotas.ts";
 import type { HostDeps, RoomHost } from "./room-host.ts";
 import { farewell, Session, type SessionEffect, type SessionOptions } from "./session.ts";
 
 export type Sessions = Map<ConnectionId, Session>;
 
-export type SessionHostPorts = { readonly sockets: Sockets; readonly tokens: Tokens; readonly rooms: RoomHost; readonly boards: BoardHost; readonly quotas: Quotas };
+export type SessionHostPorts = { readonly sockets: Sockets; readonly tokens: Tokens; readonly rooms: RoomHost; readonly presence: PresenceHost; readonly boards: BoardHost; readonly quotas: Quotas };
 
 export type SessionHostOptions = {
   /** What connections are named after. */
@@ -114,11 +115,17 @@ export class SessionHost implements Clients {
   }
 
   #carryOut(connection: ConnectionId, session: Session, effects: readonly SessionEffect[]): void {
-    const { rooms, boards, sockets } = this.#ports;
+    const { rooms, presence, boards, sockets } = this.#ports;
     for (const effect of effects) {
       switch (effect.kind) {
         case "edit":
           rooms.receiveEdit(effect.room, { kind: "edit", connection, edit: effect.edit });
+          break;
+        case "presence":
+          presence.receiveFields(effect.room, connection, effect.fields);
+          break;
+        case "presence-passed-over":
+          this.#deps.metrics.presenceRefused.inc({ limit: "rate" });
           break;
         case "verify":
           this.#verify(connection, session, effect.token);

@@ -12,8 +12,9 @@ import { CLOSE, type CloseName } from "../shared/wire/close-codes.ts";
 import { decodeFrame } from "../shared/wire/codec.ts";
 import { type BackboneState, type Channel, type Counter, type Frame, type JoinRefusal, type Limits, type NackReason, PROTOCOL_VERSION, type Rights, type ServerFrame, type TentativeEdit } from "../shared/wire/frames.ts";
 import type { BoardRequest } from "./boards.ts";
+import type { PresenceField } from "../shared/wire/presence.ts";
 import { admit, type Identity, READ_ONLY, type TokenVerdict } from "./identity.ts";
-import { EditRate, type Rate, TokenBucket } from "./rate-limit.ts";
+import { EditRate, PresenceRate, type Rate, TokenBucket } from "./rate-limit.ts";
 import { type JoinedRoom, SessionRooms } from "./session-rooms.ts";
 
 export type SessionEffect =
@@ -26,10 +27,13 @@ export type SessionEffect =
   | { kind: "edit"; room: RoomKey; edit: SubmittedEdit }
   | { kind: "resubmit"; room: RoomKey; edit: TentativeEdit }
   | { kind: "watch-board"; request: Omit<BoardRequest, "connection"> }
-  | { kind: "replay"; room: RoomKey; after: Seq; through: Seq };
+  | { kind: "replay"; room: RoomKey; after: Seq; through: Seq }
+  | { kind: "presence"; room: RoomKey; fields: readonly PresenceField[] }
+  /** It came faster than it may. */
+  | { kind: "presence-passed-over" };
 
 /** What one connection alone can come up against. */
-export type ConnectionLimit = "edits" | "frames" | "bytes";
+export type ConnectionLimit = "edits" | "presence" | "frames" | "bytes";
 
 /** One for all connections: what is copied for each weighs more than all else that an idle one holds. */
 export type SessionOptions = {
@@ -38,6 +42,8 @@ export type SessionOptions = {
   readonly roomsMax: number;
   readonly editRates: { readonly fresh: Rate; readonly repeats: Rate };
   readonly controlRate: Rate;
+  /** Beyond it presence is passed over; who sends far more is closed. */
+  readonly presenceRate: Rate;
   readonly byteRate: Rate;
   /** What a client is told to wait that is closed for the load it makes or meets. */
   readonly retryAfterMs: number;
@@ -64,6 +70,7 @@ export class Session {
   readonly #bytes: TokenBucket;
   /** From the first edit on: most connections only read. */
   #edits: EditRate | undefined;
+  #presence: PresenceRate | undefined;
   #state: State;
 
   constructor(options: SessionOptions, name: string, now: Millis) {
@@ -73,6 +80,11 @@ export class Session {
     this.#heardAt = now;
     this.#controls = new TokenBucket(options.controlRate, now);
     this.#bytes = new TokenBucket(options.byteRate, now);
+  }
+
+  /** Whose connection it is, once that is known. */
+  get person(): { readonly user: UserId; readonly name: string } | undefined {
+    return this.#state.kind === "open" ? this.#state.identity : undefined;
   }
 
   /** `bytes` are lent: whatever is kept is copied. */
@@ -85,6 +97,7 @@ export class Session {
     const frame = decodeFrame(bytes);
     if (frame === undefined) return this.#refuse("badFrame", "a frame did not decode: see WIRE.md for its fields");
     if (frame.type === "edit" && state.kind === "open") return this.#receiveEdit(state, frame, now);
+    if (frame.type === "presence" && state.kind === "open") return this.#receivePresence(state, frame, now);
     if (!this.#controls.take(now)) return this.#tooFast("frames");
     if (frame.type === "unknown") return []; // Of a newer protocol.
 
@@ -258,6 +271,17 @@ export class Session {
     if (!joined.rights.write) return [nack(frame.channel, counter, "read-only")];
     if (payload.byteLength > this.#options.limits.editBytesMax) return [nack(frame.channel, counter, "too-large")];
     return [{ kind: "edit", room: joined.room, edit: { author: { user: identity.user, client: joined.client }, counter, ackedThrough, parentSeq, payload: payload.slice() } }];
+  }
+
+  #receivePresence({ rooms }: OpenState, frame: Frame & { type: "presence" }, now: Millis): SessionEffect[] {
+    this.#presence ??= new PresenceRate(this.#options.presenceRate, now);
+    const taken = this.#presence.takeFrame(now);
+    if (taken === "too-fast") return this.#tooFast("presence");
+    const joined = rooms.on(frame.channel);
+    if (joined === "taken-away") return [];
+    if (joined === undefined) return this.#unknownChannel();
+    if (taken === "passed-over") return [{ kind: "presence-passed-over" }];
+    return [{ kind: "presence", room: joined.room, fields: frame.fields.map(({ name, value }) => ({ name, value: value.slice() })) }];
   }
 
   #tooFast(limit: ConnectionLimit): SessionEffect[] {

@@ -1,6 +1,7 @@
 /** The room server's settings. */
 
 import { positiveInteger, type Settings, SettingError, type Values } from "../shared/config.ts";
+import type { PresenceHostOptions } from "./presence-host.ts";
 import type { RoomHostOptions } from "./room-host.ts";
 
 /** A writer that left a gap is told once in so long. */
@@ -34,6 +35,14 @@ export const roomServerSettings = {
   logReadBytesMax: { parse: positiveInteger, fallback: 16 * 1024 ** 2, meaning: "bytes a catch-up reads from the log before a newer snapshot is the better answer" },
   beaconMs: { parse: positiveInteger, fallback: 1_000, meaning: "how long after an edit a room tells its head again" },
   beaconsWhenQuiet: { parse: positiveInteger, fallback: 3, meaning: "how often a quiet room tells its head again" },
+  presenceParticipantsMax: { parse: positiveInteger, fallback: 2_000, meaning: "participants of a room that others are told of" },
+  presenceRoomBytesMax: { parse: positiveInteger, fallback: 768 * 1024, meaning: "bytes of all that a room's participants show; past it what more they show is not taken" },
+  presenceTickMs: { parse: positiveInteger, fallback: 50, meaning: "the shortest time between two of a room's presence news" },
+  presenceGatherMs: { parse: positiveInteger, fallback: 80, meaning: "how long a new owner listens before it tells who is in the room" },
+  gatewaySilenceMsMax: { parse: positiveInteger, fallback: 2_000, meaning: "a gateway silent for so long is taken for dead, and its members for gone" },
+  flatParticipantsMax: { parse: positiveInteger, fallback: 50, meaning: "participants up to which a room's presence travels flat; past it, hierarchically" },
+  flatAgainParticipants: { parse: positiveInteger, fallback: 40, meaning: "participants down to which a hierarchical room stays so" },
+  modeMsMin: { parse: positiveInteger, fallback: 5_000, meaning: "how long a room stays in a mode at the least" },
   releaseMsMax: { parse: positiveInteger, fallback: 5_000, meaning: "how long a stopping room server waits for its rooms' last appends" },
 } as const satisfies Settings;
 
@@ -51,7 +60,7 @@ const BESIDE_PAYLOAD_BYTES_PER_EDIT = 480;
 const ANSWER_WITH_LENGTHS = 1.05;
 
 /** The settings as the host's parts call them. Refuses limits that NATS's own would break: `maxPayload` bytes a message. */
-export function roomHostOptions(config: RoomServerConfig, maxPayload: number | undefined): RoomHostOptions {
+export function roomHostOptions(config: RoomServerConfig, maxPayload: number | undefined): RoomHostOptions & PresenceHostOptions {
   const recordBytes = config.recordBytesMax + config.unackedEditsMax * BESIDE_PAYLOAD_BYTES_PER_EDIT;
   if (maxPayload !== undefined && recordBytes > maxPayload) {
     throw new SettingError(`a record may have ${recordBytes} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_RECORD_BYTES_MAX or COROOM_UNACKED_EDITS_MAX`);
@@ -59,8 +68,14 @@ export function roomHostOptions(config: RoomServerConfig, maxPayload: number | u
   if (maxPayload !== undefined && config.answerBytesMax * ANSWER_WITH_LENGTHS > maxPayload) {
     throw new SettingError(`a catch-up's message may have ${config.answerBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_ANSWER_BYTES_MAX`);
   }
+  if (maxPayload !== undefined && config.presenceRoomBytesMax * ANSWER_WITH_LENGTHS > maxPayload) {
+    throw new SettingError(`a room's presence may have ${config.presenceRoomBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_PRESENCE_ROOM_BYTES_MAX`);
+  }
+  if (config.flatAgainParticipants >= config.flatParticipantsMax) throw new SettingError("COROOM_FLAT_AGAIN_PARTICIPANTS must be below COROOM_FLAT_PARTICIPANTS_MAX: else a room would switch with every one who comes or goes");
   return {
     ...config,
+    participantsMax: config.presenceParticipantsMax,
+    presenceBytesMax: config.presenceRoomBytesMax,
     gapQuietMs: GAP_QUIET_MS,
     idleMsMax: config.roomIdleMsMax,
     writersMax: config.dedupeWritersMax,

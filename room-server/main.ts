@@ -26,7 +26,9 @@ import { natsClaims } from "./io/nats-claims.ts";
 import { natsGateways } from "./io/nats-gateways.ts";
 import { natsHeartbeat } from "./io/nats-heartbeat.ts";
 import { natsInbox } from "./io/nats-inbox.ts";
+import { natsPresence } from "./io/nats-presence.ts";
 import { roomServerMetrics } from "./metrics.ts";
+import { PresenceHost } from "./presence-host.ts";
 import { RoomHost } from "./room-host.ts";
 import { tellTenantRooms } from "./tenant-rooms.ts";
 
@@ -49,7 +51,9 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
   await ensureOperationsStream(nats, subjects, config);
   const options = roomHostOptions(config, nats.info?.max_payload);
+  const presence = new PresenceHost(natsPresence(nats, subjects, { log, metrics }), options, { clock, endOfTurn: setImmediate, log, metrics, onDeposed: (room) => host.receiveDoubt(room) });
   const ports = {
+    presence,
     log: await jetstreamLog(nats, subjects, { server, partitions: config.logPartitions, appendAnswerMsMax: config.appendAnswerMsMax }, { clock, log, metrics }),
     inbox: natsInbox(nats, subjects, { log, metrics }),
     gateways: natsGateways(nats, subjects),
@@ -73,6 +77,7 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     await host.stop();
+    presence.stop();
     stopHeart();
     stopTelling();
     await closeNats(nats);

@@ -24,6 +24,14 @@ export const roomServerMetrics = (registry: Registry) => {
     catchUps: new Counter({ name: "coroom_catch_ups_total", help: "Catch-ups answered, by source: backlog, log, resync", labelNames: ["source"], registers }),
     limitsReached: new Counter({ name: "coroom_room_server_limits_reached_total", help: "Times that something bounded was full, by which", labelNames: ["limit"], registers }),
     events: new Counter({ name: "coroom_room_server_events_total", help: "Events that operations were told of, by kind", labelNames: ["kind"], registers }),
+    participants: new Gauge({ name: "coroom_participants", help: "Participants of the rooms that this server owns", registers }),
+    presenceBytes: new Gauge({ name: "coroom_presence_bytes", help: "What participants show, kept in memory", registers }),
+    presenceNews: new Counter({ name: "coroom_presence_news_total", help: "Times that a room was told what had changed of its presence", registers }),
+    presenceNewsBytes: new Counter({ name: "coroom_presence_news_bytes_total", help: "Bytes of that", registers }),
+    presenceSyncs: new Counter({ name: "coroom_presence_syncs_total", help: "Gateways that were told the whole of a room's presence: new to the room, or having missed something", registers }),
+    modeChanges: new Counter({ name: "coroom_mode_transitions_total", help: "Rooms whose presence changed its mode, by the new one: flat, hierarchical", labelNames: ["to"], registers }),
+    gatewaysAlive: new Gauge({ name: "coroom_room_server_gateways", help: "Gateways that this server hears of", registers }),
+    gatewaysLost: new Counter({ name: "coroom_room_server_gateways_lost_total", help: "Gateways that fell silent, and took their members along", registers }),
     messagesUnread: new Counter({ name: "coroom_room_server_messages_unread_total", help: "Messages that did not decode", registers }),
   };
 };

@@ -31,6 +31,8 @@ export type OwnershipInput =
   | { kind: "message"; message: ToOwner; bytes: number }
   /** Somebody asks whether it is still the owner. */
   | { kind: "doubted" }
+  /** Somebody is in the room, whether there are edits or not. */
+  | { kind: "inhabited" }
   /** What it waits for failed. */
   | { kind: "failed"; reason: string }
   | { kind: "release" }
@@ -134,6 +136,8 @@ export class Ownership {
         return this.#receiveMessage(input.message, input.bytes, now);
       case "doubted":
         return this.#receiveDoubt(undefined);
+      case "inhabited":
+        return this.#state.kind === "owning" ? this.#carry(this.#state.room.receive(input, now)) : [];
       case "failed":
         return this.#receiveFailure(input.reason);
       case "release":

@@ -3,6 +3,7 @@
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { CountsReport } from "../shared/bus/counts-report.ts";
 import type { Answer, FromOwner, ToOwner } from "../shared/bus/envelope.ts";
+import type { PresenceAnswer, PresenceFromOwner, PresenceToOwner } from "../shared/bus/presence-messages.ts";
 import type { ClaimReply, ClaimRequest, RoomEntry, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
 import type { LogRecord } from "../shared/bus/record.ts";
 import type { Epoch, GatewayId, RoomKey } from "../shared/ids.ts";
@@ -44,6 +45,17 @@ export interface Inbox {
 export interface Gateways {
   answer(gateway: GatewayId, room: RoomKey, answer: Answer): void;
   broadcast(room: RoomKey, message: Exclude<FromOwner, LogRecord>): void;
+}
+
+/** Who is there and what they show, to and from gateways. Fire and forget: nothing is kept for a line that is lost. */
+export interface PresenceBus {
+  /** `heard`: gateways' messages of the room reach this server. Rejects when the line is lost; it comes back subscribed. */
+  subscribe(room: RoomKey, receive: (message: PresenceToOwner) => void): { unsubscribe(): void; heard: Promise<void> };
+  broadcast(room: RoomKey, message: PresenceFromOwner): void;
+  answer(gateway: GatewayId, room: RoomKey, answer: PresenceAnswer): void;
+  onHeartbeat(receive: (gateway: GatewayId) => void): void;
+  /** Whether a gateway's silence means anything. */
+  isConnected(): boolean;
 }
 
 export interface Checkpoints {

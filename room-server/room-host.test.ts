@@ -43,7 +43,7 @@ class Hands {
 function world(options: { settings?: Record<string, string>; entry?: RoomEntry } = {}) {
   const hands = new Hands();
   const stored: StoredRecord[] = [];
-  const state = { logAnswers: true, natsAnswers: true, entry: options.entry, subscribed: false, givenUp: 0 };
+  const state = { logAnswers: true, natsAnswers: true, inhabited: false, entry: options.entry, subscribed: false, givenUp: 0 };
   let deliver: ((message: ToOwner, bytes: number) => void) | undefined;
   const append = (record: OutgoingRecord): { kind: "appended"; streamSeq: number } | { kind: "fenced" } => {
     if ((stored.at(-1)?.streamSeq ?? 0) !== record.expectedStreamSeq) return { kind: "fenced" };
@@ -74,6 +74,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry }
         }),
     },
     gateways: { answer: () => {}, broadcast: () => {} },
+    presence: { begin: () => {}, end: () => {}, isInhabited: () => state.inhabited },
     checkpoints: { newest: async () => undefined },
     entries: {
       find: async () => state.entry,

@@ -13,10 +13,15 @@ import type { Operations } from "../shared/operations.ts";
 import { BacklogBudget } from "./backlog.ts";
 import { LogCatchUps, type LogCatchUpsOptions } from "./log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
+import type { PresenceHost } from "./presence-host.ts";
 import { Ownership, type OwnershipEffect, type OwnershipInput, type OwnershipOptions } from "./ownership.ts";
 import type { Checkpoints, Gateways, Inbox, RoomEntries, RoomLog, Seal, Subscription } from "./ports.ts";
 
-export type RoomHostPorts = { readonly log: RoomLog; readonly inbox: Inbox; readonly gateways: Gateways; readonly checkpoints: Checkpoints; readonly entries: RoomEntries; readonly seal: Seal; readonly operations: Operations };
+export type RoomHostPorts = { readonly log: RoomLog; readonly inbox: Inbox; readonly gateways: Gateways; readonly checkpoints: Checkpoints; readonly entries: RoomEntries; readonly seal: Seal; readonly operations: Operations; readonly presence: OwnedPresence };
+
+/** What begins and ends with a room's ownership, and goes its own way in between. */
+export type OwnedPresence = Pick<PresenceHost, "begin" | "end" | "isInhabited">;
+
 export type RoomHostDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics; readonly isLive: (server: ServerId) => boolean };
 export type RoomHostOptions = OwnershipOptions & LogCatchUpsOptions & { readonly roomsMax: number; readonly backlogTotalBytesMax: number; readonly releaseMsMax: number };
 
@@ -81,6 +86,12 @@ export class RoomHost {
     const reply = await this.#decideClaim(request);
     this.#deps.metrics.claims.inc({ reply: reply.kind });
     return reply;
+  }
+
+  /** Somebody has heard of a later owner of the room. */
+  receiveDoubt(room: RoomKey): void {
+    const hosted = this.#rooms.get(room);
+    if (hosted !== undefined) this.#receive(hosted, { kind: "doubted" });
   }
 
   /** Finishes the appends in flight, lets all rooms go, and takes no new ones. */
@@ -178,6 +189,7 @@ export class RoomHost {
       case "fenced-others":
         this.#ports.operations.report({ kind: "room_claimed", room: hosted.key, epoch: effect.epoch });
         this.#announce(hosted.key, effect.epoch);
+        this.#ports.presence.begin(hosted.key, effect.epoch);
         return this.#tellClaimers(hosted, { kind: "owned", epoch: effect.epoch });
       case "confirmed":
         return this.#tellClaimers(hosted, { kind: "owned", epoch: effect.epoch });
@@ -261,6 +273,7 @@ export class RoomHost {
     const { log, metrics } = this.#deps;
     hosted.giveUpAppend();
     this.#rooms.delete(hosted.key);
+    this.#ports.presence.end(hosted.key);
     this.#restless.delete(hosted);
     metrics.rooms.set(this.#rooms.size);
     metrics.ends.inc({ why });
@@ -283,6 +296,7 @@ export class RoomHost {
     this.#ticks += 1;
     const round = this.#ticks % TICKS_PER_ROUND === 0;
     for (const hosted of round ? this.#rooms.values() : this.#restless) {
+      if (round && this.#ports.presence.isInhabited(hosted.key)) this.#receive(hosted, { kind: "inhabited" });
       this.#receive(hosted, { kind: "tick" });
       if (!hosted.ownership.restless) this.#restless.delete(hosted);
     }

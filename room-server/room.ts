@@ -19,7 +19,7 @@ import { Refusals } from "./refusals.ts";
 import { decideSaving, SavingNews, type SavingOptions, showsTentative } from "./saving.ts";
 import type { Sequencer } from "./sequencer.ts";
 
-export type RoomInput = ToOwner | { kind: "appended"; streamSeq: number } | { kind: "tick" };
+export type RoomInput = ToOwner | { kind: "appended"; streamSeq: number } | { kind: "inhabited" } | { kind: "tick" };
 
 export type RoomEffect =
   | { kind: "append"; record: OutgoingRecord; edits: number }
@@ -104,7 +104,7 @@ export class Room {
     return this.#unacked.unacked > 0 || this.#beacons.pending || this.#savingNews.pending;
   }
 
-  /** For how long no edit and no catch-up came. */
+  /** For how long nobody was there, and no edit and no catch-up came. */
   idleMs(now: Millis): number {
     return this.#unacked.unacked > 0 ? 0 : now - this.#lastUsed;
   }
@@ -126,6 +126,9 @@ export class Room {
         break;
       case "appended":
         this.#receiveAppended(input.streamSeq, now, effects);
+        break;
+      case "inhabited":
+        this.#lastUsed = now;
         break;
       case "tick":
         this.#receiveTick(now, effects);

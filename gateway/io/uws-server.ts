@@ -100,8 +100,10 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door
   };
 
   const topics: Topics = {
-    publishTo: (topic, frame) => {
-      app.publish(topic, frame, true);
+    publishTo: (topic, frame, except) => {
+      const excepted = except === undefined ? undefined : open.get(except);
+      if (excepted === undefined) app.publish(topic, frame, true);
+      else excepted.publish(topic, frame, true); // To everyone but itself.
     },
     listenTo: (connection, topic) => {
       open.get(connection)?.subscribe(topic);

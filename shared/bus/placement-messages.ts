@@ -2,9 +2,10 @@
 
 import { z } from "zod";
 
-import { type Epoch, type UnixMillis, parseRoomKey, type RoomKey, type ServerId } from "../ids.ts";
+import { type Epoch, type GatewayId, type UnixMillis, parseRoomKey, type RoomKey, type ServerId } from "../ids.ts";
 
 const serverId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/).transform((text) => text as ServerId);
+const gatewayId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/).transform((text) => text as GatewayId);
 const room = z.string().transform((text, context) => {
   const key = parseRoomKey(text);
   if (key === undefined) context.addIssue("not a room key");
@@ -16,6 +17,10 @@ const date = z.number().transform((number) => number as UnixMillis);
 /** room server -> everyone, by default every 250 ms; three missed ones mean it is gone. */
 export const ServerHeartbeat = z.object({ server: serverId, rooms: z.int(), draining: z.boolean(), time: date });
 export type ServerHeartbeat = z.infer<typeof ServerHeartbeat>;
+
+/** gateway -> room servers, by default every 500 ms; after 2 s of silence it is gone, and its members with it. */
+export const GatewayHeartbeat = z.object({ gateway: gatewayId });
+export type GatewayHeartbeat = z.infer<typeof GatewayHeartbeat>;
 
 /** document service, leaderboard -> gateways, each on a subject of its own: where its HTTP answers. */
 export const ServiceHeartbeat = z.object({ service: z.string(), url: z.url(), time: date });

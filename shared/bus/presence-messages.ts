@@ -10,37 +10,52 @@ import { assertNever } from "../assert.ts";
 import { type ClientId, type Epoch, type GatewayId, parseGatewayId, type UserId } from "../ids.ts";
 import { readByte, readBytes, readClientId, readEpoch, readList, readName, readNumber, readText, readUserId, required } from "../wire/fields.ts";
 import { ROOM_MODES, type RoomMode } from "../wire/frames.ts";
-import { type PresenceState, readStates, writeStates } from "../wire/presence.ts";
+import { type PresenceField, readFields, writeFields } from "../wire/presence.ts";
 import { Tag } from "./tags.ts";
 
 /** One of a gateway's clients in a room. */
 export type Member = { readonly client: ClientId; readonly user: UserId; readonly name: string; readonly canWrite: boolean; readonly spectator: boolean };
 
-/** gateway -> owner, on `presence.in` */
+/** The fields that one of them has changed. */
+export type MemberState = { readonly client: ClientId; readonly fields: readonly PresenceField[] };
+
+/** gateway -> owner, on `presence.in`; a gateway's versions and numbers rise for as long as it runs. */
 export type PresenceToOwner =
-  /** `entered` are new or changed, or if `whole` all there are. Answered with `heard`; said whole again until it is. */
-  | { kind: "members"; gateway: GatewayId; version: number; whole: boolean; entered: readonly Member[]; exited: readonly ClientId[] }
-  /** By the numbers that participants have in that epoch. */
-  | { kind: "states"; gateway: GatewayId; epoch: Epoch; states: readonly PresenceState[] }
+  /**
+   * `entered` are new or changed, or if `whole` all there are. Answered with `heard`; said whole again until it is. With
+   * nobody in it and the last version: "am I still known to you?" `epoch`: the highest it has heard of, 0 for none.
+   */
+  | { kind: "members"; gateway: GatewayId; epoch: Epoch; version: number; whole: boolean; entered: readonly Member[]; exited: readonly ClientId[] }
+  /** `fresh`: the clients have just said so. Else it is told again, because the room has not shown it yet. */
+  | { kind: "states"; gateway: GatewayId; number: number; fresh: boolean; states: readonly MemberState[] }
   /** Asks for everything: the gateway is new to the room, or has missed something. */
   | { kind: "sync"; gateway: GatewayId };
 
-/** owner -> every gateway of the room, on `presence.out`; `news` and `whole` are written by wire/presence.ts */
+/** How the room's presence travels now; the same as in the frame MODE. */
+export type Standing = { readonly mode: RoomMode; readonly participants: number; readonly presencePerSecond: number; readonly shed: number };
+
+/** owner -> every gateway of the room, on `presence.out`; `news` is written by wire/presence.ts */
 export type PresenceFromOwner =
   /** Numbered 1, 2, 3, ... within the epoch. */
   | { kind: "news"; epoch: Epoch; number: number; news: Uint8Array }
-  /** The last number said, told again while it is quiet; of an epoch that is new to a gateway: "who is with you?" */
-  | { kind: "head"; epoch: Epoch; number: number }
-  | { kind: "mode"; epoch: Epoch; mode: RoomMode; participants: number; presencePerSecond: number; shed: number };
+  /**
+   * The last number said. Told when the standing changes, and again while it is quiet; of an epoch that is new to a
+   * gateway it means: "who is with you?"
+   */
+  | { kind: "head"; epoch: Epoch; number: number; standing: Standing };
 
 /** owner -> one gateway, on `presence.gateway` */
 export type PresenceAnswer =
-  | { kind: "heard"; epoch: Epoch; version: number }
+  /** All that the gateway said up to `version` is known; `number` is the last of the news. */
+  | { kind: "heard"; epoch: Epoch; version: number; number: number }
+  /** What was said does not follow what is known: say who is with you. */
+  | { kind: "missed"; epoch: Epoch }
   /** All there is to know up to that number. */
-  | { kind: "whole"; epoch: Epoch; number: number; news: Uint8Array };
+  | { kind: "whole"; epoch: Epoch; number: number; standing: Standing; news: Uint8Array };
 
 const MEMBER_BYTES_MIN = 20;
 const CLIENT_BYTES_MIN = 17;
+const STATE_BYTES_MIN = 18;
 
 export function encodePresenceToOwner(message: PresenceToOwner): Uint8Array {
   return encoding.encode((out) => {
@@ -48,6 +63,7 @@ export function encodePresenceToOwner(message: PresenceToOwner): Uint8Array {
       case "members":
         encoding.writeUint8(out, Tag.members);
         encoding.writeVarString(out, message.gateway);
+        encoding.writeVarUint(out, message.epoch);
         encoding.writeVarUint(out, message.version);
         encoding.writeUint8(out, message.whole ? 1 : 0);
         encoding.writeVarUint(out, message.entered.length);
@@ -58,8 +74,13 @@ export function encodePresenceToOwner(message: PresenceToOwner): Uint8Array {
       case "states":
         encoding.writeUint8(out, Tag.presenceStates);
         encoding.writeVarString(out, message.gateway);
-        encoding.writeVarUint(out, message.epoch);
-        writeStates(out, message.states);
+        encoding.writeVarUint(out, message.number);
+        encoding.writeUint8(out, message.fresh ? 1 : 0);
+        encoding.writeVarUint(out, message.states.length);
+        for (const { client, fields } of message.states) {
+          encoding.writeVarString(out, client);
+          writeFields(out, fields);
+        }
         return;
       case "sync":
         encoding.writeUint8(out, Tag.presenceSync);
@@ -78,9 +99,9 @@ export function decodePresenceToOwner(bytes: Uint8Array): PresenceToOwner | unde
     const gateway = required(parseGatewayId(readText(input)), "gateway id");
     switch (tag) {
       case Tag.members:
-        return { kind: "members", gateway, version: readNumber(input), whole: readByte(input) === 1, entered: readList(input, MEMBER_BYTES_MIN, readMember), exited: readList(input, CLIENT_BYTES_MIN, readClientId) };
+        return { kind: "members", gateway, epoch: readNumber(input) as Epoch, version: readNumber(input), whole: readByte(input) === 1, entered: readList(input, MEMBER_BYTES_MIN, readMember), exited: readList(input, CLIENT_BYTES_MIN, readClientId) };
       case Tag.presenceStates:
-        return { kind: "states", gateway, epoch: readEpoch(input), states: readStates(input) };
+        return { kind: "states", gateway, number: readNumber(input), fresh: readByte(input) === 1, states: readList(input, STATE_BYTES_MIN, (state) => ({ client: readClientId(state), fields: readFields(state) })) };
       case Tag.presenceSync:
         return { kind: "sync", gateway };
       default:
@@ -96,15 +117,8 @@ export function encodePresenceFromOwner(message: PresenceFromOwner): Uint8Array 
         writeNumbered(out, Tag.presenceNews, message);
         return encoding.writeVarUint8Array(out, message.news);
       case "head":
-        return writeNumbered(out, Tag.presenceHead, message);
-      case "mode":
-        encoding.writeUint8(out, Tag.mode);
-        encoding.writeVarUint(out, message.epoch);
-        encoding.writeUint8(out, ROOM_MODES[message.mode]);
-        encoding.writeVarUint(out, message.participants);
-        encoding.writeVarUint(out, message.presencePerSecond);
-        encoding.writeVarUint(out, message.shed);
-        return;
+        writeNumbered(out, Tag.presenceHead, message);
+        return writeStanding(out, message.standing);
       default:
         assertNever(message);
     }
@@ -117,9 +131,7 @@ export function decodePresenceFromOwner(bytes: Uint8Array): PresenceFromOwner | 
       case Tag.presenceNews:
         return { kind: "news", epoch: readEpoch(input), number: readNumber(input), news: readBytes(input) };
       case Tag.presenceHead:
-        return { kind: "head", epoch: readEpoch(input), number: readNumber(input) };
-      case Tag.mode:
-        return { kind: "mode", epoch: readEpoch(input), mode: readName(input, ROOM_MODES), participants: readNumber(input), presencePerSecond: readNumber(input), shed: readNumber(input) };
+        return { kind: "head", epoch: readEpoch(input), number: readNumber(input), standing: readStanding(input) };
       default:
         return undefined;
     }
@@ -133,9 +145,15 @@ export function encodePresenceAnswer(message: PresenceAnswer): Uint8Array {
         encoding.writeUint8(out, Tag.membersHeard);
         encoding.writeVarUint(out, message.epoch);
         encoding.writeVarUint(out, message.version);
+        encoding.writeVarUint(out, message.number);
+        return;
+      case "missed":
+        encoding.writeUint8(out, Tag.membersMissed);
+        encoding.writeVarUint(out, message.epoch);
         return;
       case "whole":
         writeNumbered(out, Tag.presenceWhole, message);
+        writeStanding(out, message.standing);
         return encoding.writeVarUint8Array(out, message.news);
       default:
         assertNever(message);
@@ -147,9 +165,11 @@ export function decodePresenceAnswer(bytes: Uint8Array): PresenceAnswer | undefi
   return whole(bytes, (input) => {
     switch (readByte(input)) {
       case Tag.membersHeard:
-        return { kind: "heard", epoch: readEpoch(input), version: readNumber(input) };
+        return { kind: "heard", epoch: readEpoch(input), version: readNumber(input), number: readNumber(input) };
+      case Tag.membersMissed:
+        return { kind: "missed", epoch: readEpoch(input) };
       case Tag.presenceWhole:
-        return { kind: "whole", epoch: readEpoch(input), number: readNumber(input), news: readBytes(input) };
+        return { kind: "whole", epoch: readEpoch(input), number: readNumber(input), standing: readStanding(input), news: readBytes(input) };
       default:
         return undefined;
     }
@@ -160,6 +180,17 @@ function writeNumbered(out: encoding.Encoder, tag: number, { epoch, number }: { 
   encoding.writeUint8(out, tag);
   encoding.writeVarUint(out, epoch);
   encoding.writeVarUint(out, number);
+}
+
+function writeStanding(out: encoding.Encoder, { mode, participants, presencePerSecond, shed }: Standing): void {
+  encoding.writeUint8(out, ROOM_MODES[mode]);
+  encoding.writeVarUint(out, participants);
+  encoding.writeVarUint(out, presencePerSecond);
+  encoding.writeVarUint(out, shed);
+}
+
+function readStanding(input: decoding.Decoder): Standing {
+  return { mode: readName(input, ROOM_MODES), participants: readNumber(input), presencePerSecond: readNumber(input), shed: readNumber(input) };
 }
 
 function writeMember(out: encoding.Encoder, { client, user, name, canWrite, spectator }: Member): void {

@@ -21,10 +21,10 @@ export const Tag = {
   // on presence.out, to every gateway of the room
   presenceNews: 0x40,
   presenceHead: 0x41,
-  mode: 0x42,
   // on presence.gateway, to one gateway
   membersHeard: 0x50,
   presenceWhole: 0x51,
+  membersMissed: 0x52,
   // to all gateways
   countsReport: 0x60,
 } as const;

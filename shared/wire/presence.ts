@@ -3,7 +3,7 @@
  * so they are written once, by the room's owner, and only framed by each gateway.
  */
 
-import type { Decoder } from "lib0/decoding";
+import { createDecoder, type Decoder, hasContent } from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
 import type { ClientId, UserId } from "../ids.ts";
@@ -84,13 +84,28 @@ export function writeNews(out: encoding.Encoder, news: PresenceNews): void {
   writeStates(out, news.states);
 }
 
+export function encodeNews(news: PresenceNews): Uint8Array {
+  return encoding.encode((out) => writeNews(out, news));
+}
+
+/** Undefined for bytes that are no news. Values are views into `bytes`. */
+export function decodeNews(bytes: Uint8Array): PresenceNews | undefined {
+  const input = createDecoder(bytes);
+  try {
+    const news = readNews(input);
+    return hasContent(input) ? undefined : news;
+  } catch {
+    return undefined; // Cut short or out of range: another version's.
+  }
+}
+
 export function readNews(input: Decoder): PresenceNews {
   const whole = readByte(input);
   if (whole > 1) throw new RangeError("neither whole nor a change");
   return { whole: whole === 1, present: readList(input, PARTICIPANT_BYTES_MIN, readParticipant), gone: readList(input, 1, readParticipantNumber), states: readStates(input) };
 }
 
-export function writeStates(out: encoding.Encoder, states: readonly PresenceState[]): void {
+function writeStates(out: encoding.Encoder, states: readonly PresenceState[]): void {
   encoding.writeVarUint(out, states.length);
   for (const { number, fields } of states) {
     encoding.writeVarUint(out, number);
@@ -98,7 +113,7 @@ export function writeStates(out: encoding.Encoder, states: readonly PresenceStat
   }
 }
 
-export function readStates(input: Decoder): PresenceState[] {
+function readStates(input: Decoder): PresenceState[] {
   return readList(input, STATE_BYTES_MIN, (state) => ({ number: readParticipantNumber(state), fields: readFields(state) }));
 }
 

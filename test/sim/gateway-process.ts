@@ -4,8 +4,10 @@ import { quotaOptions } from "../../gateway/config.ts";
 import { assembleGateway } from "../../gateway/gateway.ts";
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
 import { natsPlacement } from "../../gateway/io/nats-placement.ts";
+import { natsPresence } from "../../gateway/io/nats-presence.ts";
 import { natsRooms } from "../../gateway/io/nats-rooms.ts";
-import type { BoardBus, Tokens, Topics } from "../../gateway/ports.ts";
+import type { BoardBus, Tokens } from "../../gateway/ports.ts";
+import type { PresenceHost } from "../../gateway/presence-host.ts";
 import { Quotas } from "../../gateway/quotas.ts";
 import type { RoomHost } from "../../gateway/room-host.ts";
 import type { SessionHost } from "../../gateway/session-host.ts";
@@ -18,7 +20,6 @@ import type { World } from "./world.ts";
 const TOKEN_CHECK_MS = 1;
 
 /** Nobody watches boards here. */
-const NO_TOPICS: Topics = { publishTo: () => {}, listenTo: () => {}, unlistenTo: () => {} };
 const NO_BOARDS: BoardBus = { follow: () => {}, unfollow: () => {}, watch: () => {}, tellName: () => {}, leaderboards: () => 0 };
 
 export class GatewayProcess {
@@ -27,6 +28,7 @@ export class GatewayProcess {
   readonly listener: SimListener;
   readonly #clients: SessionHost;
   readonly #rooms: RoomHost;
+  readonly #presence: PresenceHost;
   #stopping = false;
 
   constructor(world: World, name: string) {
@@ -38,16 +40,19 @@ export class GatewayProcess {
     const gateway = name as GatewayId;
     const deps = { clock, endOfTurn: (run: () => void) => void clock.after(0, run), log: world.logOf(name), metrics: world.telemetry.gateway };
     const bus = natsRooms(this.line.connection, world.subjects, gateway);
+    const presenceBus = natsPresence(this.line.connection, world.subjects, gateway);
     const placement = natsPlacement(this.line.connection, world.subjects, placementConfig, clock);
-    const sockets = this.listener.sockets;
+    const { sockets, topics } = this.listener;
 
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
-    const parts = assembleGateway(gateway, config, new Quotas(quotaOptions(config)), { sockets, topics: NO_TOPICS, boardBus: NO_BOARDS, tokens: this.#tokens(), rooms, placement, clientIdOf }, deps);
-    [this.#rooms, this.#clients] = [parts.rooms, parts.clients];
+    const ports = { sockets, topics, boardBus: NO_BOARDS, tokens: this.#tokens(), rooms, presence: presenceBus.rooms, placement, clientIdOf };
+    const parts = assembleGateway(gateway, config, new Quotas(quotaOptions(config)), ports, deps);
+    [this.#rooms, this.#presence, this.#clients] = [parts.rooms, parts.presence, parts.clients];
     this.listener.isReady = () => !this.#stopping && this.#rooms.backboneLostAt === undefined;
-    void bus.start(this.#rooms).then(
+    void Promise.all([bus.start(this.#rooms), presenceBus.start(this.#presence)]).then(
       () => {
         this.#rooms.start();
+        this.#presence.start();
         this.#clients.start();
         this.listener.start(this.#clients);
       },
@@ -60,6 +65,7 @@ export class GatewayProcess {
     this.#stopping = true;
     this.#clients.stop();
     this.#rooms.stop();
+    this.#presence.stop();
     const end = (): void => {
       this.process.die();
       this.listener.end(true);

@@ -8,6 +8,8 @@ import { natsClaims } from "../../room-server/io/nats-claims.ts";
 import { natsGateways } from "../../room-server/io/nats-gateways.ts";
 import { natsHeartbeat } from "../../room-server/io/nats-heartbeat.ts";
 import { natsInbox } from "../../room-server/io/nats-inbox.ts";
+import { natsPresence } from "../../room-server/io/nats-presence.ts";
+import { PresenceHost } from "../../room-server/presence-host.ts";
 import type { RoomEntries, RoomLog, StoredRecord } from "../../room-server/ports.ts";
 import { RoomHost, type RoomHostPorts } from "../../room-server/room-host.ts";
 import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
@@ -30,6 +32,7 @@ export class RoomServerProcess {
   readonly host: RoomHost;
   readonly #world: World;
   readonly #log: Log;
+  readonly #presence: PresenceHost;
   #stopHeart: () => void = () => {};
 
   constructor(world: World, name: string) {
@@ -43,8 +46,11 @@ export class RoomServerProcess {
     const membership = new Membership({ silenceMsMax: BEATS_MISSED_MAX * heartbeatMs });
     const peers = natsHeartbeat(this.line.connection, world.subjects);
     const deps = { clock, log: this.#log, metrics: world.telemetry.roomServer, isLive: (peer: ServerId) => membership.isLive(peer, clock.now()) };
+    const options = roomHostOptions(world.settings.roomServer, undefined);
+    const presenceDeps = { ...deps, endOfTurn: (run: () => void) => void clock.after(0, run), onDeposed: (room: RoomKey) => this.host.receiveDoubt(room) };
+    this.#presence = new PresenceHost(natsPresence(this.line.connection, world.subjects, deps), options, presenceDeps);
     const ports = this.#ports();
-    this.host = new RoomHost(this.server, world.planted?.roomServer?.(ports) ?? ports, roomHostOptions(world.settings.roomServer, undefined), deps);
+    this.host = new RoomHost(this.server, world.planted?.roomServer?.(ports) ?? ports, options, deps);
     peers.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
     clock.after(LISTEN_BEATS * heartbeatMs, () => {
       natsClaims(this.line.connection, world.subjects, this.server, this.#log).onClaim((request) => this.host.claim(request));
@@ -55,6 +61,7 @@ export class RoomServerProcess {
   /** In good order. */
   async stop(): Promise<void> {
     await this.host.stop();
+    this.#presence.stop();
     this.#stopHeart();
     await this.line.flush().catch(() => {}); // The line may be lost: then there is nobody to wait for.
     this.process.die();
@@ -68,6 +75,7 @@ export class RoomServerProcess {
     const readLast: RoomLog["readLast"] = (room) => this.line.ask(() => jetstream.last(room), () => jetstream.isReadable);
     const { appendAnswerMsMax } = this.#world.settings.roomServer;
     return {
+      presence: this.#presence,
       log: {
         append: jetstreamAppend(this.#world.planted?.appendsLine?.(connection) ?? connection, subjects, { server: this.server, partitions: 1, appendAnswerMsMax }, { ...deps, readLast, clock: this.process.clock }),
         readLast,

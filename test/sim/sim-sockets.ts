@@ -4,9 +4,8 @@
  */
 
 import type { Socket, SocketListener } from "../../client/ports.ts";
-import type { Clients, ConnectionId, Sockets } from "../../gateway/ports.ts";
+import type { Clients, ConnectionId, Sockets, Topics } from "../../gateway/ports.ts";
 import { CLOSE, type CloseName } from "../../shared/wire/close-codes.ts";
-import type { Channel } from "../../shared/wire/frames.ts";
 import { Pipe } from "./pipe.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { SimProcess } from "./sim-process.ts";
@@ -21,7 +20,7 @@ export class SimListener {
   readonly #scheduler: Scheduler;
   readonly #latencyMs: () => number;
   readonly #connections = new Map<ConnectionId, SimConnection>();
-  readonly #members = new Map<Channel, Set<ConnectionId>>();
+  readonly #members = new Map<string, Set<ConnectionId>>();
   #clients: Clients | undefined;
   #lastId = 0;
   isReady: () => boolean = () => true;
@@ -36,19 +35,25 @@ export class SimListener {
     this.#clients = clients;
   }
 
+  readonly topics: Topics = {
+    publishTo: (topic, frame, except) => {
+      const copy = frame.slice();
+      for (const member of this.#members.get(topic) ?? []) if (member !== except) this.#connections.get(member)?.toClient(copy.slice());
+    },
+    listenTo: (connection, topic) => {
+      const members = this.#members.get(topic) ?? new Set();
+      this.#members.set(topic, members.add(connection));
+    },
+    unlistenTo: (connection, topic) => {
+      this.#members.get(topic)?.delete(connection);
+    },
+  };
+
   readonly sockets: Sockets = {
     send: (to, frame) => this.#connections.get(to)?.toClient(frame.slice()),
-    publish: (channel, frame, except) => {
-      const copy = frame.slice();
-      for (const member of this.#members.get(channel) ?? []) if (member !== except) this.#connections.get(member)?.toClient(copy.slice());
-    },
-    listen: (connection, channel) => {
-      const members = this.#members.get(channel) ?? new Set();
-      this.#members.set(channel, members.add(connection));
-    },
-    unlisten: (connection, channel) => {
-      this.#members.get(channel)?.delete(connection);
-    },
+    publish: (channel, frame, except) => this.topics.publishTo(String(channel), frame, except),
+    listen: (connection, channel) => this.topics.listenTo(connection, String(channel)),
+    unlisten: (connection, channel) => this.topics.unlistenTo(connection, String(channel)),
     close: (id, close) => {
       this.#connections.get(id)?.closeByGateway(close);
     },

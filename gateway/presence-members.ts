@@ -1,0 +1,178 @@
+/**
+ * Who of this gateway is in a room, and saying so to the room's owner: each change as it comes, and all of it again
+ * until the owner has heard the last. One client is one member, on however many connections for a moment.
+ */
+
+import type { Member, PresenceToOwner } from "../shared/bus/presence-messages.ts";
+import type { ClientId, Epoch, GatewayId, Millis } from "../shared/ids.ts";
+import type { ConnectionId } from "./ports.ts";
+
+export type PresenceMembersOptions = {
+  readonly gateway: GatewayId;
+  /** Unheard for so long, it is said again. */
+  readonly repeatMs: number;
+  /** How often an owner that has heard all is asked whether it still knows. */
+  readonly keepaliveMs: number;
+  /** A member without input for so long is a spectator. */
+  readonly spectatorAfterMs: number;
+};
+
+type Here = { member: Member; readonly connections: Set<ConnectionId>; inputAt: Millis };
+
+/** The owner said that it missed something: all is said again, but not more often than this. */
+const WHOLE_MS_MIN = 100;
+
+export class PresenceMembers {
+  readonly #options: PresenceMembersOptions;
+  readonly #here = new Map<ClientId, Here>();
+  readonly #byConnection = new Map<ConnectionId, Here>();
+  #entered = new Set<ClientId>();
+  #exited = new Set<ClientId>();
+  #version: number;
+  #heard = false;
+  #unheardSince: Millis | undefined;
+  /** The next thing to say is all of it. */
+  #isWholeDue = true;
+  #saidAt = Number.NEGATIVE_INFINITY as Millis;
+  #wholeSaidAt = Number.NEGATIVE_INFINITY as Millis;
+
+  /** `version`: above all that this gateway ever used in the room. */
+  constructor(options: PresenceMembersOptions, version: number) {
+    this.#options = options;
+    this.#version = version;
+  }
+
+  get size(): number {
+    return this.#here.size;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Nobody is here, and the owner knows. */
+  get isDone(): boolean {
+    return this.#here.size === 0 && this.#heard && this.#exited.size === 0;
+  }
+
+  /** The owner has not answered since. */
+  get unheardSince(): Millis | undefined {
+    return this.#unheardSince;
+  }
+
+  has(client: ClientId): boolean {
+    return this.#here.has(client);
+  }
+
+  of(connection: ConnectionId): Member | undefined {
+    return this.#byConnection.get(connection)?.member;
+  }
+
+  /** The client's connection, if it is the only one. */
+  soleConnection(client: ClientId): ConnectionId | undefined {
+    const connections = this.#here.get(client)?.connections;
+    if (connections?.size !== 1) return undefined;
+    const [connection] = connections;
+    return connection;
+  }
+
+  enter(connection: ConnectionId, member: Member, now: Millis): void {
+    const before = this.#byConnection.get(connection);
+    if (before !== undefined && before.member.client !== member.client) this.leave(connection);
+    const here = this.#here.get(member.client);
+    if (here === undefined) {
+      const entered: Here = { member, connections: new Set([connection]), inputAt: now };
+      this.#here.set(member.client, entered);
+      this.#byConnection.set(connection, entered);
+      this.#say(member.client);
+      return;
+    }
+    here.connections.add(connection);
+    this.#byConnection.set(connection, here);
+    here.inputAt = now;
+    this.#become(here, member);
+  }
+
+  /** The member that is gone with it, if it was its last connection. */
+  leave(connection: ConnectionId): ClientId | undefined {
+    const here = this.#byConnection.get(connection);
+    if (here === undefined) return undefined;
+    const { client } = here.member;
+    this.#byConnection.delete(connection);
+    here.connections.delete(connection);
+    if (here.connections.size > 0) return undefined;
+    this.#here.delete(client);
+    this.#entered.delete(client);
+    this.#exited.add(client);
+    return client;
+  }
+
+  /** Any input makes an editor of a spectator again. */
+  receiveInput(connection: ConnectionId, now: Millis): void {
+    const here = this.#byConnection.get(connection);
+    if (here === undefined) return;
+    here.inputAt = now;
+    this.#become(here, { ...here.member, spectator: false });
+  }
+
+  findSpectators(now: Millis): void {
+    for (const here of this.#here.values()) {
+      if (now - here.inputAt >= this.#options.spectatorAfterMs) this.#become(here, { ...here.member, spectator: true });
+    }
+  }
+
+  receiveHeard(version: number): void {
+    this.#unheardSince = undefined;
+    if (version === this.#version) this.#heard = true;
+  }
+
+  /** The owner does not know what it was told, or is another. */
+  sayAllAgain(): void {
+    this.#heard = false;
+    this.#isWholeDue = true;
+  }
+
+  /** When something is to be said. */
+  get dueAt(): Millis {
+    if (this.#isWholeDue) return (this.#wholeSaidAt + WHOLE_MS_MIN) as Millis;
+    if (this.#entered.size > 0 || this.#exited.size > 0) return this.#saidAt;
+    return (this.#saidAt + (this.#heard ? this.#options.keepaliveMs : this.#options.repeatMs)) as Millis;
+  }
+
+  /** What to say now. */
+  takeDue(epoch: Epoch, now: Millis): (PresenceToOwner & { kind: "members" }) | undefined {
+    if (now < this.dueAt) return undefined;
+    const { gateway } = this.#options;
+    const hasChanged = this.#entered.size > 0 || this.#exited.size > 0;
+    const isWhole = this.#isWholeDue || (!hasChanged && !this.#heard);
+    const entered = isWhole ? this.#all() : [...this.#entered].map((client) => this.#here.get(client)!.member);
+    const exited = isWhole ? [] : [...this.#exited];
+    if (hasChanged || this.#version === 0) this.#version += 1;
+    if (hasChanged) {
+      this.#entered = new Set();
+      this.#exited = new Set();
+    }
+    if (isWhole) this.#wholeSaidAt = now;
+    this.#isWholeDue = false;
+    this.#heard = false;
+    this.#unheardSince ??= now;
+    this.#saidAt = now;
+    return { kind: "members", gateway, epoch, version: this.#version, whole: isWhole, entered, exited };
+  }
+
+  #all(): Member[] {
+    return [...this.#here.values()].map(({ member }) => member);
+  }
+
+  #become(here: Here, member: Member): void {
+    const { user, name, canWrite, spectator } = here.member;
+    if (user === member.user && name === member.name && canWrite === member.canWrite && spectator === member.spectator) return;
+    here.member = member;
+    this.#say(member.client);
+  }
+
+  #say(client: ClientId): void {
+    this.#exited.delete(client);
+    this.#entered.add(client);
+  }
+}

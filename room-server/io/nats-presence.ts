@@ -1,0 +1,50 @@
+/** Presence over core NATS, beside edits and on subjects of its own. */
+
+import { decodeJson, GatewayHeartbeat } from "../../shared/bus/placement-messages.ts";
+import { decodePresenceToOwner, encodePresenceAnswer, encodePresenceFromOwner } from "../../shared/bus/presence-messages.ts";
+import type { Subjects } from "../../shared/bus/subjects.ts";
+import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import type { Log } from "../../shared/log.ts";
+import type { RoomServerMetrics } from "../metrics.ts";
+import type { PresenceBus } from "../ports.ts";
+
+export function natsPresence(nats: NatsConnection, subjects: Subjects, { log, metrics }: { log: Log; metrics: RoomServerMetrics }): PresenceBus {
+  let connected = true;
+  const watchConnection = async (): Promise<void> => {
+    for await (const { type } of nats.status()) {
+      if (type === "disconnect") connected = false;
+      // Rejects if the line is lost once more: another "reconnect" follows.
+      else if (type === "reconnect") nats.flush().then(() => (connected = true), () => {});
+    }
+  };
+  void watchConnection();
+
+  return {
+    subscribe: (room, receive) => {
+      const subscription = nats.subscribe(subjects.presenceIn(room), {
+        callback: crashing((error, msg) => {
+          if (error !== null) return log.error({ room, error }, "NATS does not let this server receive a room's presence: check its permissions");
+          const message = decodePresenceToOwner(msg.data);
+          if (message === undefined) return metrics.messagesUnread.inc();
+          receive(message);
+        }),
+      });
+      return { unsubscribe: () => subscription.unsubscribe(), heard: nats.flush() };
+    },
+    broadcast: (room, message) => {
+      if (connected) nats.publish(subjects.presenceOut(room), encodePresenceFromOwner(message)); // The client would keep it for later, when it is no longer true.
+    },
+    answer: (gateway, room, answer) => {
+      if (connected) nats.publish(subjects.presenceToGateway(gateway, room), encodePresenceAnswer(answer));
+    },
+    onHeartbeat: (receive) => {
+      nats.subscribe(subjects.gateways, {
+        callback: crashing((error, msg) => {
+          const heartbeat = error === null ? decodeJson(GatewayHeartbeat, msg.data) : undefined;
+          if (heartbeat !== undefined) receive(heartbeat.gateway);
+        }),
+      });
+    },
+    isConnected: () => connected,
+  };
+}

@@ -1,0 +1,167 @@
+/**
+ * Who is in a room and what each shows of itself, with what of it has changed since it was last told. A participant is
+ * a client id, held by one gateway, or for a moment by two while it reconnects: it is gone when the last lets it go.
+ */
+
+import type { Member } from "../shared/bus/presence-messages.ts";
+import type { ClientId, GatewayId } from "../shared/ids.ts";
+import type { Participant, ParticipantNumber, PresenceField, PresenceNews, PresenceState } from "../shared/wire/presence.ts";
+
+export type RosterOptions = {
+  readonly participantsMax: number;
+  /** Of all that the room shows, as `whole` says it. */
+  readonly presenceBytesMax: number;
+};
+
+export type RosterLimit = "participants" | "presence-bytes";
+
+type Entry = {
+  readonly client: ClientId;
+  readonly holders: Map<GatewayId, Member>;
+  /** Undefined: there are as many as the room takes. */
+  number: ParticipantNumber | undefined;
+  participant: Participant | undefined;
+  /** The one it speaks through. Its old gateway may go on for a while with what it said before it moved. */
+  home: GatewayId | undefined;
+  readonly fields: Map<string, Uint8Array>;
+  bytes: number;
+};
+
+/** Beside a field's name and value, beside a participant's texts: numbers, lengths, bits. */
+const FIELD_BYTES = 4;
+const PARTICIPANT_BYTES = 32;
+const BYTES_PER_CODE_UNIT = 3;
+
+export class Roster {
+  readonly #options: RosterOptions;
+  readonly #entries = new Map<ClientId, Entry>();
+  #numbered = 0;
+  #lastNumber: ParticipantNumber = 0;
+  #bytes = 0;
+  #present = new Set<Entry>();
+  #gone: ParticipantNumber[] = [];
+  #changed = new Map<Entry, Set<string>>();
+
+  constructor(options: RosterOptions) {
+    this.#options = options;
+  }
+
+  /** How many are there, as the room is told. */
+  get size(): number {
+    return this.#numbered;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get hasNews(): boolean {
+    return this.#present.size > 0 || this.#gone.length > 0 || this.#changed.size > 0;
+  }
+
+  /** `gateway` has this client, or has it as this from now on. */
+  enter(gateway: GatewayId, member: Member): RosterLimit | undefined {
+    const { client } = member;
+    const entry = this.#entries.get(client) ?? { client, holders: new Map(), number: undefined, participant: undefined, home: undefined, fields: new Map(), bytes: 0 };
+    this.#entries.set(client, entry);
+    entry.holders.set(gateway, member);
+    return this.#show(entry);
+  }
+
+  exit(gateway: GatewayId, client: ClientId): void {
+    const entry = this.#entries.get(client);
+    if (entry?.holders.delete(gateway) !== true) return;
+    if (entry.home === gateway) entry.home = undefined;
+    if (entry.holders.size > 0) this.#show(entry);
+    else this.#remove(entry);
+  }
+
+  /** `fresh`: just said by the client itself, which therefore is where `gateway` is. */
+  setFields(gateway: GatewayId, client: ClientId, fields: readonly PresenceField[], fresh: boolean): RosterLimit | undefined {
+    const entry = this.#entries.get(client);
+    if (entry === undefined || !entry.holders.has(gateway)) return undefined;
+    if (fresh || entry.home === undefined) entry.home = gateway;
+    if (entry.home !== gateway || entry.number === undefined) return undefined;
+    let limit: RosterLimit | undefined;
+    for (const field of fields) if (!this.#setField(entry, field)) limit = "presence-bytes";
+    return limit;
+  }
+
+  /** What has changed since the last call. */
+  takeNews(): PresenceNews {
+    const present = [...this.#present].map(({ participant }) => participant!);
+    const states = [...this.#changed].map(([entry, names]) => stateOf(entry, names));
+    const news: PresenceNews = { whole: false, present, gone: this.#gone, states };
+    this.#present = new Set();
+    this.#gone = [];
+    this.#changed = new Map();
+    return news;
+  }
+
+  /** All there is, told or not: telling it again changes nothing. */
+  whole(): PresenceNews {
+    const numbered = [...this.#entries.values()].filter(({ number }) => number !== undefined);
+    const states = numbered.filter(({ fields }) => fields.size > 0).map((entry) => stateOf(entry, entry.fields.keys()));
+    return { whole: true, present: numbered.map(({ participant }) => participant!), gone: [], states };
+  }
+
+  #show(entry: Entry): RosterLimit | undefined {
+    const members = [...entry.holders.values()];
+    const { user, name, canWrite, spectator } = members.find((member) => !member.spectator) ?? members[0]!;
+    const bytes = PARTICIPANT_BYTES + (entry.client.length + user.length + name.length) * BYTES_PER_CODE_UNIT;
+    if (entry.number === undefined) {
+      if (this.#numbered >= this.#options.participantsMax) return "participants";
+      if (this.#bytes + bytes > this.#options.presenceBytesMax) return "presence-bytes";
+      this.#numbered += 1;
+      this.#bytes += bytes;
+      entry.bytes += bytes;
+      entry.number = this.#lastNumber += 1;
+    }
+    const before = entry.participant;
+    if (before?.user === user && before.name === name && before.canWrite === canWrite && before.spectator === spectator) return undefined;
+    entry.participant = { number: entry.number, client: entry.client, user, name, canWrite, spectator };
+    this.#present.add(entry);
+    return undefined;
+  }
+
+  #setField(entry: Entry, { name, value }: PresenceField): boolean {
+    const before = entry.fields.get(name);
+    if (isSame(before ?? NOTHING, value)) return true;
+    const bytes = bytesOf(name, value) - bytesOf(name, before ?? NOTHING);
+    if (bytes > 0 && this.#bytes + bytes > this.#options.presenceBytesMax) return false;
+    this.#bytes += bytes;
+    entry.bytes += bytes;
+    if (value.byteLength === 0) entry.fields.delete(name);
+    else entry.fields.set(name, value.slice());
+    const changed = this.#changed.get(entry);
+    if (changed === undefined) this.#changed.set(entry, new Set([name]));
+    else changed.add(name);
+    return true;
+  }
+
+  #remove(entry: Entry): void {
+    this.#entries.delete(entry.client);
+    this.#present.delete(entry);
+    this.#changed.delete(entry);
+    this.#bytes -= entry.bytes;
+    if (entry.number === undefined) return;
+    this.#gone.push(entry.number);
+    this.#numbered -= 1;
+    if (this.#numbered === this.#entries.size) return;
+    for (const waiting of this.#entries.values()) if (waiting.number === undefined && this.#show(waiting) !== undefined) return;
+  }
+}
+
+const NOTHING = new Uint8Array(0);
+
+function stateOf({ number, fields }: Entry, names: Iterable<string>): PresenceState {
+  return { number: number!, fields: [...names].map((name) => ({ name, value: fields.get(name) ?? NOTHING })) };
+}
+
+function bytesOf(name: string, value: Uint8Array): number {
+  return value.byteLength === 0 ? 0 : FIELD_BYTES + name.length * BYTES_PER_CODE_UNIT + value.byteLength;
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
+}

@@ -1,0 +1,210 @@
+/**
+ * A room's presence while this server owns the room: takes what gateways say of their members, tells all of them what
+ * has changed, at most every so often. Deterministic, apart from edits, and of no memory: it dies with the ownership,
+ * and the next owner asks every gateway who is with it.
+ *
+ * NATS may lose any message. What a gateway says of its members has a version, and it says it again until it is heard;
+ * what the room is told has a number, and whoever misses one asks for the whole. Rules PRS1 to PRS9.
+ */
+
+import { assertNever } from "../shared/assert.ts";
+import type { PresenceAnswer, PresenceFromOwner, PresenceToOwner, Standing } from "../shared/bus/presence-messages.ts";
+import type { ClientId, Epoch, GatewayId, Millis } from "../shared/ids.ts";
+import { encodeNews } from "../shared/wire/presence.ts";
+import { decideMode, FLAT_FROM_THE_START, type ModeOptions, type ModeSince, presencePerSecondOf } from "./mode.ts";
+import { Roster, type RosterLimit, type RosterOptions } from "./presence-roster.ts";
+
+export type PresenceInput =
+  | PresenceToOwner
+  /** It has fallen silent, and its members with it. */
+  | { kind: "gateway-lost"; gateway: GatewayId }
+  | { kind: "tick" };
+
+export type PresenceEffect =
+  | { kind: "broadcast"; message: PresenceFromOwner }
+  | { kind: "answer"; gateway: GatewayId; answer: PresenceAnswer }
+  | { kind: "mode-changed"; from: Standing; to: Standing }
+  /** A gateway has heard of a later owner. */
+  | { kind: "deposed" }
+  | { kind: "limit-reached"; limit: RosterLimit };
+
+export type PresenceOptions = RosterOptions &
+  ModeOptions & {
+    /** The shortest time between two of the room's news. */
+    readonly presenceTickMs: number;
+    /** How long a new owner listens before it says who is there, so that nobody who is there seems to have gone. */
+    readonly presenceGatherMs: number;
+    readonly beaconMs: number;
+    readonly beaconsWhenQuiet: number;
+  };
+
+/** A gateway as far as it was heard. */
+type Known = { version: number; statesNumber: number; readonly clients: Set<ClientId> };
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+export class Presence {
+  readonly #epoch: Epoch;
+  readonly #options: PresenceOptions;
+  readonly #roster: Roster;
+  readonly #gateways = new Map<GatewayId, Known>();
+  readonly #asking = new Set<GatewayId>();
+  #number = 0;
+  #mode: ModeSince = FLAT_FROM_THE_START;
+  #standing: Standing = { mode: "flat", participants: 0, presencePerSecond: presencePerSecondOf(0), shed: 0 };
+  #newsFrom: Millis;
+  #headAt: Millis;
+  #headsLeft: number;
+  #whole: Uint8Array | undefined;
+
+  /** The first tick is due at once: it tells the epoch. */
+  constructor(epoch: Epoch, options: PresenceOptions, now: Millis) {
+    this.#epoch = epoch;
+    this.#options = options;
+    this.#roster = new Roster(options);
+    this.#newsFrom = (now + options.presenceGatherMs) as Millis;
+    this.#headAt = now;
+    this.#headsLeft = options.beaconsWhenQuiet + 1;
+  }
+
+  get participants(): number {
+    return this.#roster.size;
+  }
+
+  get bytes(): number {
+    return this.#roster.bytes;
+  }
+
+  get standing(): Standing {
+    return this.#standing;
+  }
+
+  /** When the next tick has something to do. Undefined: not before something comes in. */
+  get dueAt(): Millis | undefined {
+    const dueAt = Math.min(
+      this.#asking.size > 0 || this.#roster.hasNews ? this.#newsFrom : NEVER,
+      this.#headsLeft > 0 ? this.#headAt : NEVER,
+      this.#outgrowsMode ? this.#mode.since + this.#options.modeMsMin : NEVER,
+    );
+    return dueAt === NEVER ? undefined : (dueAt as Millis);
+  }
+
+  receive(input: PresenceInput, now: Millis): PresenceEffect[] {
+    const effects: PresenceEffect[] = [];
+    switch (input.kind) {
+      case "members":
+        this.#receiveMembers(input, effects);
+        break;
+      case "states":
+        this.#receiveStates(input, effects);
+        break;
+      case "sync":
+        this.#asking.add(input.gateway);
+        break;
+      case "gateway-lost":
+        this.#receiveGatewayLost(input.gateway);
+        break;
+      case "tick":
+        this.#receiveTick(now, effects);
+        break;
+      default:
+        assertNever(input);
+    }
+    return effects;
+  }
+
+  #receiveMembers({ gateway, epoch, version, whole, entered, exited }: PresenceToOwner & { kind: "members" }, effects: PresenceEffect[]): void {
+    if (epoch > this.#epoch) effects.push({ kind: "deposed" });
+    const known = this.#gateways.get(gateway) ?? { version: 0, statesNumber: 0, clients: new Set() };
+    const follows = whole ? version >= known.version : version === known.version + 1 && this.#gateways.has(gateway);
+    if (!follows && version > known.version) {
+      effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
+      return;
+    }
+    if (follows) {
+      this.#gateways.set(gateway, known);
+      known.version = version;
+      const here = new Set(entered.map(({ client }) => client));
+      for (const client of whole ? [...known.clients].filter((before) => !here.has(before)) : exited) {
+        known.clients.delete(client);
+        this.#roster.exit(gateway, client);
+      }
+      for (const member of entered) {
+        known.clients.add(member.client);
+        this.#noteLimit(this.#roster.enter(gateway, member), effects);
+      }
+      this.#whole = undefined;
+    }
+    effects.push({ kind: "answer", gateway, answer: { kind: "heard", epoch: this.#epoch, version: known.version, number: this.#number } });
+  }
+
+  #receiveStates({ gateway, number, fresh, states }: PresenceToOwner & { kind: "states" }, effects: PresenceEffect[]): void {
+    const known = this.#gateways.get(gateway);
+    if (known === undefined || number <= known.statesNumber) return; // Late: what is missing of it is told again.
+    known.statesNumber = number;
+    for (const { client, fields } of states) this.#noteLimit(this.#roster.setFields(gateway, client, fields, fresh), effects);
+    this.#whole = undefined;
+  }
+
+  #receiveGatewayLost(gateway: GatewayId): void {
+    const known = this.#gateways.get(gateway);
+    if (known === undefined) return;
+    this.#gateways.delete(gateway);
+    this.#asking.delete(gateway);
+    for (const client of known.clients) this.#roster.exit(gateway, client);
+    this.#whole = undefined;
+  }
+
+  #receiveTick(now: Millis, effects: PresenceEffect[]): void {
+    if (now >= this.#newsFrom) {
+      if (this.#roster.hasNews) this.#tellNews(now, effects);
+      this.#answerSyncs(effects);
+    }
+    if (this.#outgrowsMode) this.#decideStanding(now, effects);
+    if (this.#headsLeft > 0 && now >= this.#headAt) this.#tellHead(now, effects);
+  }
+
+  #tellNews(now: Millis, effects: PresenceEffect[]): void {
+    this.#number += 1;
+    effects.push({ kind: "broadcast", message: { kind: "news", epoch: this.#epoch, number: this.#number, news: encodeNews(this.#roster.takeNews()) } });
+    this.#newsFrom = (now + this.#options.presenceTickMs) as Millis;
+    this.#headsLeft = this.#options.beaconsWhenQuiet;
+    this.#headAt = (now + this.#options.beaconMs) as Millis;
+    this.#decideStanding(now, effects);
+  }
+
+  /** Its size asks for another mode, which it may have to wait for. */
+  get #outgrowsMode(): boolean {
+    return decideMode(this.#mode, this.#roster.size, NEVER as Millis, this.#options) !== this.#mode;
+  }
+
+  #decideStanding(now: Millis, effects: PresenceEffect[]): void {
+    const participants = this.#roster.size;
+    const from = this.#standing;
+    this.#mode = decideMode(this.#mode, participants, now, this.#options);
+    this.#standing = { ...from, mode: this.#mode.mode, participants, presencePerSecond: presencePerSecondOf(participants) };
+    if (this.#standing.mode === from.mode && this.#standing.presencePerSecond === from.presencePerSecond) return;
+    if (this.#standing.mode !== from.mode) effects.push({ kind: "mode-changed", from, to: this.#standing });
+    this.#headAt = now;
+    this.#headsLeft += 1;
+  }
+
+  #tellHead(now: Millis, effects: PresenceEffect[]): void {
+    effects.push({ kind: "broadcast", message: { kind: "head", epoch: this.#epoch, number: this.#number, standing: this.#standing } });
+    this.#headsLeft -= 1;
+    this.#headAt = (now + this.#options.beaconMs) as Millis;
+  }
+
+  /** Written once for all who ask in one turn, and for as long as nothing changes. */
+  #answerSyncs(effects: PresenceEffect[]): void {
+    if (this.#asking.size === 0) return;
+    this.#whole ??= encodeNews(this.#roster.whole());
+    const answer: PresenceAnswer = { kind: "whole", epoch: this.#epoch, number: this.#number, standing: this.#standing, news: this.#whole };
+    for (const gateway of this.#asking) effects.push({ kind: "answer", gateway, answer });
+    this.#asking.clear();
+  }
+
+  #noteLimit(limit: RosterLimit | undefined, effects: PresenceEffect[]): void {
+    if (limit !== undefined) effects.push({ kind: "limit-reached", limit });
+  }
+}
