@@ -129,8 +129,8 @@ export class EditFeed {
     if (caughtUp === undefined) return;
     const head: Position = { epoch: answer.epoch, seq: answer.head };
     if (this.position === undefined) this.#deliver(this.#order.startAt(head), now, effects);
+    this.#ask(caughtUp.ask, effects);
     if (answer.answer.kind === "resync") return this.#receiveResync(caughtUp.asker, answer.answer.reason, head, now, effects);
-    this.#ask(caughtUp.again, effects);
     switch (caughtUp.asker.kind) {
       case "order":
         for (const batch of caughtUp.batches) this.#deliver(this.#order.receive(batch), now, effects);
@@ -142,6 +142,11 @@ export class EditFeed {
         const members = this.#membersOf(caughtUp.asker.members).map((member) => this.#letIn(member, head.seq, now, effects));
         this.#sendEdits([...caughtUp.asker.members], caughtUp.batches.map(({ bytes }) => bytes), effects);
         if (caughtUp.done) for (const member of members) this.#meet(member, caughtUp.position, now, effects);
+        break;
+      }
+      case "nobody": {
+        const bytes = answer.answer.parts.reduce((sum, part) => sum + part.byteLength, 0);
+        if (bytes > 0) effects.push({ kind: "asked-in-vain", connection: caughtUp.asker.member, bytes });
         break;
       }
       default:
@@ -243,6 +248,8 @@ export class EditFeed {
         return this.#sendToSnapshot(this.#membersOf(asker.members), reason, head, now, effects);
       case "replay":
         return this.#sendToSnapshot(this.#membersOf([asker.member]), reason, head, now, effects);
+      case "nobody":
+        return;
       default:
         assertNever(asker);
     }

@@ -31,7 +31,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, quota
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
   const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
   const presence = new PresenceHost({ sockets, topics, rooms: ports.presence }, { ...presenceOptions(config), gateway }, { ...deps, onOwnerMissing: (room) => rooms.receiveNoResponders(room) });
-  const rooms = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions, presence }, directory, unacked, quotas, deps);
+  const rooms = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions, presence }, directory, unacked, quotas, { searchesMax: config.ownerSearchesMax }, deps);
   const boards = new BoardHost(new Boards(config), ports, deps);
   const clients = new SessionHost({ sockets, tokens, rooms, presence, boards, quotas }, sessions, { name: gateway, session: sessionOptions(config, ports.clientIdOf), backboneLossMsMax: config.backboneLossMsMax }, deps);
   return { rooms, presence, clients, boards };

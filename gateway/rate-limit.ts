@@ -20,12 +20,22 @@ export class TokenBucket {
   }
 
   take(now: Millis, cost = 1): boolean {
-    const elapsedMs = Math.max(0, now - this.#filledAt); // A clock set back gives nothing and takes nothing.
-    this.#tokens = Math.min(this.#rate.burst, this.#tokens + (elapsedMs * this.#rate.perSecond) / 1000);
-    this.#filledAt = now;
+    this.#fill(now);
     if (this.#tokens < cost) return false;
     this.#tokens -= cost;
     return true;
+  }
+
+  /** For a cost that shows only afterwards. May go below nothing; then not even `take` for nothing is granted until that is made up for. */
+  spend(now: Millis, cost: number): void {
+    this.#fill(now);
+    this.#tokens -= cost;
+  }
+
+  #fill(now: Millis): void {
+    const elapsedMs = now - this.#filledAt;
+    this.#tokens = Math.min(this.#rate.burst, this.#tokens + (elapsedMs * this.#rate.perSecond) / 1000);
+    this.#filledAt = now;
   }
 }
 

@@ -12,7 +12,8 @@ import { encodeCommittedFrame, encodeFrame } from "../shared/wire/codec.ts";
 import type { JoinRefusal } from "../shared/wire/frames.ts";
 import { readFromOwner } from "./from-owner.ts";
 import type { GatewayMetrics } from "./metrics.ts";
-import type { SearchStep } from "./owner-search.ts";
+import type { SearchOutcome } from "./owner-search.ts";
+import { OwnerSearches } from "./owner-searches-host.ts";
 import type { PresenceHost } from "./presence-host.ts";
 import type { Backbone, ConnectionId, Placement, Rooms, Sockets } from "./ports.ts";
 import type { Quotas } from "./quotas.ts";
@@ -47,6 +48,7 @@ export class RoomHost implements Backbone {
   readonly #directory: RoomDirectory;
   readonly #unacked: UnackedBudget;
   readonly #quotas: Quotas;
+  readonly #searches: OwnerSearches;
   readonly #deps: HostDeps;
   /** Rooms with something to look after at the next tick. */
   #restless = new Set<FollowedRoom>();
@@ -55,12 +57,14 @@ export class RoomHost implements Backbone {
   #backboneLostAt: Millis | undefined;
   #stopTicking: () => void = () => {};
 
-  constructor(ports: RoomHostPorts, directory: RoomDirectory, unacked: UnackedBudget, quotas: Quotas, deps: HostDeps) {
+  constructor(ports: RoomHostPorts, directory: RoomDirectory, unacked: UnackedBudget, quotas: Quotas, { searchesMax }: { searchesMax: number }, deps: HostDeps) {
     this.#ports = ports;
     this.#directory = directory;
     this.#unacked = unacked;
     this.#quotas = quotas;
     this.#deps = deps;
+    const receive = (room: RoomKey, outcome: SearchOutcome): void => this.receive(room, { kind: "search", outcome });
+    this.#searches = new OwnerSearches(ports.placement, { isFollowed: (room) => directory.get(room) !== undefined, receive }, { searchesMax }, deps);
     deps.metrics.backboneConnected.set(1);
     ports.placement.onServerLost((server) => this.#receiveServerLost(server));
   }
@@ -211,7 +215,7 @@ export class RoomHost implements Backbone {
       case "tell":
         return rooms.tell(key, encodeToOwner(effect.message));
       case "search":
-        return this.#search(key, effect.step);
+        return this.#searches.carryOut(key, effect.step);
       case "let-in": {
         const { connection, client, rights, request, epoch, head } = effect;
         const session = sessions.get(connection);
@@ -236,9 +240,14 @@ export class RoomHost implements Backbone {
         return sockets.publish(channel, encodeFrame(effect.frame), effect.except);
       case "send-edits": {
         const frame = encodeCommittedFrame(channel, effect.edits);
-        for (const connection of effect.to) sockets.send(connection, frame);
+        for (const connection of effect.to) {
+          sockets.send(connection, frame);
+          this.#charge(connection, frame.byteLength);
+        }
         return;
       }
+      case "asked-in-vain":
+        return this.#charge(effect.connection, effect.bytes);
       case "publish-edits":
         metrics.committedFrames.inc();
         metrics.committedEdits.inc(effect.batch.lastSeq - effect.batch.firstSeq + 1);
@@ -269,26 +278,9 @@ export class RoomHost implements Backbone {
     this.#ports.sockets.send(connection, encodeFrame({ type: "nack", channel, counter, reason: "tenant-rate", expected: counter, retryAfterMs: TENANT_RATE_RETRY_MS }));
   }
 
-  #search(room: RoomKey, step: SearchStep): void {
-    const { placement } = this.#ports;
-    switch (step.kind) {
-      case "locate":
-        void placement.locate({ room, suspects: [...step.suspects] }).then((reply) => {
-          this.receive(room, { kind: "search", outcome: { kind: "located", reply, candidates: placement.candidates(room) } });
-        });
-        return;
-      case "claim": {
-        const { server, suspect } = step;
-        void placement.claim(server, suspect === undefined ? { room } : { room, suspect }).then((reply) => {
-          this.#deps.metrics.claims.inc({ answer: reply?.kind ?? "none" });
-          this.#deps.log.info({ room, server, suspect, answer: reply }, "asked a room server to take a room");
-          this.receive(room, { kind: "search", outcome: { kind: "claimed", server, reply } });
-        });
-        return;
-      }
-      default:
-        assertNever(step);
-    }
+  #charge(connection: ConnectionId, bytes: number): void {
+    this.#deps.metrics.catchUpBytes.inc(bytes);
+    this.#ports.sessions.get(connection)?.receiveCaughtUp(bytes, this.#deps.clock.now());
   }
 
   #note(what: Noted, count: number): void {

@@ -85,6 +85,8 @@ function said(effects: readonly RoomEffect[]): string[] {
         return [`${effect.frame.type} to all${effect.except === undefined ? "" : ` but ${effect.except}`}`];
       case "send-edits":
         return [`edits from ${batchFrom(effect.edits)!.firstSeq} to ${effect.to.join(",")}`];
+      case "asked-in-vain":
+        return [`${effect.bytes > 0 ? "edits" : "nothing"} in vain for ${effect.connection}`];
       case "publish-edits":
         return [`edits from ${effect.batch.firstSeq} to all${effect.except === undefined ? "" : ` but ${effect.except}`}`];
       case "listen":
@@ -344,4 +346,13 @@ test("[ROOM25] an owner that is lost is looked for at once where somebody waits 
   send(ann, 1);
   expect(said(feed({ kind: "server-lost", server: "rs-2" as ServerId }))).toEqual([]);
   expect(feed({ kind: "server-lost", server })).toContainEqual({ kind: "search", step: { kind: "locate", suspects: [server] } });
+});
+
+test("[GRM40] a member that joins again and again costs the owner one answer at a time, and what it did not wait for is told", () => {
+  feed({ kind: "attached" });
+  feed(epochBegins(1, 2));
+  expect(said(join(ann))).toEqual(["ask #1 after 0"]);
+  for (let again = 0; again < 20; again++) expect(said(join(ann, { epoch: 1 as Epoch, seq: (again % 2) as Seq }))).toEqual([]);
+  expect(said(feed(catchUp(1, 2, [part(1, [bob, bob])])))).toEqual(["ask #2 after 1", `edits in vain for ${ann.connection}`]);
+  expect(said(feed(catchUp(2, 2, [part(2, [bob])])))).toEqual([`let ${ann.connection} in at 1/2`, `edits from 2 to ${ann.connection}`, `listen ${ann.connection}`]);
 });

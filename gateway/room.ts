@@ -51,7 +51,10 @@ export type RoomEffect =
   | { kind: "turn-away"; connection: ConnectionId; request: number; reason: JoinRefusal }
   | { kind: "send"; to: readonly ConnectionId[]; frame: ServerFrame }
   | { kind: "publish"; frame: ServerFrame; except: ConnectionId | undefined }
+  /** What catches connections up, as they asked. */
   | { kind: "send-edits"; to: readonly ConnectionId[]; edits: Uint8Array }
+  /** What the owner sent for a connection that did not wait for it. */
+  | { kind: "asked-in-vain"; connection: ConnectionId; bytes: number }
   | { kind: "publish-edits"; batch: CommittedBatch; except: ConnectionId | undefined }
   | { kind: "listen"; connection: ConnectionId }
   | { kind: "unlisten"; connection: ConnectionId }
@@ -275,6 +278,7 @@ export class Room {
     if (this.#search.active) return;
 
     const silenceMsMax = this.#options.ownerSilenceMsMax;
+    for (const message of this.#catchUps.receiveTick(silenceMsMax, now)) effects.push({ kind: "tell", message });
     const overdue = this.#unacked.takeOverdue(silenceMsMax, now);
     const unanswered = this.#catchUps.overdue(silenceMsMax, now);
     if (overdue.edits.length === 0 && !unanswered) return;

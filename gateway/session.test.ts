@@ -18,7 +18,7 @@ const identity: Identity = { tenant: "acme" as TenantId, user: "ann" as UserId, 
 
 function connect(): Session {
   const clientIdOf = (_tenant: TenantId, user: UserId, key: ClientKey) => `${user}${key}`.slice(0, 16).padEnd(16, "1") as ClientId;
-  return new Session({ limits, helloMsMax: 10_000, roomsMax: 2, editRates: { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 2, perSecond: 1 } }, controlRate: { burst: 20, perSecond: 1 }, presenceRate: { burst: 4, perSecond: 2 }, byteRate: { burst: 10_000, perSecond: 1_000 }, retryAfterMs: 5_000, clientIdOf }, "gw-1", now);
+  return new Session({ limits, helloMsMax: 10_000, roomsMax: 2, editRates: { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 2, perSecond: 1 } }, controlRate: { burst: 20, perSecond: 1 }, presenceRate: { burst: 4, perSecond: 2 }, byteRate: { burst: 10_000, perSecond: 1_000 }, catchUpRate: { burst: 5_000, perSecond: 1_000 }, retryAfterMs: 5_000, clientIdOf }, "gw-1", now);
 }
 
 function welcomed(rights: Partial<Identity["rights"]> = {}): Session {
@@ -259,6 +259,21 @@ test("[SES90] bytes have a rate of their own, whatever the frames are", () => {
   expect(sent.slice(0, 10).flat()).toEqual([]);
   expect(sent[10]).toMatchObject(closed("rateLimited"));
   expect(sent[10]![0]).toEqual({ kind: "limit-reached", limit: "bytes" });
+});
+
+test("[SES92] whoever has more of rooms' past sent to it than it may is closed at its next question, and not before", () => {
+  const replay: ClientFrame = { type: "replay-request", channel: 7, after: 0 as Seq, through: 9 as Seq };
+  const [asker, joiner] = [joined(), joined()];
+  for (const session of [asker, joiner]) session.receiveCaughtUp(5_000, now);
+  expect(say(asker, replay)).toMatchObject([{ kind: "replay" }]);
+  expect(say(joiner, join("other"))).toMatchObject([{ kind: "join" }]);
+  for (const session of [asker, joiner]) session.receiveCaughtUp(3_000, now);
+  expect(say(asker, edit(1))).toMatchObject([{ kind: "edit" }]);
+  expect(say(asker, replay)[0]).toEqual({ kind: "limit-reached", limit: "catch-ups" });
+  expect(say(joiner, join("other"), at(now + 2_999))).toMatchObject(closed("rateLimited"));
+  const patient = joined();
+  patient.receiveCaughtUp(8_000, now);
+  expect(say(patient, replay, at(now + 3_000))).toMatchObject([{ kind: "replay" }]);
 });
 
 test("[SES91] a connection that the gateway will not have is told why, and to wait", () => {

@@ -33,7 +33,7 @@ export type SessionEffect =
   | { kind: "presence-passed-over" };
 
 /** What one connection alone can come up against. */
-export type ConnectionLimit = "edits" | "presence" | "frames" | "bytes";
+export type ConnectionLimit = "edits" | "presence" | "frames" | "bytes" | "catch-ups";
 
 /** One for all connections: what is copied for each weighs more than all else that an idle one holds. */
 export type SessionOptions = {
@@ -45,6 +45,8 @@ export type SessionOptions = {
   /** Beyond it presence is passed over; who sends far more is closed. */
   readonly presenceRate: Rate;
   readonly byteRate: Rate;
+  /** Bytes of rooms' past that the client may have itself sent. */
+  readonly catchUpRate: Rate;
   /** What a client is told to wait that is closed for the load it makes or meets. */
   readonly retryAfterMs: number;
   /** Derives who a client is from its user and its own key, so that nobody can be another. */
@@ -71,6 +73,8 @@ export class Session {
   /** From the first edit on: most connections only read. */
   #edits: EditRate | undefined;
   #presence: PresenceRate | undefined;
+  /** From the first catch-up on. */
+  #catchUps: TokenBucket | undefined;
   #state: State;
 
   constructor(options: SessionOptions, name: string, now: Millis) {
@@ -109,7 +113,7 @@ export class Session {
         state.early.push(frame);
         return [];
       case "open":
-        return this.#receiveWhileOpen(state, frame);
+        return this.#receiveWhileOpen(state, frame, now);
       default:
         return assertNever(state);
     }
@@ -138,6 +142,12 @@ export class Session {
     if (this.#state.kind !== "open") return;
     const { write } = this.#state.identity.rights; // May have been lost while the room was asked for.
     this.#state.rooms.joined(write ? joined : { ...joined, rights: READ_ONLY }, now);
+  }
+
+  /** So much of a room's past was sent because the client asked. What it costs is known only now: its next question is refused if that was too much. */
+  receiveCaughtUp(bytes: number, now: Millis): void {
+    this.#catchUps ??= new TokenBucket(this.#options.catchUpRate, now);
+    this.#catchUps.spend(now, bytes);
   }
 
   receiveJoinRefused(room: RoomKey): void {
@@ -208,10 +218,10 @@ export class Session {
     return [...answerRenewal(state, now), ...state.rooms.all().flatMap(({ room, request, joined }) => takeBack(state, room, request, joined))];
   }
 
-  #receiveWhileOpen(state: OpenState, frame: Frame): SessionEffect[] {
+  #receiveWhileOpen(state: OpenState, frame: Frame, now: Millis): SessionEffect[] {
     switch (frame.type) {
       case "join":
-        return this.#receiveJoin(state, frame);
+        return this.#catchUps?.take(now, 0) === false ? this.#tooFast("catch-ups") : this.#receiveJoin(state, frame);
       case "renew":
         if (state.renewing) return [];
         state.renewing = true;
@@ -235,6 +245,7 @@ export class Session {
         const joined = state.rooms.on(frame.channel);
         if (joined === "taken-away") return [];
         if (joined === undefined) return this.#unknownChannel();
+        if (this.#catchUps?.take(now, 0) === false) return this.#tooFast("catch-ups");
         return [{ kind: "replay", room: joined.room, after: frame.after, through: frame.through }];
       }
       case "watch-board": {
