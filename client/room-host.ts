@@ -13,11 +13,13 @@ import { ConnectionHost, type Token } from "./connection-host.ts";
 import * as defaults from "./defaults.ts";
 import { Events } from "./events.ts";
 import type { RoomEdit } from "./inbox.ts";
+import { Leaderboard } from "./leaderboard.ts";
 import type { Participant, PresenceChange } from "./participants.ts";
 import type { Clock, World } from "./ports.ts";
 import { fieldsOf, type Presence } from "./presence-fields.ts";
 import type { Problem, Refusal } from "./problems.ts";
 import { type ModeFacts, type PresenceEffect, type PresenceInput, RoomPresence } from "./room-presence.ts";
+import { type BoardsEffect, RoomBoards, type WatchInput } from "./room-boards.ts";
 import { type RoomEffect, type RoomInput, RoomSession } from "./room-session.ts";
 import { Turns } from "./turns.ts";
 import type { EditFormat } from "./unsent.ts";
@@ -73,12 +75,15 @@ export class RoomHost {
   readonly room: RoomId;
   /** What this client shows of itself. A field that is not named stays as it is, one that is null is taken back. */
   readonly presence = { set: (presence: Presence): void => this.show(fieldsOf(presence)) };
+  /** Who is most active in the room. */
+  readonly leaderboard: Leaderboard;
   readonly #connection: ConnectionHost;
   readonly #ownsConnection: boolean;
   readonly #clock: Clock;
   readonly #session: RoomSession;
   readonly #presence = new RoomPresence(defaults.PRESENCE);
-  readonly #turns = new Turns<PresenceInput>((input) => this.#take(input));
+  readonly #boards = new RoomBoards();
+  readonly #turns = new Turns<PresenceInput | WatchInput>((input) => this.#take(input));
   readonly #alarm: Alarm;
   readonly #events: Events<RoomEvents>;
   #flushing = false;
@@ -93,6 +98,7 @@ export class RoomHost {
     this.#session = new RoomSession({ ...defaults.ROOM, outbox }, world.chance);
     this.#alarm = new Alarm(world.clock, () => this.receive({ kind: "tick" }));
     this.#events = new Events(world.reportError);
+    this.leaderboard = new Leaderboard((board, shown) => this.#turns.receive({ kind: "watch-board", board, shown }), world.reportError);
     this.#ownsConnection = options.connection === undefined;
     this.#connection = options.connection ?? new ConnectionHost(options, world);
     this.#connection.on("status", this.#tellChanges);
@@ -215,15 +221,17 @@ export class RoomHost {
     });
   }
 
-  #take(input: PresenceInput): void {
+  #take(input: PresenceInput | WatchInput): void {
     const now = this.#clock.now();
+    if (input.kind !== "show") for (const effect of this.#boards.receive(input)) this.#carryOut(effect);
+    if (input.kind === "watch-board") return;
     if (input.kind !== "show") for (const effect of this.#session.receive(input, now)) this.#carryOut(effect);
     for (const effect of this.#presence.receive(input, now)) this.#carryOut(effect);
     this.#tellChanges();
     if (!this.#flushing) this.#alarm.setFor(earlier(this.#session.dueAt(now), this.#presence.dueAt(now)));
   }
 
-  #carryOut(effect: RoomEffect | PresenceEffect): void {
+  #carryOut(effect: RoomEffect | PresenceEffect | BoardsEffect): void {
     switch (effect.kind) {
       case "join":
         return this.#connection.join(this, effect.clientKey, effect.position);
@@ -248,6 +256,8 @@ export class RoomHost {
         return this.#events.emit("presence", effect.change);
       case "tell-mode":
         return this.#events.emit("mode", effect.mode);
+      case "tell-board":
+        return this.leaderboard.receive(effect.board, effect.facts);
       case "refused":
         if (this.#ownsConnection) this.#connection.disconnect();
         return this.#tellRefused(effect.refusal);

@@ -14,6 +14,7 @@ import type { Rights, SavingState } from "../shared/wire/frames.ts";
 import { RoomAwareness } from "./awareness.ts";
 import { Events } from "./events.ts";
 import type { RoomEdit } from "./inbox.ts";
+import type { Leaderboard } from "./leaderboard.ts";
 import type { Participant, PresenceChange } from "./participants.ts";
 import type { World } from "./ports.ts";
 import type { Presence } from "./presence-fields.ts";
@@ -133,6 +134,11 @@ export class YjsProvider {
   /** What this client shows of itself beside the awareness. A field that is null is taken back. */
   get presence(): { set(presence: Presence): void } {
     return this.#room.presence;
+  }
+
+  /** Who is most active in the room: `leaderboard.subscribe({ window: "day" })`. */
+  get leaderboard(): Leaderboard {
+    return this.#room.leaderboard;
   }
 
   /** How the room's presence travels; undefined until the server has told it. */

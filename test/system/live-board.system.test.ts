@@ -1,0 +1,104 @@
+/** A board from the keystroke to another's screen: the SDK, gateways, the log, the leaderboard and Redis, as a user would start them. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+
+import { type Board, RoomConnection } from "../../client/index.ts";
+import type { Engine } from "../../engines/engine.ts";
+import { startRedisServer } from "../../engines/redis-server.ts";
+import { DemoSystem, FIRST_START_MS_MAX } from "./browser.ts";
+import { eventually } from "./eventually.ts";
+
+vi.setConfig({ testTimeout: 90_000 });
+
+let folder: string;
+let redis: Engine;
+let system: DemoSystem;
+let here: RoomConnection[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "coroom-live-board-"));
+  redis = await startRedisServer({ dataDir: folder });
+  system = await DemoSystem.start({ REDIS_URL: redis.url, BOARD_CHECKPOINT_MS_MAX: "500" });
+}, FIRST_START_MS_MAX);
+
+afterEach(() => {
+  for (const room of here) room.destroy();
+  here = [];
+});
+
+afterAll(async () => {
+  await system?.stop();
+  await redis?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function tokenOf(room: string, user: string, name: string): Promise<string> {
+  const response = await fetch(`${system.url}/demo/token?${new URLSearchParams({ room, user, name })}`);
+  return ((await response.json()) as { token: string }).token;
+}
+
+function enter(room: string, user: string, name: string): RoomConnection {
+  const connection = new RoomConnection({ url: system.url, room, token: () => tokenOf(room, user, name) });
+  here.push(connection);
+  return connection;
+}
+
+/** So many edits, a point each. */
+async function edits(room: RoomConnection, count: number): Promise<void> {
+  for (let edit = 0; edit < count; edit++) room.send(Uint8Array.of(1, edit));
+  await eventually("all is saved", () => room.synced && room.saved);
+}
+
+const placesOf = (board: Board): string[] => board.ranking.map(({ rank, name, score }) => `${rank} ${name} ${score}`);
+const shows = (board: Board, ...places: string[]): Promise<void> => eventually(`the board shows ${places.join(", ")}`, () => board.state === "live" && placesOf(board).join() === places.join());
+
+test("[LIVE10] what is typed in one place moves the board in another, with names and own ranks; one who comes later sees it at once", async () => {
+  const [ada, grace] = [enter("moving", "u-ada", "Ada"), enter("moving", "u-grace", "Grace")];
+  const boards = [ada, grace].map((room) => room.leaderboard.subscribe({ window: "day", shown: 5 }));
+  await shows(boards[0]!);
+  await edits(ada, 3);
+  for (const board of boards) await shows(board, "1 Ada 3");
+  await edits(grace, 5);
+  for (const board of boards) await shows(board, "1 Grace 5", "2 Ada 3");
+  await eventually("each is told its own rank", () => boards[0]!.own?.rank === 2 && boards[1]!.own?.rank === 1);
+
+  const late = enter("moving", "u-late", "Late").leaderboard.subscribe({ window: "all" });
+  await shows(late, "1 Grace 5", "2 Ada 3");
+  expect([late.own, late.members]).toEqual([{ rank: 0, score: 0 }, 2]);
+  const mine = await fetch(`${system.url}/v1/rooms/moving/leaderboard/me?window=day`, { headers: { authorization: `Bearer ${await tokenOf("moving", "u-ada", "Ada")}` } });
+  expect(await mine.json()).toMatchObject({ own: { user: "u-ada", rank: 2, score: 3 }, neighbours: [{ user: "u-grace", name: "Grace" }, { user: "u-ada", name: "Ada" }] });
+});
+
+test("[LIVE11] without Redis the board says that it is behind and edits go on; Redis comes back empty, and the board is as it should be", async () => {
+  const ada = enter("behind", "u-ada", "Ada");
+  const board = ada.leaderboard.subscribe({ window: "all" });
+  await edits(ada, 2);
+  await shows(board, "1 Ada 2");
+  const { saving } = ada;
+
+  redis.kill("SIGKILL");
+  await eventually("the board is behind", () => board.state === "behind");
+  await edits(ada, 2);
+  expect([ada.saving, placesOf(board)]).toEqual([saving, ["1 Ada 2"]]);
+  await redis.exited;
+  rmSync(join(folder, "appendonlydir"), { recursive: true, force: true });
+  await redis.restart();
+  await shows(board, "1 Ada 4");
+});
+
+test("[LIVE12] after the whole system was killed the board comes back to whoever watched it", async () => {
+  const ada = enter("killed", "u-ada", "Ada");
+  const board = ada.leaderboard.subscribe({ window: "all" });
+  await edits(ada, 2);
+  await shows(board, "1 Ada 2");
+  await system.kill();
+  await eventually("the line is lost", () => board.state === "waiting");
+  await system.startAgain();
+  await shows(board, "1 Ada 2");
+  await edits(ada, 1);
+  await shows(board, "1 Ada 3");
+});
