@@ -34,7 +34,10 @@ try {
     say(line("the writer waits for an ack at most", all.map(({ acked }) => acked)));
     say(line("the reader waits to see it at most", all.map(({ seen }) => seen)));
   }
-} finally {
   await bench.stop();
+} catch (error) {
+  process.stderr.write(`failover bench: ${error instanceof Error ? error.stack : String(error)}\n`);
+  await bench.abandon();
+  process.exit(1);
 }
 say("nothing missing, nothing doubled, in one order everywhere");

@@ -9,19 +9,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { Kvm } from "@nats-io/kv";
 
-import { decodeJson, RoomEntry } from "../shared/bus/placement-messages.ts";
+import { decodeJson, OrderReply, RoomEntry } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import type { ClientKey, RoomId, ServerId } from "../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../shared/io/nats.ts";
+import { askNats } from "../shared/io/nats-ask.ts";
 import { Cluster, type Process } from "../test/system/cluster.ts";
 import { CuttableLine } from "../test/system/cuttable-line.ts";
 import { eventually } from "../test/system/eventually.ts";
+import { processOf } from "../test/system/owner.ts";
 import { Latencies } from "./load/latencies.ts";
 import { Measured } from "./load/measured.ts";
 import { RoomLoad } from "./load/room-load.ts";
 
-export const DISTURBANCES = ["killed", "paused", "cut off", "stopped"] as const;
-/** `stopped`: in good order, as a rolling restart does it. */
+export const DISTURBANCES = ["left alone", "killed", "paused", "cut off", "stopped", "emptied"] as const;
+/** `left alone`: what a room notices of this machine being busy. `stopped`: in good order, as a rolling restart does it. `emptied`: its rooms are moved away while it runs on. */
 export type Disturbance = (typeof DISTURBANCES)[number];
 
 export type FailoverOptions = { readonly rooms: number; readonly roomServers: number; readonly editsPerSecond: number; readonly seconds: number; readonly settings?: Readonly<Record<string, string>> };
@@ -75,13 +77,13 @@ export class FailoverBench {
 
   /** Does it to the server with the most rooms, and undoes it when everybody has everything again. */
   async disturb(disturbance: Disturbance): Promise<{ rooms: number; waits: Waits[] }> {
-    const { process, line, rooms } = await this.#busiest();
+    const { server, process, line, rooms } = await this.#busiest();
     const measured = rooms.map((room) => {
       room.measured = new Measured();
       room.measured.begin(performance.now() - BEFORE_MS);
       return room.measured;
     });
-    const undo = await this.#strike(disturbance, process, line);
+    const undo = await this.#strike(disturbance, process, line, server);
     await sleep(this.#options.seconds * 1_000);
     for (const one of measured) one.end(performance.now());
     const waits = (): number[] => measured.map(({ acked, seen }) => Math.min(acked.total, seen.total));
@@ -95,14 +97,22 @@ export class FailoverBench {
   async stop(): Promise<void> {
     for (const timer of this.#typing) clearInterval(timer);
     await eventually("everybody has everything", () => this.#rooms.every((room) => room.isSettled()), SETTLED_MS_MAX);
+    await this.abandon();
+  }
+
+  /** Whatever it is at. */
+  async abandon(): Promise<void> {
+    for (const timer of this.#typing) clearInterval(timer);
     for (const room of this.#rooms) room.close();
     await this.#nats.close();
     await this.#cluster.stop();
     for (const line of this.#lines) await line.stop();
   }
 
-  async #strike(disturbance: Disturbance, process: Process, line: CuttableLine): Promise<() => Promise<void>> {
+  async #strike(disturbance: Disturbance, process: Process, line: CuttableLine, server: ServerId): Promise<() => Promise<void>> {
     switch (disturbance) {
+      case "left alone":
+        return async () => {};
       case "killed":
         await process.kill();
         return () => process.startAgain();
@@ -112,6 +122,9 @@ export class FailoverBench {
       case "cut off":
         line.cut();
         return async () => line.mend();
+      case "emptied":
+        await askNats(this.#nats, subjectsOf(this.#cluster.environment).order(server), { kind: "drain" }, OrderReply, 1_000);
+        return () => process.restart();
       case "stopped":
         process.signal("SIGTERM");
         return async () => {
@@ -121,7 +134,7 @@ export class FailoverBench {
     }
   }
 
-  async #busiest(): Promise<{ process: Process; line: CuttableLine; rooms: RoomLoad[] }> {
+  async #busiest(): Promise<{ server: ServerId; process: Process; line: CuttableLine; rooms: RoomLoad[] }> {
     const kv = await new Kvm(this.#nats).open(subjectsOf(this.#cluster.environment).roomsBucket);
     const owned = new Map<ServerId, RoomLoad[]>();
     for (const room of this.#rooms) {
@@ -130,8 +143,9 @@ export class FailoverBench {
       if (owner !== undefined) owned.set(owner, [...(owned.get(owner) ?? []), room]);
     }
     const [server, rooms] = [...owned].sort(([, a], [, b]) => b.length - a.length)[0]!;
-    const index = this.#cluster.roomServers.findIndex((process) => process.printed().includes(server));
-    return { process: this.#cluster.roomServers[index]!, line: this.#lines[index]!, rooms };
+    const process = processOf(this.#cluster, server)!;
+    const index = this.#cluster.roomServers.indexOf(process);
+    return { server, process, line: this.#lines[index]!, rooms };
   }
 }
 

@@ -1,8 +1,7 @@
 /** The room server's settings. */
 
 import { positiveInteger, type Settings, SettingError, type Values } from "../shared/config.ts";
-import type { PresenceHostOptions } from "./presence-host.ts";
-import type { RoomHostOptions } from "./room-host.ts";
+import type { RoomServerOptions } from "./room-server.ts";
 
 /** A writer that left a gap is told once in so long. */
 const GAP_QUIET_MS = 200;
@@ -43,6 +42,8 @@ export const roomServerSettings = {
   flatParticipantsMax: { parse: positiveInteger, fallback: 50, meaning: "participants up to which a room's presence travels flat; past it, hierarchically" },
   flatAgainParticipants: { parse: positiveInteger, fallback: 40, meaning: "participants down to which a hierarchical room stays so" },
   modeMsMin: { parse: positiveInteger, fallback: 5_000, meaning: "how long a room stays in a mode at the least" },
+  replicasMax: { parse: positiveInteger, fallback: 20_000, meaning: "rooms of other servers that one room server keeps a warm copy of" },
+  handOverMsMax: { parse: positiveInteger, fallback: 20_000, meaning: "how long a stopping room server hands its rooms over; what is left then is let go" },
   releaseMsMax: { parse: positiveInteger, fallback: 5_000, meaning: "how long a stopping room server waits for its rooms' last appends" },
 } as const satisfies Settings;
 
@@ -60,7 +61,7 @@ const BESIDE_PAYLOAD_BYTES_PER_EDIT = 480;
 const ANSWER_WITH_LENGTHS = 1.05;
 
 /** The settings as the host's parts call them. Refuses limits that NATS's own would break: `maxPayload` bytes a message. */
-export function roomHostOptions(config: RoomServerConfig, maxPayload: number | undefined): RoomHostOptions & PresenceHostOptions {
+export function roomHostOptions(config: RoomServerConfig, maxPayload: number | undefined): RoomServerOptions {
   const recordBytes = config.recordBytesMax + config.unackedEditsMax * BESIDE_PAYLOAD_BYTES_PER_EDIT;
   if (maxPayload !== undefined && recordBytes > maxPayload) {
     throw new SettingError(`a record may have ${recordBytes} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_RECORD_BYTES_MAX or COROOM_UNACKED_EDITS_MAX`);

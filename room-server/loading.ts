@@ -14,6 +14,8 @@ export type LoadingOptions = SequencerOptions & BacklogOptions;
 
 /** `hole`: seqs that neither the checkpoint nor the log holds. */
 export type Loaded = { readonly sequencer: Sequencer; readonly backlog: Backlog; readonly hole: Hole | undefined };
+/** The same moment by both clocks. */
+export type Moment = { readonly now: Millis; readonly wallNow: UnixMillis };
 export type Hole = { readonly after: Seq; readonly before: Seq };
 
 export class Loading {
@@ -25,7 +27,7 @@ export class Loading {
   #backlog: Backlog;
   #hole: Hole | undefined;
 
-  constructor(checkpoint: Checkpoint | undefined, options: LoadingOptions, budget: BacklogBudget, { now, wallNow }: { now: Millis; wallNow: UnixMillis }) {
+  constructor(checkpoint: Checkpoint | undefined, options: LoadingOptions, budget: BacklogBudget, { now, wallNow }: Moment) {
     const seq = checkpoint?.seq ?? (0 as Seq);
     this.#options = options;
     this.#budget = budget;
@@ -36,14 +38,31 @@ export class Loading {
     this.#backlog = new Backlog(options, budget, seq);
   }
 
-  receiveRecord(record: LogRecord): void {
+  /** The seq of the newest edit gathered. */
+  get head(): Seq {
+    return this.#sequencer.head;
+  }
+
+  /** Whether it has every edit up to its head that it must know of. */
+  get isWhole(): boolean {
+    return this.#hole === undefined;
+  }
+
+  /** `moment`: when it is gathered, if that goes on for long. */
+  receiveRecord(record: LogRecord, { now, wallNow }: Moment = { now: this.#now, wallNow: this.#wallNow }): void {
     if (record.kind === "epoch") return;
     const { epoch, firstSeq } = record.edits;
     const lastSeq = headOf(record);
     if (lastSeq <= this.#sequencer.head) return;
     this.#reach(firstSeq);
-    this.#sequencer.commit(record.edits, this.#now);
-    this.#backlog.append({ epoch, firstSeq, lastSeq, since: this.#whenTaken(record.time), bytes: record.editsBytes }, this.#now);
+    this.#sequencer.commit(record.edits, now);
+    this.#backlog.append({ epoch, firstSeq, lastSeq, since: whenTaken(record.time, { now, wallNow }), bytes: record.editsBytes }, now);
+  }
+
+  /** Lets go of what has grown too old to be of use. */
+  expire(now: Millis): void {
+    this.#sequencer.forgetSilent(now);
+    this.#backlog.expire(now);
   }
 
   /** `head`: where the epoch record says that the room stands. */
@@ -58,11 +77,6 @@ export class Loading {
     this.#backlog.clear();
   }
 
-  /** Two servers' dates are compared here: all that one of them being wrong does is that the backlog holds less, or a little longer. */
-  #whenTaken(time: UnixMillis): Millis {
-    return (this.#now - Math.max(0, this.#wallNow - time)) as Millis;
-  }
-
   #reach(next: Seq): void {
     const { head } = this.#sequencer;
     if (next === head + 1) return;
@@ -71,4 +85,9 @@ export class Loading {
     this.#backlog.clear();
     this.#backlog = new Backlog(this.#options, this.#budget, (next - 1) as Seq);
   }
+}
+
+/** Two servers' dates are compared here: all that one of them being wrong does is that the backlog holds less, or a little longer. */
+function whenTaken(time: UnixMillis, { now, wallNow }: Moment): Millis {
+  return (now - Math.max(0, wallNow - time)) as Millis;
 }

@@ -23,13 +23,15 @@ import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
 import { kvRooms } from "./io/kv-rooms.ts";
 import { natsClaims } from "./io/nats-claims.ts";
+import { natsFanOut } from "./io/nats-fan-out.ts";
 import { natsGateways } from "./io/nats-gateways.ts";
 import { natsHeartbeat } from "./io/nats-heartbeat.ts";
 import { natsInbox } from "./io/nats-inbox.ts";
+import { natsOrders } from "./io/nats-orders.ts";
+import { natsOtherServers } from "./io/nats-other-servers.ts";
 import { natsPresence } from "./io/nats-presence.ts";
 import { roomServerMetrics } from "./metrics.ts";
-import { PresenceHost } from "./presence-host.ts";
-import { RoomHost } from "./room-host.ts";
+import { assembleRoomServer } from "./room-server.ts";
 import { tellTenantRooms } from "./tenant-rooms.ts";
 
 /** Heartbeats that may be missed before a server is taken for dead. */
@@ -51,32 +53,36 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
   await ensureOperationsStream(nats, subjects, config);
   const options = roomHostOptions(config, nats.info?.max_payload);
-  const presence = new PresenceHost(natsPresence(nats, subjects, { log, metrics }), options, { clock, endOfTurn: setImmediate, log, metrics, onDeposed: (room) => host.receiveDoubt(room) });
   const ports = {
-    presence,
+    presenceBus: natsPresence(nats, subjects, { log, metrics }),
     log: await jetstreamLog(nats, subjects, { server, partitions: config.logPartitions, appendAnswerMsMax: config.appendAnswerMsMax }, { clock, log, metrics }),
     inbox: natsInbox(nats, subjects, { log, metrics }),
     gateways: natsGateways(nats, subjects),
     checkpoints: await kvCheckpoints(nats, subjects.checkpointsBucket, config.logReplicas),
     entries: await kvRooms(nats, subjects.roomsBucket, config.logReplicas, server),
     seal: hmacSeal(config.roomSecret),
+    fanOut: natsFanOut(nats, subjects),
+    others: natsOtherServers(nats, subjects),
     operations: natsOperations(nats, subjects, server, { clock, log, count: (kind) => metrics.events.inc({ kind }) }),
   };
   const membership = new Membership({ silenceMsMax: BEATS_MISSED_MAX * config.heartbeatMs });
-  const host = new RoomHost(server, ports, options, { clock, log, metrics, isLive: (peer) => membership.isLive(peer, clock.now()) });
+  const { rooms, replicas, presence, handOvers } = assembleRoomServer(server, ports, options, { clock, endOfTurn: setImmediate, log, metrics, membership });
 
   const peers = natsHeartbeat(nats, subjects);
   peers.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
   await new Promise<void>((heardAll) => clock.after(LISTEN_BEATS * config.heartbeatMs, heardAll));
-  natsClaims(nats, subjects, server, log).onClaim((request) => host.claim(request));
+  natsClaims(nats, subjects, server, log).onClaim((request) => rooms.claim(request));
+  natsOrders(nats, subjects, server, log).onOrder((order) => handOvers.answer(order));
   await nats.flush();
-  const stopHeart = beatHeart(server, host, peers, clock, config.heartbeatMs);
-  const stopTelling = tellTenantRooms(server, host, natsCounts(nats, subjects), clock);
+  const stopHeart = beatHeart(server, rooms, peers, clock, config.heartbeatMs);
+  const stopTelling = tellTenantRooms(server, rooms, natsCounts(nats, subjects), clock);
   log.info({ server }, "room server is ready");
 
   let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
-    await host.stop();
+    await handOvers.drain();
+    await rooms.stop();
+    replicas.stop();
     presence.stop();
     stopHeart();
     stopTelling();

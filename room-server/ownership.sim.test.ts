@@ -391,7 +391,7 @@ test.each([...REGRESSION_SEEDS, ...FRESH_SEEDS])("seed %i", (seed) => {
 });
 
 test.each(["log-without-fence", "checkpoint-without-writers"] as const)("a planted fault is found: %s", (planted) => {
-  const found = FRESH_SEEDS.slice(0, 20).filter((seed) => {
+  const found = FRESH_SEEDS.slice(0, 60).filter((seed) => {
     try {
       new Simulation(seed, planted).run();
       return false;

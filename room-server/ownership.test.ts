@@ -5,7 +5,8 @@ import type { ToOwner } from "../shared/bus/envelope.ts";
 import { decodeRecord, type LogRecord } from "../shared/bus/record.ts";
 import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { BacklogBudget } from "./backlog.ts";
-import { Ownership, type OwnershipEffect, type OwnershipInput, type OwnershipOptions } from "./ownership.ts";
+import { Loading } from "./loading.ts";
+import { Ownership, type OwnershipEffect, type OwnershipInput, type OwnershipOptions, type WarmCopy } from "./ownership.ts";
 import type { StoredRecord } from "./ports.ts";
 
 const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
@@ -36,11 +37,16 @@ const OPTIONS: OwnershipOptions = {
   backlogBytesMax: 100_000,
 };
 
-function claimOf(more: Partial<OwnershipOptions> = {}) {
+/** Of a room without edits. */
+function warmCopy(streamSeq: number, id: string): WarmCopy {
+  return { loading: new Loading(undefined, OPTIONS, new BacklogBudget({ bytesMax: 1_000 }), { now: at(0), wallNow: DATE }), last: { id, streamSeq } };
+}
+
+function claimOf(more: Partial<OwnershipOptions> = {}, warm?: WarmCopy) {
   const seal = { sealOf: () => new Uint8Array(16), isGenuine: () => true };
   let records = 0;
   const budget = new BacklogBudget({ bytesMax: 1_000_000 });
-  const ownership = new Ownership("acme.notes" as RoomKey, { ...OPTIONS, ...more }, budget, { seal, nextStamp: () => ({ id: `s.${++records}`, time: DATE }) }, at(0));
+  const ownership = new Ownership("acme.notes" as RoomKey, { ...OPTIONS, ...more }, budget, { seal, nextStamp: () => ({ id: `s.${++records}`, time: DATE }) }, at(0), warm);
   const receive = (input: OwnershipInput, now = 0): readonly OwnershipEffect[] => ownership.receive(input, at(now));
   return { ownership, receive, budget };
 }
@@ -232,4 +238,44 @@ test("[OWN18] a release whose unsubscribing fails still ends, once nothing waits
   receive({ kind: "release" });
   expect(receive({ kind: "failed", reason: "NATS is away" })).toEqual([]);
   expect(receive(appended(6))).toMatchObject([{ kind: "ended", why: "released" }]);
+});
+
+test("[OWN30] a hand-over waits for the append in flight, and edits wait for the hand-over", () => {
+  const { receive, ownership } = owning();
+  expect(kinds(receive(message(edits(1))))).toEqual(["append"]);
+  receive(message(edits(2)));
+  expect(receive({ kind: "hand-over" })).toEqual([]);
+  expect(kinds(receive(appended(6)))).toEqual(["ready-to-hand-over"]);
+  expect(receive(message(edits(3)))).toEqual([]);
+  expect(receive({ kind: "handed-over" })).toMatchObject([{ kind: "ended", why: "handed-over", wasOwner: true }]);
+  expect(ownership.kind).toBe("ended");
+});
+
+test("[OWN31] a room that nobody took goes on with all that waited, and asks the log whether it may", () => {
+  const { receive } = owning();
+  expect(receive({ kind: "hand-over" })).toEqual([{ kind: "ready-to-hand-over" }]);
+  expect(receive(message(edits(1)))).toEqual([]);
+  const kept = receive({ kind: "keep" });
+  expect(kinds(kept)).toEqual(["append", "read-log-end"]);
+  expect(records(kept)).toMatchObject([{ kind: "edits", edits: { firstSeq: 1 } }]);
+});
+
+test("[OWN32] an owner that is fenced while it hands over ends like any other", () => {
+  const { receive } = owning();
+  receive(message(edits(1)));
+  receive({ kind: "hand-over" });
+  expect(receive(FENCED)).toMatchObject([{ kind: "ended", why: "fenced" }]);
+});
+
+test("[OWN33] with a warm copy there is nothing left to load, unless the log has gone on or holds something else", () => {
+  const claimWith = (streamSeq: number, id: string) => {
+    const { receive, ownership } = claimOf({}, warmCopy(streamSeq, id));
+    receive({ kind: "subscribed" });
+    receive({ kind: "log-end-read", last: last(6, 0, 400), checkpoint: undefined });
+    return { effects: receive(appended(401)), kind: ownership.kind };
+  };
+  expect(claimWith(400, "other.1")).toEqual({ effects: [{ kind: "fenced-others", epoch: 7 }], kind: "owning" });
+  expect(claimWith(390, "other.0").effects).toContainEqual({ kind: "load", after: 390, through: 401 });
+  expect(claimWith(400, "lost.1").effects).toContainEqual({ kind: "load", after: 0, through: 401 });
+  expect(claimWith(410, "lost.2").effects).toContainEqual({ kind: "load", after: 0, through: 401 });
 });

@@ -2,10 +2,14 @@
  * One room's ownership by this server, from the claim to its end:
  *
  *   subscribing -> reading -> fencing -> loading -> owning -> releasing -> ended
+ *                                                      \-> handing-over -> ended, or owning again
  *
  * It subscribes before it fences, so that gateways' edits have somewhere to go the moment they hear of the new
  * epoch; what comes before the room can take it is held, within bounds. The epoch record in the log is the
  * claim: from then on no earlier owner can append. Whoever finds itself fenced ends at once and forgets.
+ *
+ * To hand a room over is to stop appending so that another's claim meets a log that stands still. What gateways send
+ * meanwhile is held, and they send it to the next owner too: either can go on with it.
  */
 
 import { assert, assertNever } from "../shared/assert.ts";
@@ -36,6 +40,12 @@ export type OwnershipInput =
   /** What it waits for failed. */
   | { kind: "failed"; reason: string }
   | { kind: "release" }
+  /** Another server is about to claim the room. */
+  | { kind: "hand-over" }
+  /** It has. */
+  | { kind: "handed-over" }
+  /** It may not have. */
+  | { kind: "keep" }
   | { kind: "unsubscribed" }
   | { kind: "tick" };
 
@@ -54,11 +64,16 @@ export type OwnershipEffect =
   | { kind: "unconfirmed"; reason: string }
   | { kind: "log-hole"; hole: Hole }
   | { kind: "unsubscribe" }
+  /** The log stands still: the other may claim. */
+  | { kind: "ready-to-hand-over" }
   /** `wasOwner`: it had fenced all before it. */
   | { kind: "ended"; why: End; reason: string; wasOwner: boolean };
 
-/** `fenced`: by a later owner. */
-export type End = "released" | "fenced" | "failed";
+/** `fenced`: by a later owner that this one did not wait for. */
+export type End = "released" | "handed-over" | "fenced" | "failed";
+
+/** What a server that followed the room knows of it already: every record up to `last`. */
+export type WarmCopy = { readonly loading: Loading; readonly last: { readonly id: string; readonly streamSeq: number } };
 
 export type OwnershipOptions = RoomOptions & LoadingOptions & HeldOptions & { readonly claimMsMax: number; readonly idleMsMax: number };
 
@@ -68,9 +83,10 @@ const RELOADS_MAX = 3;
 type State =
   | { kind: "subscribing" }
   | { kind: "reading" }
-  | { kind: "fencing"; epoch: Epoch; head: Seq; checkpoint: Checkpoint | undefined; fresh: boolean; claimedAt: UnixMillis }
+  | { kind: "fencing"; epoch: Epoch; head: Seq; checkpoint: Checkpoint | undefined; last: StoredRecord | undefined; claimedAt: UnixMillis }
   | { kind: "loading"; epoch: Epoch; head: Seq; streamSeq: number; loading: Loading; reloads: number; claimedAt: UnixMillis }
   | { kind: "owning"; room: Room; doubts: Doubts }
+  | { kind: "handing-over"; room: Room; doubts: Doubts }
   | { kind: "releasing"; room: Room; unsubscribed: boolean }
   | { kind: "ended" };
 
@@ -81,16 +97,18 @@ export class Ownership {
   readonly #deps: RoomDeps;
   readonly #held: HeldMessages;
   readonly #begun: Millis;
+  #warm: WarmCopy | undefined;
   #state: State = { kind: "subscribing" };
 
   /** The first effect to carry out is "subscribe". */
-  constructor(key: RoomKey, options: OwnershipOptions, budget: BacklogBudget, deps: RoomDeps, now: Millis) {
+  constructor(key: RoomKey, options: OwnershipOptions, budget: BacklogBudget, deps: RoomDeps, now: Millis, warm?: WarmCopy) {
     this.#key = key;
     this.#options = options;
     this.#budget = budget;
     this.#deps = deps;
     this.#held = new HeldMessages(options);
     this.#begun = now;
+    this.#warm = warm;
   }
 
   get kind(): State["kind"] {
@@ -103,6 +121,7 @@ export class Ownership {
       case "loading":
         return this.#state.epoch;
       case "owning":
+      case "handing-over":
       case "releasing":
         return this.#state.room.epoch;
       default:
@@ -112,7 +131,7 @@ export class Ownership {
 
   /** Whether it has something to do at the next tick. */
   get restless(): boolean {
-    return this.#state.kind === "owning" || this.#state.kind === "releasing" ? this.#state.room.restless : false;
+    return "room" in this.#state && this.#state.room.restless;
   }
 
   receive(input: OwnershipInput, now: Millis): readonly OwnershipEffect[] {
@@ -122,7 +141,7 @@ export class Ownership {
         this.#state = { kind: "reading" };
         return [{ kind: "read-log-end" }];
       case "log-end-read":
-        return this.#state.kind === "owning" ? this.#receiveLogEndInDoubt(this.#state, input.last) : this.#fence(input.last, input.checkpoint);
+        return "doubts" in this.#state ? this.#receiveLogEndInDoubt(this.#state, input.last) : this.#fence(input.last, input.checkpoint);
       case "append-settled":
         return this.#receiveSettled(input.outcome, now);
       case "log-read":
@@ -142,6 +161,12 @@ export class Ownership {
         return this.#receiveFailure(input.reason);
       case "release":
         return this.#release();
+      case "hand-over":
+        return this.#handOver();
+      case "handed-over":
+        return this.#state.kind === "handing-over" ? this.#end("handed-over", "another server has taken the room over") : [];
+      case "keep":
+        return this.#keep(now);
       case "unsubscribed":
         return this.#receiveUnsubscribed();
       case "tick":
@@ -157,7 +182,7 @@ export class Ownership {
     const epoch = (Math.max(last === undefined ? 0 : epochOf(last.record), checkpoint?.epoch ?? 0) + 1) as Epoch;
     const head = Math.max(last === undefined ? 0 : headOf(last.record), checkpoint?.seq ?? 0) as Seq;
     const stamp = this.#deps.nextStamp();
-    this.#state = { kind: "fencing", epoch, head, checkpoint, fresh: last === undefined, claimedAt: stamp.time };
+    this.#state = { kind: "fencing", epoch, head, checkpoint, last, claimedAt: stamp.time };
     const bytes = encodeEpochRecord({ ...stamp, epoch, head });
     return [{ kind: "append", record: { id: stamp.id, bytes, expectedStreamSeq: last?.streamSeq ?? 0 }, edits: 0 }];
   }
@@ -167,19 +192,34 @@ export class Ownership {
     if (outcome.kind === "fenced") return this.#end("fenced", "another server has claimed the room");
     switch (state.kind) {
       case "fencing": {
-        const { epoch, head, checkpoint, fresh, claimedAt } = state;
-        const loading = this.#startLoading(checkpoint, claimedAt, now);
+        const { epoch, head, checkpoint, last, claimedAt } = state;
+        const warm = this.#takeWarm(last);
+        const loading = warm?.loading ?? this.#startLoading(checkpoint, claimedAt, now);
         this.#state = { kind: "loading", epoch, head, streamSeq: outcome.streamSeq, loading, reloads: 0, claimedAt };
         const announced: OwnershipEffect = { kind: "fenced-others", epoch };
-        if (fresh) return [announced, ...this.#receiveLoaded(now)];
-        return [announced, { kind: "load", after: checkpoint?.streamSeq ?? 0, through: outcome.streamSeq }];
+        const after = warm?.last.streamSeq ?? checkpoint?.streamSeq ?? 0;
+        if (after >= (last?.streamSeq ?? 0)) return [announced, ...this.#receiveLoaded(now)];
+        return [announced, { kind: "load", after, through: outcome.streamSeq }];
       }
+      case "handing-over":
+        return [...this.#carry(state.room.receive({ kind: "appended", streamSeq: outcome.streamSeq }, now)), { kind: "ready-to-hand-over" }];
       case "owning":
       case "releasing":
         return [...this.#carry(state.room.receive({ kind: "appended", streamSeq: outcome.streamSeq }, now)), ...this.#endIfReleased()];
       default:
         return [];
     }
+  }
+
+  /** Of no use where the log has lost what it holds, or holds something else in its place. */
+  #takeWarm(last: StoredRecord | undefined): WarmCopy | undefined {
+    const warm = this.#warm;
+    this.#warm = undefined;
+    if (warm === undefined) return undefined;
+    const end = last?.streamSeq ?? 0;
+    if (warm.last.streamSeq < end || (warm.last.streamSeq === end && warm.last.id === last?.record.id)) return warm;
+    warm.loading.clear();
+    return undefined;
   }
 
   #startLoading(checkpoint: Checkpoint | undefined, claimedAt: UnixMillis, now: Millis): Loading {
@@ -224,13 +264,13 @@ export class Ownership {
 
   #receiveDoubt(request: CatchUpRequest | undefined): readonly OwnershipEffect[] {
     if (this.#state.kind === "loading") return [{ kind: "confirmed", epoch: this.#state.epoch }];
-    if (this.#state.kind !== "owning") return [];
+    if (!("doubts" in this.#state)) return [];
     const { doubts } = this.#state;
     if (request !== undefined && !doubts.add(request)) return [{ kind: "limit-reached", limit: "deferred-catch-ups" }];
     return doubts.begin() ? [{ kind: "read-log-end" }] : [];
   }
 
-  #receiveLogEndInDoubt({ room, doubts }: State & { kind: "owning" }, last: StoredRecord | undefined): readonly OwnershipEffect[] {
+  #receiveLogEndInDoubt({ room, doubts }: Extract<State, { doubts: Doubts }>, last: StoredRecord | undefined): readonly OwnershipEffect[] {
     if (last === undefined) return this.#end("fenced", "the room's records are gone from the log");
     // Gateways that it caught up since learn of the later owner from it: there may be nobody else to tell them.
     const told: OwnershipEffect = { kind: "broadcast", message: { kind: "beacon", epoch: epochOf(last.record), head: headOf(last.record) } };
@@ -243,15 +283,34 @@ export class Ownership {
   #receiveFailure(reason: string): readonly OwnershipEffect[] {
     const state = this.#state;
     if (state.kind === "releasing") return this.#receiveUnsubscribed(); // The connection is gone, and the subscription with it.
-    if (state.kind !== "owning") return this.#end("failed", reason);
+    if (!("doubts" in state)) return this.#end("failed", reason);
     state.doubts.drop(); // Nothing speaks against this owner yet.
     return [{ kind: "unconfirmed", reason }];
   }
 
   #release(): readonly OwnershipEffect[] {
-    if (this.#state.kind !== "owning") return this.#state.kind === "releasing" ? [] : this.#end("failed", "the server is stopping");
+    if (this.#state.kind === "releasing" || this.#state.kind === "handing-over") return [];
+    if (this.#state.kind !== "owning") return this.#end("failed", "the server is stopping");
     this.#state = { kind: "releasing", room: this.#state.room, unsubscribed: false };
     return [{ kind: "unsubscribe" }];
+  }
+
+  #handOver(): readonly OwnershipEffect[] {
+    const state = this.#state;
+    if (state.kind !== "owning") return [];
+    this.#state = { ...state, kind: "handing-over" };
+    state.room.pauseAppends();
+    return state.room.isAppending ? [] : [{ kind: "ready-to-hand-over" }];
+  }
+
+  /** Goes on, and asks the log at once whether it may. */
+  #keep(now: Millis): readonly OwnershipEffect[] {
+    const state = this.#state;
+    if (state.kind !== "handing-over") return [];
+    this.#state = { ...state, kind: "owning" };
+    const effects = [...this.#carry(state.room.resumeAppends(now))];
+    for (const message of this.#held.takeAll()) effects.push(...this.#carry(state.room.receive(message, now)));
+    return [...effects, ...this.#receiveDoubt(undefined)];
   }
 
   #receiveUnsubscribed(): readonly OwnershipEffect[] {
@@ -272,6 +331,7 @@ export class Ownership {
       case "owning":
         if (state.room.idleMs(now) >= this.#options.idleMsMax) return this.#release();
         return [...this.#carry(state.room.receive({ kind: "tick" }, now)), ...(state.doubts.due(now) ? [{ kind: "read-log-end" } as const] : [])];
+      case "handing-over":
       case "releasing":
         return this.#carry(state.room.receive({ kind: "tick" }, now));
       case "subscribing":
@@ -290,8 +350,9 @@ export class Ownership {
     const state = this.#state;
     assert(state.kind !== "ended", "an ownership ends once");
     const wasOwner = this.epoch !== undefined;
+    this.#warm?.loading.clear();
     if (state.kind === "loading") state.loading.clear();
-    if (state.kind === "owning" || state.kind === "releasing") state.room.end();
+    if ("room" in state) state.room.end();
     this.#state = { kind: "ended" };
     return [{ kind: "ended", why, reason, wasOwner }];
   }

@@ -4,9 +4,9 @@ import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { CountsReport } from "../shared/bus/counts-report.ts";
 import type { Answer, FromOwner, ToOwner } from "../shared/bus/envelope.ts";
 import type { PresenceAnswer, PresenceFromOwner, PresenceToOwner } from "../shared/bus/presence-messages.ts";
-import type { ClaimReply, ClaimRequest, RoomEntry, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
+import type { ClaimReply, ClaimRequest, OrderReply, RoomEntry, ServerHeartbeat, ServerOrder } from "../shared/bus/placement-messages.ts";
 import type { LogRecord } from "../shared/bus/record.ts";
-import type { Epoch, GatewayId, RoomKey } from "../shared/ids.ts";
+import type { Epoch, GatewayId, RoomKey, Seq, ServerId } from "../shared/ids.ts";
 import type { TentativeEdit } from "../shared/wire/frames.ts";
 
 /** A record with its place in the stream. The bytes are the reader's own to keep. */
@@ -80,6 +80,29 @@ export interface Peers {
 /** What the gateways sum up over all room servers. */
 export interface Counts {
   tell(report: CountsReport): void;
+}
+
+/** What the log republishes and owners say, as every gateway of the room hears it. */
+export interface FanOut {
+  /** Resolves once nothing said in the room from now on is missed. Throws when NATS does not answer. */
+  subscribe(room: RoomKey, receive: (heard: StoredRecord | Beacon) => void): Promise<Subscription>;
+  /** The line was lost and found: what was said meanwhile is lost. */
+  onGap(receive: () => void): void;
+}
+
+export type Beacon = { readonly kind: "beacon"; readonly head: Seq };
+
+/** The room servers that a room can be handed to. Undefined or false: no answer in time, or a refusal. */
+export interface OtherServers {
+  /** Resolves once that server has a warm copy of the room. */
+  follow(server: ServerId, room: RoomKey): Promise<boolean>;
+  claim(server: ServerId, request: ClaimRequest): Promise<ClaimReply | undefined>;
+  /** Who should own the room, if not these. */
+  locate(room: RoomKey, suspects: readonly ServerId[]): Promise<ServerId | undefined>;
+}
+
+export interface Orders {
+  onOrder(answer: (order: ServerOrder) => Promise<OrderReply>): void;
 }
 
 export interface Claims {

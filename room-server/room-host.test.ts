@@ -7,6 +7,7 @@ import { decodeRecord } from "../shared/bus/record.ts";
 import { readSettings } from "../shared/config.ts";
 import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, ServerId, UnixMillis, UserId } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
+import { BacklogBudget } from "./backlog.ts";
 import { roomHostOptions, roomServerSettings } from "./config.ts";
 import { roomServerMetrics } from "./metrics.ts";
 import type { OutgoingRecord, StoredRecord } from "./ports.ts";
@@ -86,7 +87,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry }
   };
   const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const settings = readSettings(roomServerSettings, { flags: options.settings ?? {}, env: {} });
-  const host = new RoomHost(own, ports, roomHostOptions(settings, undefined), { clock: hands.clock, log: silent, metrics: roomServerMetrics(new Registry()), isLive: (server) => server === peer });
+  const host = new RoomHost(own, ports, roomHostOptions(settings, undefined), { clock: hands.clock, log: silent, metrics: roomServerMetrics(new Registry()), budget: new BacklogBudget({ bytesMax: 1_000_000 }), warmCopy: () => undefined, isLive: (server) => server === peer });
   const send = (counter: number) => deliver?.({ kind: "edits", gateway: "gw" as GatewayId, edits: [{ author: ann, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] }, 20);
   return { host, hands, stored, state, send };
 }

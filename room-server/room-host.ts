@@ -10,11 +10,11 @@ import type { Clock } from "../shared/clock.ts";
 import { type Epoch, type RoomKey, type ServerId, type TenantId, tenantOf } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import type { Operations } from "../shared/operations.ts";
-import { BacklogBudget } from "./backlog.ts";
+import type { BacklogBudget } from "./backlog.ts";
 import { LogCatchUps, type LogCatchUpsOptions } from "./log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
+import { Ownership, type OwnershipEffect, type OwnershipInput, type OwnershipOptions, type WarmCopy } from "./ownership.ts";
 import type { PresenceHost } from "./presence-host.ts";
-import { Ownership, type OwnershipEffect, type OwnershipInput, type OwnershipOptions } from "./ownership.ts";
 import type { Checkpoints, Gateways, Inbox, RoomEntries, RoomLog, Seal, Subscription } from "./ports.ts";
 
 export type RoomHostPorts = { readonly log: RoomLog; readonly inbox: Inbox; readonly gateways: Gateways; readonly checkpoints: Checkpoints; readonly entries: RoomEntries; readonly seal: Seal; readonly operations: Operations; readonly presence: OwnedPresence };
@@ -22,8 +22,8 @@ export type RoomHostPorts = { readonly log: RoomLog; readonly inbox: Inbox; read
 /** What begins and ends with a room's ownership, and goes its own way in between. */
 export type OwnedPresence = Pick<PresenceHost, "begin" | "end" | "isInhabited">;
 
-export type RoomHostDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics; readonly isLive: (server: ServerId) => boolean };
-export type RoomHostOptions = OwnershipOptions & LogCatchUpsOptions & { readonly roomsMax: number; readonly backlogTotalBytesMax: number; readonly releaseMsMax: number };
+export type RoomHostDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics; readonly isLive: (server: ServerId) => boolean; readonly budget: BacklogBudget; readonly warmCopy: (room: RoomKey) => WarmCopy | undefined };
+export type RoomHostOptions = OwnershipOptions & LogCatchUpsOptions & { readonly roomsMax: number; readonly releaseMsMax: number };
 
 const TICK_MS = 50;
 /** Rooms with nothing under way are looked at every so many ticks. */
@@ -38,6 +38,8 @@ type HostedRoom = {
   giveUpAppend: () => void;
   /** Those who asked for the room and wait for the outcome. */
   claimers: ((outcome: ClaimOutcome) => void)[];
+  /** Told whether the room may be claimed by another now; while it is handed over. */
+  tellReady: ((isReady: boolean) => void) | undefined;
 };
 
 /** `wasOwner`: it was this server's until now, so it may be claimed anew. */
@@ -50,7 +52,6 @@ export class RoomHost {
   readonly #deps: RoomHostDeps;
   readonly #rooms = new Map<RoomKey, HostedRoom>();
   readonly #restless = new Set<HostedRoom>();
-  readonly #budget: BacklogBudget;
   readonly #logCatchUps: LogCatchUps;
   #recordsMade = 0;
   #ticks = 0;
@@ -62,7 +63,6 @@ export class RoomHost {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
-    this.#budget = new BacklogBudget({ bytesMax: options.backlogTotalBytesMax });
     this.#logCatchUps = new LogCatchUps(ports, options, deps);
     this.#cancelTick = deps.clock.after(TICK_MS, () => this.#tick());
   }
@@ -92,6 +92,38 @@ export class RoomHost {
   receiveDoubt(room: RoomKey): void {
     const hosted = this.#rooms.get(room);
     if (hosted !== undefined) this.#receive(hosted, { kind: "doubted" });
+  }
+
+  /** From now on it takes no new rooms. */
+  drain(): void {
+    this.#stopping = true;
+  }
+
+  has(key: RoomKey): boolean {
+    return this.#rooms.has(key);
+  }
+
+  /** Those that can be handed over. */
+  owned(): RoomKey[] {
+    return [...this.#rooms.values()].filter(({ ownership }) => ownership.kind === "owning").map(({ key }) => key);
+  }
+
+  /** Resolves once the room's log stands still, for another to claim it; false if it is not this server's to hand over. `endHandOver` follows. */
+  beginHandOver(key: RoomKey): Promise<boolean> {
+    const hosted = this.#rooms.get(key);
+    if (hosted?.ownership.kind !== "owning") return Promise.resolve(false);
+    return new Promise((resolve) => {
+      hosted.tellReady = resolve;
+      this.#receive(hosted, { kind: "hand-over" });
+    });
+  }
+
+  /** `keep`: the other may not have claimed the room. */
+  endHandOver(key: RoomKey, outcome: "handed-over" | "keep"): void {
+    const hosted = this.#rooms.get(key);
+    if (hosted === undefined) return;
+    this.#tellReady(hosted, false);
+    this.#receive(hosted, { kind: outcome });
   }
 
   /** Finishes the appends in flight, lets all rooms go, and takes no new ones. */
@@ -148,8 +180,10 @@ export class RoomHost {
       const claiming = this.#rooms.get(key);
       if (claiming !== undefined) return void claiming.claimers.push(resolve);
       const deps = { seal: this.#ports.seal, nextStamp: () => ({ id: `${this.#server}.${++this.#recordsMade}`, time: this.#deps.clock.wallNow() }) };
-      const ownership = new Ownership(key, this.#options, this.#budget, deps, this.#deps.clock.now());
-      const hosted: HostedRoom = { key, ownership, subscription: undefined, giveUpAppend: () => {}, claimers: [resolve] };
+      const warm = this.#deps.warmCopy(key);
+      this.#deps.metrics.warmClaims.inc({ copy: warm === undefined ? "cold" : "warm" });
+      const ownership = new Ownership(key, this.#options, this.#deps.budget, deps, this.#deps.clock.now(), warm);
+      const hosted: HostedRoom = { key, ownership, subscription: undefined, giveUpAppend: () => {}, claimers: [resolve], tellReady: undefined };
       this.#rooms.set(key, hosted);
       this.#deps.metrics.rooms.set(this.#rooms.size);
       this.#carryOut(hosted, { kind: "subscribe" });
@@ -198,6 +232,8 @@ export class RoomHost {
       case "log-hole":
         metrics.holes.inc();
         return log.error({ room: hosted.key, ...effect.hole }, "the log lacks edits that no checkpoint covers: restore it from a backup if there is one");
+      case "ready-to-hand-over":
+        return this.#tellReady(hosted, true);
       case "unsubscribe":
         return this.#await(hosted, this.#unsubscribe(hosted));
       case "ended":
@@ -263,6 +299,12 @@ export class RoomHost {
     });
   }
 
+  #tellReady(hosted: HostedRoom, isReady: boolean): void {
+    const tell = hosted.tellReady;
+    hosted.tellReady = undefined;
+    tell?.(isReady);
+  }
+
   #tellClaimers(hosted: HostedRoom, outcome: ClaimOutcome): void {
     const claimers = hosted.claimers;
     hosted.claimers = [];
@@ -280,6 +322,7 @@ export class RoomHost {
     this.#ports.operations.report({ kind: "room_ended", room: hosted.key, why, reason });
     hosted.subscription?.close().catch((cause: unknown) => log.debug({ room: hosted.key, cause }, "the line was lost while a room's subscription was closed"));
     if (why === "released") this.#ports.entries.withdraw(hosted.key).catch((cause: unknown) => log.warn({ room: hosted.key, cause }, "the rooms bucket kept a released room's entry; a claim corrects it"));
+    this.#tellReady(hosted, false);
     this.#tellClaimers(hosted, { kind: "lost", wasOwner, reason });
   }
 
@@ -300,6 +343,6 @@ export class RoomHost {
       this.#receive(hosted, { kind: "tick" });
       if (!hosted.ownership.restless) this.#restless.delete(hosted);
     }
-    if (round) this.#deps.metrics.backlogBytes.set(this.#budget.bytes);
+    if (round) this.#deps.metrics.backlogBytes.set(this.#deps.budget.bytes);
   }
 }

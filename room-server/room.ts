@@ -67,6 +67,7 @@ export class Room {
   readonly #beacons: Beacons;
   readonly #catchUps: CatchUps;
   #streamSeq: number;
+  #paused = false;
   #saving: SavingState = "saved";
   readonly #savingNews: SavingNews;
   #lastUsed: Millis;
@@ -97,6 +98,11 @@ export class Room {
 
   get unacked(): number {
     return this.#unacked.unacked;
+  }
+
+  /** Whether a record is on its way to the log. */
+  get isAppending(): boolean {
+    return this.#appending !== undefined;
   }
 
   /** Whether it has something to do at the next tick. */
@@ -142,6 +148,18 @@ export class Room {
   /** The owner has looked at the log: no later owner is there, so the position is not of this log. */
   answerDoubt(request: CatchUpRequest): RoomEffect {
     return this.#catchUpAnswer(request, { kind: "resync", reason: "other-epoch" });
+  }
+
+  /** From now on edits wait, but for those in flight. */
+  pauseAppends(): void {
+    this.#paused = true;
+  }
+
+  resumeAppends(now: Millis): RoomEffect[] {
+    this.#paused = false;
+    const effects: RoomEffect[] = [];
+    this.#appendNext(now, effects);
+    return effects;
   }
 
   /** Gives its memory's share back. */
@@ -210,6 +228,7 @@ export class Room {
 
   /** Everything that waits shares the next record, once none is in flight. */
   #appendNext(now: Millis, effects: RoomEffect[]): void {
+    if (this.#paused) return;
     const taken = this.#unacked.takeNext(now);
     if (taken.length === 0) return;
     const firstSeq = (this.head + 1) as Seq;

@@ -122,6 +122,7 @@ export class RoomLoad {
   }
 
   #receiveAck(member: Member, { seq, counter, count }: Frame & { type: "ack" }): void {
+    if (counter + count - 1 <= member.writer!.acked) return; // The answer to a repeat that its gateway sent to a new owner.
     const writer = member.writer!.index;
     this.#receiveStretch(member, { firstSeq: seq, writers: Array<number>(count).fill(writer), counters: Array.from({ length: count }, (_, index) => counter + index) });
   }

@@ -1,13 +1,11 @@
 /** Asks placement and room servers by request and reply, and hears which room servers live, for when placement does not answer. */
 
-import { errors } from "nats";
-import type { z } from "zod";
-
-import { ClaimReply, decodeJson, encodeJson, LocateReply, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
+import { ClaimReply, decodeJson, LocateReply, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { ServerId } from "../../shared/ids.ts";
 import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { askNats } from "../../shared/io/nats-ask.ts";
 import { Membership } from "../../shared/membership.ts";
 import { rendezvous } from "../../shared/rendezvous.ts";
 import type { Placement } from "../ports.ts";
@@ -33,24 +31,10 @@ export function natsPlacement(nats: NatsConnection, subjects: Subjects, options:
   let cancelLook = clock.after(LOOK_MS, look);
   void nats.closed().then(() => cancelLook());
 
-  const ask = async <Reply>(subject: string, request: unknown, schema: z.ZodType<Reply>, timeoutMs: number): Promise<Reply | undefined> => {
-    try {
-      return decodeJson(schema, (await nats.request(subject, encodeJson(request), { timeout: timeoutMs })).data);
-    } catch (error) {
-      if (isNoAnswer(error)) return undefined;
-      throw error;
-    }
-  };
-
   return {
-    locate: (request) => ask(subjects.locate, request, LocateReply, LOCATE_MS_MAX),
-    claim: (server, request) => ask(subjects.claim(server), request, ClaimReply, CLAIM_MS_MAX),
+    locate: (request) => askNats(nats, subjects.locate, request, LocateReply, LOCATE_MS_MAX),
+    claim: (server, request) => askNats(nats, subjects.claim(server), request, ClaimReply, CLAIM_MS_MAX),
     candidates: (room) => rendezvous(room, membership.available(clock.now())),
     onServerLost: (receive) => (receiveLost = receive),
   };
-}
-
-/** Nobody there, too slow, or the line is down or closing. */
-function isNoAnswer(error: unknown): boolean {
-  return [errors.RequestError, errors.NoRespondersError, errors.TimeoutError, errors.ConnectionError, errors.ClosedConnectionError, errors.DrainingConnectionError].some((expected) => error instanceof expected);
 }

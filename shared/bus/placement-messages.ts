@@ -44,6 +44,24 @@ export type LocateRequest = z.infer<typeof LocateRequest>;
 export const LocateReply = z.discriminatedUnion("kind", [z.object({ kind: z.literal("server"), server: serverId }), z.object({ kind: z.literal("none"), reason: z.string() })]);
 export type LocateReply = z.infer<typeof LocateReply>;
 
+/**
+ * What a room server is told to do. `generation`: of the plan it comes from; a server refuses what is older than it has
+ * heard of. 0: no plan, but an operator, or another room server.
+ */
+export const ServerOrder = z.discriminatedUnion("kind", [
+  /** Keep a warm copy of a room that another owns; answered once it is warm. */
+  z.object({ kind: z.literal("follow"), room, generation: z.int().nonnegative() }),
+  z.object({ kind: z.literal("unfollow"), room, generation: z.int().nonnegative() }),
+  /** Hand a room over to another server; answered once that owns it. */
+  z.object({ kind: z.literal("hand-over"), room, to: serverId, generation: z.int().nonnegative() }),
+  /** Take no new rooms and hand all over; answered at once. */
+  z.object({ kind: z.literal("drain") }),
+]);
+export type ServerOrder = z.infer<typeof ServerOrder>;
+
+export const OrderReply = z.discriminatedUnion("kind", [z.object({ kind: z.literal("done") }), z.object({ kind: z.literal("refused"), reason: z.string() })]);
+export type OrderReply = z.infer<typeof OrderReply>;
+
 /** The entry of a room in the rooms bucket: a hint that makes finding the owner fast. */
 export const RoomEntry = z.object({ owner: serverId, epoch });
 export type RoomEntry = z.infer<typeof RoomEntry>;

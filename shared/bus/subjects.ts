@@ -13,6 +13,7 @@
  *   {env}.log.{p}.{room}             owner          -> JetStream        the log: stream {env}_log_{p}
  *   {env}.appended.{server}.{token}  JetStream      -> owner            answers to appends
  *   {env}.server.{id}.claim          placement, gateway -> room server  "take this room": request and reply
+ *   {env}.server.{id}.order          placement, operators, room server -> room server  "follow, hand over, drain": request and reply
  *   {env}.servers                    room server    -> everyone         heartbeats
  *   {env}.documents                  document service -> gateways       heartbeats, with the address of its HTTP
  *   {env}.leaderboards               leaderboard    -> gateways         heartbeats, with the address of its HTTP
@@ -55,6 +56,7 @@ export function subjectsOf(env: string) {
     appended: (server: ServerId, token: string) => `${env}.appended.${server}.${token}`,
     allAppended: (server: ServerId) => `${env}.appended.${server}.*`,
     claim: (server: ServerId) => `${env}.server.${server}.claim`,
+    order: (server: ServerId) => `${env}.server.${server}.order`,
     servers: `${env}.servers`,
     documents: `${env}.documents`,
     leaderboards: `${env}.leaderboards`,

@@ -1,6 +1,6 @@
 /** All processes of a run, and what can be done to them. What was done ends after its time, or at the latest with `heal`. */
 
-import type { ClaimRequest } from "../../shared/bus/placement-messages.ts";
+import type { ClaimRequest, ServerOrder } from "../../shared/bus/placement-messages.ts";
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { ClientId, RoomId, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
@@ -139,6 +139,17 @@ export class Cluster {
   setDate(whom: number, how: number): void {
     const processes = [...this.#gateways, ...this.#roomServers, ...this.#placements, ...this.tabs].map(({ process }) => process);
     pick(processes, whom).setDate((how - 0.5) * 2 * DATE_STEPS_MS_MAX[Math.floor(how * 1_000) % DATE_STEPS_MS_MAX.length]!);
+  }
+
+  /** An owner is told to hand one of its rooms over, or somebody to follow a room. */
+  moveAtRandom(whom: number, how: number): void {
+    const room = pick([...this.world.judge.rooms.keys()], whom);
+    if (room === undefined) return;
+    const owner = this.#roomServers.find(({ host }) => host.owned().includes(room));
+    const other = pick(this.#roomServers.filter((server) => server !== owner), how);
+    const order: ServerOrder = owner === undefined || how < 0.3 ? { kind: "follow", room, generation: 0 } : { kind: "hand-over", room, to: other.server, generation: 0 };
+    const told = order.kind === "follow" ? other : owner!;
+    told.process.run(() => void told.handOvers.answer(order));
   }
 
   restartNats(forMs: number): void {

@@ -34,6 +34,7 @@ export const FAULTS = {
   "room server cut off": (cluster, { whom, forMs }) => cluster.cutOff(cluster.roomServer(whom), forMs),
   "room server's line stalled": (cluster, fault) => cluster.stall(cluster.roomServer(fault.whom), fault),
   "room claimed at random": (cluster, { whom, how }) => cluster.claimAtRandom(whom, how),
+  "room moved": (cluster, { whom, how }) => cluster.moveAtRandom(whom, how),
   "placement killed": (cluster, { whom, forMs }) => cluster.replacePlacement(whom, forMs),
   "placement paused": (cluster, { whom, how, forMs }) => cluster.pause(cluster.placement(whom), how, forMs),
   "date set back or ahead": (cluster, { whom, how }) => cluster.setDate(whom, how),

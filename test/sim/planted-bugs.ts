@@ -5,7 +5,7 @@
 
 import type { RoomHost as ClientRoomHost } from "../../client/room-host.ts";
 import type { Rooms } from "../../gateway/ports.ts";
-import type { RoomHostPorts } from "../../room-server/room-host.ts";
+import type { RoomServerPorts } from "../../room-server/room-server.ts";
 import { decodeToOwner, encodeToOwner } from "../../shared/bus/envelope.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
@@ -15,7 +15,7 @@ import type { Fault } from "./faults.ts";
 /** What of a process a bug stands around. One that is planted in every process of a kind is made anew for each. */
 export type PlantedBug = {
   readonly name: string;
-  readonly roomServer?: (ports: RoomHostPorts) => RoomHostPorts;
+  readonly roomServer?: (ports: RoomServerPorts) => RoomServerPorts;
   readonly appendsLine?: (connection: NatsConnection) => NatsConnection;
   readonly gatewayRooms?: (rooms: Rooms) => Rooms;
   readonly clock?: (clock: Clock) => Clock;

@@ -2,16 +2,20 @@
 
 import { beatHeart } from "../../room-server/heart.ts";
 import { roomHostOptions } from "../../room-server/config.ts";
+import type { HandOvers } from "../../room-server/hand-overs-host.ts";
 import { hmacSeal } from "../../room-server/io/hmac.ts";
 import { jetstreamAppend } from "../../room-server/io/jetstream-append.ts";
 import { natsClaims } from "../../room-server/io/nats-claims.ts";
+import { natsFanOut } from "../../room-server/io/nats-fan-out.ts";
 import { natsGateways } from "../../room-server/io/nats-gateways.ts";
 import { natsHeartbeat } from "../../room-server/io/nats-heartbeat.ts";
 import { natsInbox } from "../../room-server/io/nats-inbox.ts";
+import { natsOrders } from "../../room-server/io/nats-orders.ts";
+import { natsOtherServers } from "../../room-server/io/nats-other-servers.ts";
 import { natsPresence } from "../../room-server/io/nats-presence.ts";
-import { PresenceHost } from "../../room-server/presence-host.ts";
 import type { RoomEntries, RoomLog, StoredRecord } from "../../room-server/ports.ts";
-import { RoomHost, type RoomHostPorts } from "../../room-server/room-host.ts";
+import type { RoomHost } from "../../room-server/room-host.ts";
+import { assembleRoomServer, type RoomServerParts, type RoomServerPorts } from "../../room-server/room-server.ts";
 import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
@@ -30,9 +34,10 @@ export class RoomServerProcess {
   readonly line: SimLine;
   readonly server: ServerId;
   readonly host: RoomHost;
+  readonly handOvers: HandOvers;
+  readonly #parts: RoomServerParts;
   readonly #world: World;
   readonly #log: Log;
-  readonly #presence: PresenceHost;
   #stopHeart: () => void = () => {};
 
   constructor(world: World, name: string) {
@@ -45,37 +50,39 @@ export class RoomServerProcess {
     const { clock } = this.process;
     const membership = new Membership({ silenceMsMax: BEATS_MISSED_MAX * heartbeatMs });
     const peers = natsHeartbeat(this.line.connection, world.subjects);
-    const deps = { clock, log: this.#log, metrics: world.telemetry.roomServer, isLive: (peer: ServerId) => membership.isLive(peer, clock.now()) };
-    const options = roomHostOptions(world.settings.roomServer, undefined);
-    const presenceDeps = { ...deps, endOfTurn: (run: () => void) => void clock.after(0, run), onDeposed: (room: RoomKey) => this.host.receiveDoubt(room) };
-    this.#presence = new PresenceHost(natsPresence(this.line.connection, world.subjects, deps), options, presenceDeps);
+    const deps = { clock, log: this.#log, metrics: world.telemetry.roomServer, membership, endOfTurn: (run: () => void) => void clock.after(0, run) };
     const ports = this.#ports();
-    this.host = new RoomHost(this.server, world.planted?.roomServer?.(ports) ?? ports, options, deps);
+    this.#parts = assembleRoomServer(this.server, world.planted?.roomServer?.(ports) ?? ports, roomHostOptions(world.settings.roomServer, undefined), deps);
+    [this.host, this.handOvers] = [this.#parts.rooms, this.#parts.handOvers];
     peers.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
     clock.after(LISTEN_BEATS * heartbeatMs, () => {
       natsClaims(this.line.connection, world.subjects, this.server, this.#log).onClaim((request) => this.host.claim(request));
+      natsOrders(this.line.connection, world.subjects, this.server, this.#log).onOrder((order) => this.handOvers.answer(order));
       this.#stopHeart = beatHeart(this.server, this.host, peers, clock, heartbeatMs);
     });
   }
 
   /** In good order. */
   async stop(): Promise<void> {
-    await this.host.stop();
-    this.#presence.stop();
+    const { rooms, replicas, presence, handOvers } = this.#parts;
+    await handOvers.drain();
+    await rooms.stop();
+    replicas.stop();
+    presence.stop();
     this.#stopHeart();
     await this.line.flush().catch(() => {}); // The line may be lost: then there is nobody to wait for.
     this.process.die();
     this.line.end();
   }
 
-  #ports(): RoomHostPorts {
+  #ports(): RoomServerPorts {
     const { subjects, telemetry, log: jetstream } = this.#world;
     const { connection } = this.line;
     const deps = { log: this.#log, metrics: telemetry.roomServer };
     const readLast: RoomLog["readLast"] = (room) => this.line.ask(() => jetstream.last(room), () => jetstream.isReadable);
     const { appendAnswerMsMax } = this.#world.settings.roomServer;
     return {
-      presence: this.#presence,
+      presenceBus: natsPresence(connection, subjects, deps),
       log: {
         append: jetstreamAppend(this.#world.planted?.appendsLine?.(connection) ?? connection, subjects, { server: this.server, partitions: 1, appendAnswerMsMax }, { ...deps, readLast, clock: this.process.clock }),
         readLast,
@@ -85,6 +92,8 @@ export class RoomServerProcess {
       gateways: natsGateways(connection, subjects),
       checkpoints: { newest: (room) => this.line.ask(() => jetstream.checkpoint(room), () => jetstream.isReadable) },
       entries: this.#entries(),
+      fanOut: natsFanOut(connection, subjects),
+      others: natsOtherServers(connection, subjects),
       operations: { report: () => {} },
       seal: hmacSeal("the secret that all room servers share"),
     };

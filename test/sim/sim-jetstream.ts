@@ -102,7 +102,7 @@ export class SimJetStream implements Inside {
     kept.push(stored);
     this.#judge(room, stored);
     if (this.mood === "changing-leader") return;
-    this.#nats.publish({ subject: this.#subjects.editsOut(room), data: message.data });
+    this.#nats.publish({ subject: this.#subjects.editsOut(room), data: message.data, headers: new Map([["Nats-Sequence", String(streamSeq)]]) });
     if (this.mood !== "mute") this.#answer(message, { stream: "log", seq: streamSeq });
   }
 

@@ -209,14 +209,14 @@ export class SimLine {
 export class SimMsg {
   readonly subject: string;
   readonly data: Uint8Array;
-  readonly headers: { readonly code: number; readonly description: string } | undefined;
+  readonly headers: { readonly code: number; readonly description: string; get(name: string): string } | undefined;
   readonly #reply: string | undefined;
   readonly #line: SimLine;
 
-  constructor({ subject, data, reply, code }: Delivered, line: SimLine) {
+  constructor({ subject, data, reply, code, headers }: Delivered, line: SimLine) {
     this.subject = subject;
     this.data = data;
-    this.headers = code === undefined ? undefined : { code, description: "no responders" };
+    if (code !== undefined || headers !== undefined) this.headers = { code: code ?? 0, description: code === undefined ? "" : "no responders", get: (name) => headers?.get(name) ?? "" };
     this.#reply = reply;
     this.#line = line;
   }

@@ -9,7 +9,7 @@ import { roomOfSubject } from "../../shared/bus/subjects.ts";
 import type { Trace } from "./trace.ts";
 
 /** JSON in a message from JetStream, a status from NATS itself: the adapters tell by `code`. */
-export type Delivered = { readonly subject: string; readonly data: Uint8Array; readonly reply: string | undefined; readonly code: number | undefined };
+export type Delivered = { readonly subject: string; readonly data: Uint8Array; readonly reply: string | undefined; readonly code: number | undefined; readonly headers?: ReadonlyMap<string, string> | undefined };
 export type Published = { readonly subject: string; readonly data: Uint8Array; readonly reply?: string | undefined; readonly headers?: ReadonlyMap<string, string> | undefined };
 
 /** What the server knows of a subscription: whose it is, and how a message gets there. */
@@ -53,12 +53,12 @@ export class SimNats {
   }
 
   publish(message: Published): void {
-    const { subject, data, reply } = message;
+    const { subject, data, reply, headers } = message;
     const inside = this.#inside.find(({ prefix }) => subject.startsWith(prefix));
     if (inside !== undefined) return inside.receive(message);
     this.#trace.mixText(subject);
     this.#trace.detail(() => ({ text: describe(message), room: roomOfSubject(subject) }));
-    const heard = this.#deliver({ subject, data, reply, code: undefined });
+    const heard = this.#deliver({ subject, data, reply, code: undefined, headers });
     if (!heard && reply !== undefined) this.#deliver({ subject: reply, data: NOTHING, reply: undefined, code: NO_RESPONDERS });
   }
 

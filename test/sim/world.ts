@@ -119,6 +119,8 @@ function drawSettings(prng: Prng): SimSettings {
     logReadsMax: 1,
     logReadBytesMax: 300,
     releaseMsMax: 500,
+    handOverMsMax: 1_000,
+    replicasMax: 1,
   });
   return {
     gateway: readSettings(gatewaySettings, { flags: gateway, env: {} }),

@@ -1,0 +1,35 @@
+/** What is said in other servers' rooms. JetStream names each record's place in the stream in a header when it republishes it. */
+
+import { decodeFromOwner } from "../../shared/bus/envelope.ts";
+import type { Subjects } from "../../shared/bus/subjects.ts";
+import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import type { FanOut } from "../ports.ts";
+
+const STREAM_SEQUENCE = "Nats-Sequence";
+
+export function natsFanOut(nats: NatsConnection, subjects: Subjects): FanOut {
+  let receiveGap = (): void => {};
+  void (async () => {
+    for await (const { type } of nats.status()) if (type === "reconnect") receiveGap();
+  })();
+  return {
+    subscribe: async (room, receive) => {
+      const subscription = nats.subscribe(subjects.editsOut(room), {
+        callback: crashing((error, msg) => {
+          if (error !== null) return;
+          // Copied where it is kept: the network's buffer is not for keeping.
+          const streamSeq = Number(msg.headers?.get(STREAM_SEQUENCE) ?? 0);
+          const said = decodeFromOwner(streamSeq > 0 ? new Uint8Array(msg.data) : msg.data);
+          if (said?.kind === "beacon") receive({ kind: "beacon", head: said.head });
+          else if ((said?.kind === "epoch" || said?.kind === "edits") && streamSeq > 0) receive({ record: said, streamSeq });
+        }),
+      });
+      await nats.flush();
+      return {
+        isOpen: () => !subscription.isClosed(),
+        close: async () => subscription.unsubscribe(),
+      };
+    },
+    onGap: (receive) => (receiveGap = receive),
+  };
+}
