@@ -23,6 +23,8 @@ export const documentServiceSettings = {
   checkpointClientsMax: { parse: positiveInteger, fallback: 5_000, meaning: "writers of a room whose progress a checkpoint remembers; past it the most silent are forgotten" },
   checkpointClientMsMax: { parse: positiveInteger, fallback: 3_600_000, meaning: "how long a checkpoint remembers a silent writer" },
 
+  mergeMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "a merge that takes longer is given up, with the thread it ran in; its room is tried again after a pause that doubles" },
+  stalledBytesMax: { parse: positiveInteger, fallback: 16 * 1024 ** 2, meaning: "bytes of edits that are kept of a room whose merges are given up; past it they are left in the log until the service starts again" },
   mergeEditsMax: { parse: positiveInteger, fallback: 10_000, meaning: "edits of a room that wait to be merged into its document" },
   mergeBytesMax: { parse: positiveInteger, fallback: 2 * 1024 ** 2, meaning: "bytes of a room's edits that wait to be merged" },
   documentsBytesMax: { parse: positiveInteger, fallback: 256 * 1024 ** 2, meaning: "bytes of documents and waiting edits in memory; past it the log is not read on" },

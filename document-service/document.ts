@@ -156,6 +156,11 @@ export class Document {
     for (const record of rest) this.#addPending(record);
   }
 
+  /** They are read from the log again when somebody begins anew. */
+  dropPending(): void {
+    this.#forgetPending();
+  }
+
   /** Ours was written, or somebody else's was found. One that is ahead of us replaces all we have. */
   receiveCheckpoint(checkpoint: Checkpoint): void {
     if (checkpoint.streamSeq > this.#applied.streamSeq) return this.#startFrom(checkpoint);

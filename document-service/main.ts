@@ -36,7 +36,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
   const nats = await connectNats({ servers: config.natsUrl, name: "document-service" });
   await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
   const streams = jetstream(nats, { timeout: ANSWER_MS_MAX });
-  const merging = mergeThread();
+  const merging = mergeThread(config, systemClock);
   const ports = {
     log: await jetstreamLog(nats, subjects, { partitions: config.logPartitions, readMs: config.documentsReadMs, answerMsMax: ANSWER_MS_MAX }),
     checkpoints: await kvCheckpoints(streams, subjects.checkpointsBucket, config.logReplicas),

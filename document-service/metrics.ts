@@ -14,6 +14,8 @@ export const documentServiceMetrics = (registry: Registry) => {
     unreadable: new Counter({ name: "coroom_documents_unreadable_records_total", help: "Records of the log that do not decode", registers }),
     refusedEdits: new Counter({ name: "coroom_documents_refused_edits_total", help: "Edits that Yjs refuses: left out of the document, kept in the log", registers }),
     merges: new Histogram({ name: "coroom_documents_merge_seconds", help: "Time to merge a room's waiting edits", buckets: SECONDS, registers }),
+    mergesOverrun: new Counter({ name: "coroom_documents_merges_overrun_total", help: "Merges given up because they took too long", registers }),
+    stalledRooms: new Gauge({ name: "coroom_documents_stalled_rooms", help: "Rooms whose last merge was given up: their snapshots do not move on and their log stays whole, by partition", labelNames: ["partition"], registers }),
     saves: new Histogram({ name: "coroom_documents_save_seconds", help: "Time to write, verify and commit a snapshot, by outcome: saved, superseded, failed", buckets: SECONDS, labelNames: ["outcome"], registers }),
     trims: new Counter({ name: "coroom_documents_trims_total", help: "Trims of a room's log, by outcome: trimmed, failed", labelNames: ["outcome"], registers }),
     reads: new Counter({ name: "coroom_documents_reads_total", help: "Snapshots asked for, by answer: snapshot, unchanged, no-document, not-a-document, loading, unauthorized, not-found, method-not-allowed", labelNames: ["answer"], registers }),

@@ -208,6 +208,7 @@ export class PartitionHost {
     const partition = String(this.#partition);
     metrics.rooms.set({ partition }, this.#rooms.size);
     metrics.heldBytes.set({ partition }, this.#heldBytes);
+    metrics.stalledRooms.set({ partition }, [...this.#rooms.values()].filter(({ isStalled }) => isStalled).length);
     metrics.isReading.set({ partition }, this.isHeld ? 1 : 0);
     metrics.uncoveredRecords.set({ partition }, this.#received - this.#floor());
     metrics.heldForBoards.set({ partition }, Math.max(0, this.#received - this.#boardsFloor.floor));

@@ -38,7 +38,8 @@ export interface Snapshots {
 
 /** `mergeEdits` (merge.ts), somewhere it blocks nobody. */
 export interface Merging {
-  merge(state: Uint8Array, edits: readonly Uint8Array[]): Promise<Merged>;
+  /** "overran": it took longer than any merge may, and was given up. */
+  merge(state: Uint8Array, edits: readonly Uint8Array[]): Promise<Merged | "overran">;
 }
 
 /** SHA-256 in hex. */

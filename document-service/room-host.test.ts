@@ -26,6 +26,8 @@ const OPTIONS = {
   checkpointClientMsMax: 60_000,
   mergeEditsMax: 100,
   mergeBytesMax: 10_000,
+  mergeMsMax: 1_000,
+  stalledBytesMax: 400,
   documentIdleMsMax: 1_000,
 };
 
@@ -170,7 +172,7 @@ test.each(STEPS)("[RMH2] a service that lives on when '$step' fails $when its ef
   expect(await run.served()).toBe("4 abcd");
 });
 
-test("[RMH10] a date that is set back delays neither the next snapshot nor the trimming", async () => {
+test("[RMH11] a date that is set back delays neither the next snapshot nor the trimming", async () => {
   const stores = new Stores();
   const run = new Run(stores);
   const records = recordsOf("ab");
@@ -302,4 +304,62 @@ test("[RMH10] a thousand who ask at once cost one merge, and a second one only w
   expect(new Set(await Promise.all(crowd))).toEqual(new Set(["2 ab"]));
   expect(new Set(await Promise.all(late))).toEqual(new Set(["3 abc"]));
   expect(merges).toBe(2);
+});
+
+/** Merging that is given up while it is told to. */
+function stallingStores(): { stores: Stores; state: { isStalling: boolean; tries: number } } {
+  const stores = new Stores();
+  const state = { isStalling: false, tries: 0 };
+  const merge: Stores["ports"]["merging"]["merge"] = (base, edits) => {
+    state.tries += 1;
+    return Promise.resolve(state.isStalling ? "overran" : mergeEdits(base, edits));
+  };
+  return { stores: Object.assign(new Stores(), { ports: { ...stores.ports, merging: { merge } } }), state };
+}
+
+test("[RMH12] a room whose merge takes too long is served as it was, keeps its log, and is tried again after pauses that double", async () => {
+  const { stores, state } = stallingStores();
+  const run = new Run(stores);
+  const records = recordsOf("abcd");
+  await run.take(...records.slice(0, 2));
+  await run.room.save();
+  await run.take(...records.slice(2));
+  state.isStalling = true;
+  state.tries = 0;
+  expect([await run.served(), run.room.isStalled]).toEqual(["2 ab", true]);
+  await run.room.save();
+  expect(run.room.uncoveredFrom).toBe(30);
+  const triedAt = [];
+  for (let second = 0; second < 20; second++) {
+    run.now = (second * 1_000) as Millis;
+    const before = state.tries;
+    if (run.room.isSaveDue(run.now, { pressed: true })) await run.room.save();
+    if (state.tries > before) triedAt.push(second);
+  }
+  expect(triedAt).toEqual([2, 6, 14]);
+  state.isStalling = false;
+  run.now = 60_000 as Millis;
+  await run.room.save();
+  expect([await run.served(), run.room.isStalled, run.room.uncoveredFrom]).toEqual(["4 abcd", false, undefined]);
+});
+
+test("[RMH13] what comes of a stalled room past its bound is left in the log, which the next run reads from the same place", async () => {
+  const { stores, state } = stallingStores();
+  const run = new Run(stores);
+  const records = recordsOf("abcdefghijklmnopqrst");
+  await run.take(...records.slice(0, 2));
+  await run.room.save();
+  state.isStalling = true;
+  await run.take(...records.slice(2, 4));
+  await run.served();
+  await run.take(...records.slice(4));
+  run.room.mergeIfDue();
+  expect(run.room.heldBytes).toBeLessThan(400);
+  await run.take(...records.slice(10));
+  expect([run.room.uncoveredFrom, await run.served(), run.room.isSaveDue(99_999 as Millis, { pressed: true })]).toEqual([30, "2 ab", false]);
+
+  state.isStalling = false;
+  const next = new Run(stores);
+  await next.take(...records.filter(({ streamSeq }) => streamSeq >= 21));
+  expect(await next.served()).toBe("20 abcdefghijklmnopqrst");
 });

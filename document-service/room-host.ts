@@ -29,6 +29,8 @@ export type RoomOptions = SnapshotPolicy & {
   readonly checkpointClientMsMax: number;
   readonly mergeEditsMax: number;
   readonly mergeBytesMax: number;
+  readonly mergeMsMax: number;
+  readonly stalledBytesMax: number;
   readonly documentIdleMsMax: number;
 };
 /** `newName`: unique among all snapshots ever written. `boardsFloor`: the boards need no record up to it. */
@@ -67,6 +69,8 @@ export class RoomHost {
   #lastUsed: Millis;
   #lastSaved: Millis | undefined;
   #notBefore = 0 as Millis;
+  /** It stalls, and what came of it is too much to be kept: nothing more is taken of it in this run. */
+  #isSetAside = false;
 
   constructor(room: RoomKey, ports: RoomPorts, options: RoomOptions, deps: RoomDeps) {
     this.room = room;
@@ -76,7 +80,7 @@ export class RoomHost {
     this.#lastUsed = deps.clock.now();
     this.#trimPlan = new TrimPlan(options);
     this.#checkpoints = new CheckpointHost(room, ports, deps.log);
-    this.#merges = new MergeHost(room, ports, this.#checkpoints, deps);
+    this.#merges = new MergeHost(room, ports, this.#checkpoints, options, deps);
     this.opened = this.#open();
   }
 
@@ -99,7 +103,13 @@ export class RoomHost {
     return this.#uncoveredSince;
   }
 
+  /** Its edits cannot be merged in time. */
+  get isStalled(): boolean {
+    return this.#merges.isStalled;
+  }
+
   receiveRecord(stored: StoredRecord): void {
+    if (this.#isSetAside) return;
     if (this.#waiting !== undefined || this.#document === undefined) this.#waiting?.push(stored);
     else if (this.#take(this.#document, stored, this.#document.receiveRecord(stored)) === "gap") void this.#lookBehindGap(this.#document, stored);
   }
@@ -112,7 +122,7 @@ export class RoomHost {
     const asked = document.applied.seq;
     let merged = await this.#merges.merge(document);
     if (merged !== undefined && merged.applied.seq < asked) merged = await this.#merges.merge(document);
-    if (merged === undefined) return { kind: "loading" };
+    if (merged === undefined || merged.applied.seq === 0) return { kind: "loading" };
     const { state, applied, leftOut } = merged;
     if (leftOut > 0 && state.byteLength <= EMPTY_STATE.byteLength) return { kind: "not-a-document" };
     return { kind: "snapshot", state, position: { epoch: applied.epoch, seq: applied.seq } };
@@ -120,7 +130,7 @@ export class RoomHost {
 
   isSaveDue(now: Millis, { pressed }: { pressed: boolean }): boolean {
     const uncovered = this.#document?.uncovered;
-    if (uncovered === undefined || this.isOpening || this.#busy || now < this.#notBefore) return false;
+    if (uncovered === undefined || this.isOpening || this.#busy || this.#isSetAside || now < this.#notBefore || this.#merges.isPausing(now)) return false;
     return pressed || isSnapshotDue({ ...uncovered, since: this.#uncoveredSince ?? now }, this.#lastSaved, this.#options, now);
   }
 
@@ -133,6 +143,7 @@ export class RoomHost {
     const document = this.#document;
     if (document === undefined || this.#merges.isRunning || this.#deps.clock.now() < this.#notBefore) return;
     const { edits, bytes } = document.pending;
+    if (this.isStalled && bytes >= this.#options.stalledBytesMax) return this.#setAside(document);
     if (edits >= this.#options.mergeEditsMax || bytes >= this.#options.mergeBytesMax) {
       this.#merges.merge(document).catch((cause: unknown) => this.#receiveFailure("its edits were not merged", cause));
     }
@@ -257,6 +268,13 @@ export class RoomHost {
     return received.kind;
   }
 
+  /** What is not in a snapshot holds the floor down, so the next run reads all of it again. */
+  #setAside(document: Document): void {
+    this.#isSetAside = true;
+    this.#deps.log.error({ room: this.room, after: document.merged?.applied, bytes: document.pending.bytes }, "a stalled room's edits are too many to be kept; they are in the log, which is not trimmed, and are read again when the service starts anew");
+    document.dropPending();
+  }
+
   #noteUncovered(document: Document, since: Millis | undefined): void {
     this.#uncoveredSince = document.uncovered === undefined ? undefined : since;
   }
@@ -264,7 +282,7 @@ export class RoomHost {
   async #save(document: Document): Promise<"saved" | "superseded" | "failed"> {
     const { snapshots, digest } = this.#ports;
     const merged = await this.#merges.merge(document);
-    if (merged === undefined) return "failed";
+    if (merged === undefined || this.isStalled) return "failed";
     const { state, applied, clients, leftOut } = merged;
     const sha256 = digest(state);
     const object = `${this.room}/${applied.epoch}-${applied.seq}-${this.#deps.newName()}`;

@@ -5,6 +5,7 @@
 
 import { Worker } from "node:worker_threads";
 
+import type { Clock } from "../../shared/clock.ts";
 import type { Merged } from "../merge.ts";
 import type { Merging } from "../ports.ts";
 
@@ -33,40 +34,63 @@ export function unpack({ bytes, ends }: PackedEdits): Uint8Array[] {
   return Array.from(ends, (end, index) => bytes.subarray(index === 0 ? 0 : ends[index - 1], end));
 }
 
-type Waiting = { readonly resolve: (merged: Merged) => void; readonly reject: (error: Error) => void };
+type Question = { readonly state: Uint8Array; readonly edits: readonly Uint8Array[]; readonly resolve: (merged: Merged | "overran") => void; readonly reject: (error: Error) => void };
+type Asked = Question & { readonly id: number; readonly stopWaiting: () => void };
 
-export function mergeThread(): Merging & { stop(): Promise<void> } {
-  const waiting = new Map<number, Waiting>();
-  let asked = 0;
+/** One question at a time is with the thread, so that its time is its own. One that takes too long costs the thread, and nobody else's answer. `worker`: the file it runs. */
+export function mergeThread({ mergeMsMax, worker: file = WORKER }: { mergeMsMax: number; worker?: URL }, clock: Clock): Merging & { stop(): Promise<void> } {
+  const waiting: Question[] = [];
+  let asked: Asked | undefined;
+  let lastId = 0;
   let worker: Worker | undefined;
 
   /** Started when first needed, and again after it died: of a document too long for its memory, say. */
   function start(): Worker {
-    const thread = new Worker(WORKER, { execArgv: [] }); // Flags of this process may make no sense for a file.
+    const thread = new Worker(file, { execArgv: [] }); // Flags of this process may make no sense for a file.
     thread.on("message", (answer: MergeAnswer) => {
-      const asker = waiting.get(answer.id);
-      waiting.delete(answer.id);
-      if ("merged" in answer) asker?.resolve(answer.merged);
-      else asker?.reject(new Error(`a document could not be merged: ${answer.failure}`));
+      if (answer.id !== asked?.id) return;
+      const { resolve, reject } = asked;
+      askNext();
+      if ("merged" in answer) resolve(answer.merged);
+      else reject(new Error(`a document could not be merged: ${answer.failure}`));
     });
     thread.on("error", (cause) => {
+      if (thread !== worker) return;
       worker = undefined;
-      for (const { reject } of waiting.values()) reject(new Error("the merging thread died", { cause }));
-      waiting.clear();
+      const { reject } = asked ?? {};
+      askNext();
+      reject?.(new Error("the merging thread died", { cause }));
     });
     return thread;
+  }
+
+  function askNext(): void {
+    asked?.stopWaiting();
+    asked = undefined;
+    const next = waiting.shift();
+    if (next === undefined) return;
+    asked = { ...next, id: ++lastId, stopWaiting: clock.after(mergeMsMax, giveUp) };
+    worker ??= start();
+    const packed = pack(next.edits);
+    worker.postMessage({ id: asked.id, state: next.state, edits: packed } satisfies MergeQuestion, [packed.bytes.buffer, packed.ends.buffer]);
+  }
+
+  function giveUp(): void {
+    void worker?.terminate();
+    worker = undefined;
+    const { resolve } = asked ?? {};
+    askNext();
+    resolve?.("overran");
   }
 
   return {
     merge: (state, edits) =>
       new Promise((resolve, reject) => {
-        const id = ++asked;
-        waiting.set(id, { resolve, reject });
-        worker ??= start();
-        const packed = pack(edits);
-        worker.postMessage({ id, state, edits: packed } satisfies MergeQuestion, [packed.bytes.buffer, packed.ends.buffer]);
+        waiting.push({ state, edits, resolve, reject });
+        if (asked === undefined) askNext();
       }),
     stop: async () => {
+      asked?.stopWaiting();
       await worker?.terminate();
     },
   };
