@@ -22,11 +22,13 @@ export type PresenceOutboxOptions = {
 export type Shown = (client: ClientId, name: string) => Uint8Array | undefined;
 
 type Field = { value: Uint8Array; fresh: boolean; stage: "waiting" | "told" | "shown"; toldAt: Millis; repeatMs: number };
-type Sender = { readonly fields: Map<string, Field>; bytes: number; waiting: boolean; nextAt: Millis; nextViewportAt: Millis };
+type Sender = { readonly fields: Map<string, Field>; bytes: number; count: number; nextAt: Millis; nextViewportAt: Millis };
 
 const NEVER = Number.POSITIVE_INFINITY as Millis;
 const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
 const VIEWPORTS_PER_SECOND = 5;
+/** Fields taken back are remembered too: what shows them may still be on its way. So many times the fields that may be shown. */
+const FIELDS_REMEMBERED = 2;
 /** Told again in vain, a field is told half as often each time, down to this. */
 const REPEAT_MS_MAX = 8_000;
 
@@ -44,16 +46,16 @@ export class PresenceOutbox {
 
   /** False: more than one member may show; what was shown before stays. Values are kept: not lent ones. */
   set(client: ClientId, fields: readonly PresenceField[]): boolean {
-    const sender = this.#senders.get(client) ?? { fields: new Map(), bytes: 0, waiting: false, nextAt: LONG_AGO, nextViewportAt: LONG_AGO };
-    let { bytes } = sender;
-    let count = sender.fields.size;
+    const sender = this.#senders.get(client) ?? { fields: new Map(), bytes: 0, count: 0, nextAt: LONG_AGO, nextViewportAt: LONG_AGO };
+    let { bytes, count } = sender;
     for (const { name, value } of fields) {
-      const before = sender.fields.get(name);
-      bytes += bytesOf(name, value) - (before === undefined ? 0 : bytesOf(name, before.value));
-      if (before === undefined) count += 1;
+      const before = sender.fields.get(name)?.value ?? NOTHING;
+      bytes += bytesOf(name, value) - bytesOf(name, before);
+      count += Math.sign(value.byteLength) - Math.sign(before.byteLength);
     }
     if (bytes > this.#options.memberBytesMax || count > this.#options.memberFieldsMax) return false;
-    sender.bytes = bytes;
+    Object.assign(sender, { bytes, count });
+    if (sender.fields.size + fields.length > this.#options.memberFieldsMax * FIELDS_REMEMBERED) forgetTakenBack(sender.fields);
     this.#senders.set(client, sender);
     for (const { name, value } of fields) sender.fields.set(name, { value, fresh: true, stage: "waiting", toldAt: LONG_AGO, repeatMs: this.#options.repeatMs });
     this.#waiting.add(client);
@@ -72,12 +74,10 @@ export class PresenceOutbox {
     if (sender === undefined) return;
     for (const { name, value } of fields) {
       const field = sender.fields.get(name);
-      // Another value is an earlier one, still on its way; or one that the client has said elsewhere meanwhile.
-      if (field?.stage !== "told" || !isSame(field.value, value)) continue;
-      field.stage = "shown";
-      if (value.byteLength > 0) continue;
-      sender.fields.delete(name);
-      sender.bytes -= bytesOf(name, value);
+      if (field === undefined || field.stage === "waiting") continue;
+      // Another value is an earlier one; or another gateway's, that the client has moved to or come from.
+      field.stage = isSame(field.value, value) ? "shown" : "told";
+      if (field.stage === "told") this.#unshown.add(client);
     }
   }
 
@@ -164,6 +164,10 @@ function takeWaiting(sender: Sender, now: Millis): { fresh: PresenceField[]; aga
     (field.fresh ? taken.fresh : taken.again).push({ name, value: field.value });
   }
   return taken;
+}
+
+function forgetTakenBack(fields: Map<string, Field>): void {
+  for (const [name, { value, stage }] of fields) if (value.byteLength === 0 && stage === "shown") fields.delete(name);
 }
 
 function hasOtherWaiting(fields: ReadonlyMap<string, Field>): boolean {

@@ -50,6 +50,10 @@ export class PresenceView {
     return this.#numbers.has(client);
   }
 
+  numberOf(client: ClientId): ParticipantNumber | undefined {
+    return this.#numbers.get(client);
+  }
+
   clientOf(number: ParticipantNumber): ClientId | undefined {
     return this.#seen.get(number)?.participant.client;
   }

@@ -10,7 +10,7 @@
 import { assertNever } from "../shared/assert.ts";
 import type { Member, MemberState, PresenceAnswer, PresenceFromOwner, PresenceToOwner, Standing } from "../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, Millis } from "../shared/ids.ts";
-import type { PresenceField } from "../shared/wire/presence.ts";
+import type { ParticipantNumber, PresenceField } from "../shared/wire/presence.ts";
 import type { ConnectionId } from "./ports.ts";
 import { PresenceMembers, type PresenceMembersOptions } from "./presence-members.ts";
 import { PresenceOutbox, type PresenceOutboxOptions } from "./presence-outbox.ts";
@@ -64,8 +64,8 @@ export class RoomPresence {
   #attached = false;
   #statesNumber: number;
   #askedAt = AT_ONCE;
-  /** Members of here that the room has been told of. */
-  readonly #known = new Set<ClientId>();
+  /** Members of here that the room has been told of, each under its number. */
+  readonly #known = new Map<ClientId, ParticipantNumber>();
   #watchAt: Millis;
   #silenceToldAt = AT_ONCE;
 
@@ -103,8 +103,7 @@ export class RoomPresence {
     const effects: PresenceEffect[] = [];
     switch (input.kind) {
       case "enter":
-        this.#members.enter(input.connection, input.member, now);
-        this.#arrived.add(input.connection);
+        this.#enter(input.connection, input.member, now);
         break;
       case "leave":
         this.#leave(input.connection, effects);
@@ -140,6 +139,13 @@ export class RoomPresence {
         assertNever(input);
     }
     return effects;
+  }
+
+  #enter(connection: ConnectionId, member: Member, now: Millis): void {
+    this.#members.enter(connection, member, now);
+    this.#arrived.add(connection);
+    const number = this.#view.numberOf(member.client); // Of one that comes from another gateway.
+    if (number !== undefined) this.#known.set(member.client, number);
   }
 
   #leave(connection: ConnectionId, effects: PresenceEffect[]): void {
@@ -207,16 +213,24 @@ export class RoomPresence {
         const client = this.#view.clientOf(number);
         if (client !== undefined) this.#outbox.receiveShown(client, fields);
       }
-      for (const { client } of news.present) if (this.#members.has(client)) this.#known.add(client);
+      for (const { client, number } of news.present) this.#receiveNumber(client, number);
       if (news.gone.length > 0 || news.whole) this.#sayWhatIsMissing();
       effects.push({ kind: "publish", news: bytes, except: this.#soleSenderOf(news) });
     }
   }
 
+  /** Under another number than before it is another to the owner, of whom nothing is shown. */
+  #receiveNumber(client: ClientId, number: ParticipantNumber): void {
+    if (!this.#members.has(client)) return;
+    const before = this.#known.get(client);
+    if (before !== undefined && before !== number) this.#outbox.tellAgain([client]);
+    this.#known.set(client, number);
+  }
+
   /** The owner takes somebody for gone who is here: this gateway was silent, or what it said was lost. */
   #sayWhatIsMissing(): void {
     let isMissing = false;
-    for (const client of this.#known) {
+    for (const client of this.#known.keys()) {
       if (this.#view.has(client)) continue;
       this.#known.delete(client);
       isMissing ||= this.#members.has(client);

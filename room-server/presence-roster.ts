@@ -71,16 +71,16 @@ export class Roster {
   exit(gateway: GatewayId, client: ClientId): void {
     const entry = this.#entries.get(client);
     if (entry?.holders.delete(gateway) !== true) return;
-    if (entry.home === gateway) entry.home = undefined;
-    if (entry.holders.size > 0) this.#show(entry);
-    else this.#remove(entry);
+    if (entry.holders.size === 0) return this.#remove(entry);
+    if (entry.home === gateway) this.#moveHome(entry, undefined);
+    this.#show(entry);
   }
 
   /** `fresh`: just said by the client itself, which therefore is where `gateway` is. */
   setFields(gateway: GatewayId, client: ClientId, fields: readonly PresenceField[], fresh: boolean): RosterLimit | undefined {
     const entry = this.#entries.get(client);
     if (entry === undefined || !entry.holders.has(gateway)) return undefined;
-    if (fresh || entry.home === undefined) entry.home = gateway;
+    if (fresh || entry.home === undefined) this.#moveHome(entry, gateway);
     if (entry.home !== gateway || entry.number === undefined) return undefined;
     let limit: RosterLimit | undefined;
     for (const field of fields) if (!this.#setField(entry, field)) limit = "presence-bytes";
@@ -122,6 +122,12 @@ export class Roster {
     entry.participant = { number: entry.number, client: entry.client, user, name, canWrite, spectator };
     this.#present.add(entry);
     return undefined;
+  }
+
+  /** What it showed where it was before is void: its new gateway tells all that holds. */
+  #moveHome(entry: Entry, home: GatewayId | undefined): void {
+    if (entry.home !== undefined && entry.home !== home) for (const name of [...entry.fields.keys()]) this.#setField(entry, { name, value: NOTHING });
+    entry.home = home;
   }
 
   #setField(entry: Entry, { name, value }: PresenceField): boolean {

@@ -1,0 +1,260 @@
+/**
+ * The two halves of presence, the owner's and several gateways', with nothing between them that can be relied on: each
+ * message is lost, doubled or late, as the seed has it. People come, go, move between gateways and show things;
+ * gateways die and owners change. In the end, once messages arrive again, everybody must be told the truth.
+ */
+
+import { type PresenceEffect as GatewayEffect, type PresenceInput as GatewayInput, RoomPresence } from "../../gateway/presence.ts";
+import type { ConnectionId } from "../../gateway/ports.ts";
+import { Presence, type PresenceEffect as OwnerEffect, type PresenceInput as OwnerInput } from "../../room-server/presence.ts";
+import { decodePresenceAnswer, decodePresenceFromOwner, decodePresenceToOwner, encodePresenceAnswer, encodePresenceFromOwner, encodePresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
+import { Prng } from "../../shared/prng.ts";
+import { decodeNews, type Participant } from "../../shared/wire/presence.ts";
+
+type Gateway = { readonly id: GatewayId; readonly presence: RoomPresence; readonly onlookers: Map<ConnectionId, Onlooker>; alive: boolean };
+/** What one connection has been told. */
+type Onlooker = { readonly client: ClientId; told: Map<number, { participant: Participant; fields: Map<string, string> }>; isWelcome: boolean };
+type Person = { readonly client: ClientId; readonly names: Set<string>; readonly shows: Map<string, string>; at: { gateway: Gateway; connection: ConnectionId } | undefined };
+
+export type LossyRun = { readonly people: number; readonly gateways: number; readonly wrong: readonly string[] };
+
+const FAULTY_MS = 6_000;
+const HEALING_MS = 20_000;
+const STEP_MS = 40;
+const FIELDS = ["name", "color", "tool"];
+
+export class LossyPresence {
+  readonly #prng: Prng;
+  readonly #loss: number;
+  #now = 1_000 as Millis;
+  #queue: { at: number; run: () => void }[] = [];
+  #isLossy = true;
+  #gateways: Gateway[] = [];
+  #owner: Presence;
+  #epoch = 1 as Epoch;
+  readonly #people: Person[];
+  #named = 0;
+  #connections = 0;
+
+  constructor(seed: number) {
+    this.#prng = new Prng(seed);
+    this.#loss = this.#prng.unit() * 0.6;
+    this.#owner = this.#newOwner();
+    for (let count = 2 + this.#prng.below(2); count > 0; count--) this.#gateways.push(this.#newGateway());
+    this.#people = Array.from({ length: 3 + this.#prng.below(4) }, (_, index) => ({ client: `client-${index}-aaaaaaa`.slice(0, 16) as ClientId, names: new Set(), shows: new Map(), at: undefined }));
+  }
+
+  run(): LossyRun {
+    for (let at = 0; at < FAULTY_MS; at += STEP_MS) {
+      this.#runUntil((this.#now + STEP_MS) as Millis);
+      this.#act();
+    }
+    this.#isLossy = false;
+    for (const gateway of this.#gateways) {
+      this.#feedGateway(gateway, { kind: "attached" });
+      this.#leaveStale(gateway);
+    }
+    this.#runUntil((this.#now + HEALING_MS) as Millis);
+    return { people: this.#people.filter(({ at }) => at !== undefined).length, gateways: this.#gateways.length, wrong: this.#gateways.flatMap((gateway) => [...gateway.onlookers].flatMap(([, onlooker]) => this.#compare(gateway, onlooker))) };
+  }
+
+  #act(): void {
+    const dice = this.#prng.unit();
+    const person = this.#pick(this.#people);
+    if (dice < 0.15) this.#connect(person);
+    else if (dice < 0.22) this.#disconnect(person);
+    else if (dice < 0.6) this.#show(person);
+    else if (dice < 0.64) for (const gateway of this.#gateways) this.#leaveStale(gateway);
+    else if (dice < 0.65) this.#killGateway();
+    else if (dice < 0.67) this.#changeOwner();
+    else if (dice < 0.69) this.#feedGateway(this.#pick(this.#gateways), { kind: "detached" });
+    else if (dice < 0.75) for (const gateway of this.#gateways) this.#feedGateway(gateway, { kind: "attached" });
+  }
+
+  /** Its former gateway may go on taking it for connected. */
+  #connect(person: Person): void {
+    const gateway = this.#pick(this.#gateways);
+    const connection = ++this.#connections as ConnectionId;
+    person.at = { gateway, connection };
+    gateway.onlookers.set(connection, { client: person.client, told: new Map(), isWelcome: false });
+    this.#feedGateway(gateway, { kind: "enter", connection, member: { client: person.client, user: "u" as UserId, name: person.client, canWrite: true, spectator: false } });
+    const fields = [...person.names].map((name) => ({ name, value: bytes(person.shows.get(name) ?? "") }));
+    if (fields.length > 0) this.#feedGateway(gateway, { kind: "fields", connection, fields });
+  }
+
+  #disconnect(person: Person): void {
+    if (person.at === undefined) return;
+    const { gateway, connection } = person.at;
+    person.at = undefined;
+    for (const other of this.#gateways) for (const [stale, { client }] of other.onlookers) if (client === person.client && stale !== connection) this.#leave(other, stale);
+    this.#leave(gateway, connection);
+  }
+
+  #leave(gateway: Gateway, connection: ConnectionId): void {
+    gateway.onlookers.delete(connection);
+    this.#feedGateway(gateway, { kind: "leave", connection });
+  }
+
+  #leaveStale(gateway: Gateway): void {
+    for (const [connection, { client }] of gateway.onlookers) {
+      const { at } = this.#people.find((person) => person.client === client)!;
+      if (at?.gateway !== gateway || at.connection !== connection) this.#leave(gateway, connection);
+    }
+  }
+
+  #show(person: Person): void {
+    if (person.at === undefined) return;
+    const name = this.#pick(FIELDS);
+    const value = this.#prng.chance(0.2) ? "" : String(this.#prng.below(50));
+    person.names.add(name);
+    if (value === "") person.shows.delete(name);
+    else person.shows.set(name, value);
+    this.#feedGateway(person.at.gateway, { kind: "fields", connection: person.at.connection, fields: [{ name, value: bytes(value) }] });
+  }
+
+  #killGateway(): void {
+    const gateway = this.#pick(this.#gateways);
+    gateway.alive = false;
+    for (const person of this.#people) if (person.at?.gateway === gateway) person.at = undefined;
+    this.#gateways[this.#gateways.indexOf(gateway)] = this.#newGateway();
+    this.#after(2_000, () => this.#feedOwner(this.#owner, { kind: "gateway-lost", gateway: gateway.id }));
+    this.#after(4_000, () => this.#feedOwner(this.#owner, { kind: "gateway-lost", gateway: gateway.id })); // What was late of it has come, and it was silent since.
+  }
+
+  #changeOwner(): void {
+    this.#epoch = (this.#epoch + 1) as Epoch;
+    this.#owner = this.#newOwner();
+  }
+
+  #newOwner(): Presence {
+    const options = { participantsMax: 100, presenceBytesMax: 100_000, presenceTickMs: 50, presenceGatherMs: 80, beaconMs: 1_000, beaconsWhenQuiet: 3, flatParticipantsMax: 50, flatAgainParticipants: 40, modeMsMin: 5_000 };
+    const owner = new Presence(this.#epoch, options, this.#now);
+    this.#after(0, () => this.#tickOwner(owner));
+    return owner;
+  }
+
+  #newGateway(): Gateway {
+    const id = `gateway-${++this.#named}` as GatewayId;
+    const options = { gateway: id, repeatMs: 500, keepaliveMs: 5_000, spectatorAfterMs: 60_000, memberBytesMax: 1_000, memberFieldsMax: 10, flushMs: 15, ownerSilenceMsMax: 2_000 };
+    const gateway: Gateway = { id, presence: new RoomPresence(options, 0, this.#now), onlookers: new Map(), alive: true };
+    this.#after(10, () => this.#feedGateway(gateway, { kind: "attached" }));
+    return gateway;
+  }
+
+  #feedOwner(owner: Presence, input: OwnerInput): void {
+    if (owner !== this.#owner) return;
+    for (const effect of owner.receive(input, this.#now)) this.#carryOutOwner(effect);
+    this.#tickOwner(owner);
+  }
+
+  #tickOwner(owner: Presence): void {
+    const { dueAt } = owner;
+    if (owner !== this.#owner || dueAt === undefined) return;
+    this.#after(Math.max(1, dueAt - this.#now), () => {
+      if (owner === this.#owner && (owner.dueAt ?? Number.POSITIVE_INFINITY) <= this.#now) this.#feedOwner(owner, { kind: "tick" });
+    });
+  }
+
+  #carryOutOwner(effect: OwnerEffect): void {
+    if (effect.kind === "broadcast") {
+      const sent = encodePresenceFromOwner(effect.message);
+      for (const gateway of this.#gateways) this.#send(() => this.#feedGateway(gateway, { kind: "from-owner", message: decodePresenceFromOwner(sent)! }));
+    } else if (effect.kind === "answer") {
+      const sent = encodePresenceAnswer(effect.answer);
+      const gateway = this.#gateways.find(({ id }) => id === effect.gateway);
+      if (gateway !== undefined) this.#send(() => this.#feedGateway(gateway, { kind: "answer", answer: decodePresenceAnswer(sent)! }));
+    }
+  }
+
+  #feedGateway(gateway: Gateway, input: GatewayInput): void {
+    if (!gateway.alive) return;
+    for (const effect of gateway.presence.receive(input, this.#now)) this.#carryOutGateway(gateway, effect);
+    const at = gateway.presence.dueAt;
+    if (at === Number.POSITIVE_INFINITY) return;
+    this.#after(Math.max(1, at - this.#now), () => {
+      if (gateway.presence.dueAt <= this.#now) this.#feedGateway(gateway, { kind: "tick" });
+    });
+  }
+
+  #carryOutGateway(gateway: Gateway, effect: GatewayEffect): void {
+    switch (effect.kind) {
+      case "tell": {
+        const sent = encodePresenceToOwner(effect.message);
+        this.#send(() => this.#feedOwner(this.#owner, decodePresenceToOwner(sent)!));
+        return;
+      }
+      case "publish":
+        for (const [connection, onlooker] of gateway.onlookers) if (onlooker.isWelcome && connection !== effect.except) tell(onlooker, effect.news);
+        return;
+      case "welcome":
+        for (const connection of effect.connections) {
+          const onlooker = gateway.onlookers.get(connection);
+          if (onlooker === undefined) continue;
+          onlooker.isWelcome = true;
+          tell(onlooker, effect.whole);
+        }
+        return;
+      default:
+    }
+  }
+
+  /** What each is told of everybody else, against what is. */
+  #compare(gateway: Gateway, { client, told, isWelcome }: Onlooker): string[] {
+    const here = this.#people.filter(({ at }) => at !== undefined);
+    const shown = new Map([...told.values()].map(({ participant, fields }) => [participant.client, fields]));
+    const where = `${client} on ${gateway.id}`;
+    if (!isWelcome) return [`${where} was never told who is there`];
+    const wrong = [...shown.keys()].filter((other) => !here.some((person) => person.client === other)).map((ghost) => `${where} sees ${ghost}, who is gone`);
+    for (const person of here) {
+      const fields = shown.get(person.client);
+      if (fields === undefined) wrong.push(`${where} does not see ${person.client}`);
+      else if (person.client !== client && describe(fields) !== describe(person.shows)) wrong.push(`${where} sees ${person.client} with ${describe(fields)}, not ${describe(person.shows)}`);
+    }
+    return wrong;
+  }
+
+  #send(deliver: () => void): void {
+    if (this.#isLossy && this.#prng.chance(this.#loss)) return;
+    const copies = this.#isLossy && this.#prng.chance(0.2) ? 2 : 1;
+    for (let copy = 0; copy < copies; copy++) this.#after(1 + (this.#isLossy ? this.#prng.below(this.#prng.chance(0.1) ? 1_500 : 60) : 0), deliver);
+  }
+
+  #after(delayMs: number, run: () => void): void {
+    this.#queue.push({ at: this.#now + delayMs, run });
+  }
+
+  #runUntil(end: Millis): void {
+    for (;;) {
+      const next = this.#queue.reduce<{ at: number; run: () => void } | undefined>((first, entry) => (first === undefined || entry.at < first.at ? entry : first), undefined);
+      if (next === undefined || next.at > end) break;
+      this.#queue.splice(this.#queue.indexOf(next), 1);
+      this.#now = Math.max(this.#now, next.at) as Millis;
+      next.run();
+    }
+    this.#now = end;
+  }
+
+  #pick<Item>(items: readonly Item[]): Item {
+    return items[this.#prng.below(items.length)]!;
+  }
+}
+
+function tell(onlooker: Onlooker, sent: Uint8Array): void {
+  const { whole, present, gone, states } = decodeNews(sent)!;
+  if (whole) onlooker.told = new Map();
+  for (const number of gone) onlooker.told.delete(number);
+  for (const participant of present) onlooker.told.set(participant.number, { participant, fields: onlooker.told.get(participant.number)?.fields ?? new Map() });
+  for (const { number, fields } of states) {
+    for (const { name, value } of fields) {
+      if (value.byteLength === 0) onlooker.told.get(number)?.fields.delete(name);
+      else onlooker.told.get(number)?.fields.set(name, new TextDecoder().decode(value));
+    }
+  }
+}
+
+const describe = (fields: ReadonlyMap<string, string>): string => JSON.stringify([...fields].sort());
+
+function bytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
