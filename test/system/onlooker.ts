@@ -1,45 +1,75 @@
-/** A participant as plain as can be: shows fields of its own, and keeps what it is told of everybody else's. */
+/** A participant as plain as can be: shows fields of its own, keeps what it is told of everybody else's, and comes back. */
+
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { WireClient } from "../../gateway/testing/wire-client.ts";
 import type { ClientId } from "../../shared/ids.ts";
 import type { Participant, PresenceField } from "../../shared/wire/presence.ts";
 
-export type Seen = { participant: Participant; readonly fields: Map<string, Uint8Array> };
+export type Seen = { readonly participant: Participant; readonly fields: Map<string, Uint8Array> };
+
+/** Where to go, and as whom. The same client key is the same participant. */
+export type Ticket = { readonly urls: readonly string[]; readonly token: string; readonly room: string; readonly clientKey: string };
+
+const RETRY_MS = 50;
 
 export class Onlooker {
-  readonly client: ClientId;
-  readonly #line: WireClient;
-  readonly #channel: number;
+  readonly #ticket: Ticket;
+  readonly #shows = new Map<string, Uint8Array>();
+  #line: WireClient;
+  #channel = 0;
+  #client: ClientId | undefined;
   #seen = new Map<number, Seen>();
-  #frames = 0;
+  #framesRead = 0;
+  #gone = false;
 
-  private constructor(line: WireClient, channel: number, client: ClientId) {
+  private constructor(ticket: Ticket, line: WireClient) {
+    this.#ticket = ticket;
     this.#line = line;
-    this.#channel = channel;
-    this.client = client;
   }
 
-  static async enter(url: string, token: string, room: string, clientKey: string): Promise<Onlooker> {
-    const line = await WireClient.greet(`${url}/v1/connect`, token);
-    const { channel, client } = await line.join(room, clientKey);
-    return new Onlooker(line, channel, client);
+  /** `urls`: it goes to the first, and after a lost connection to the next. */
+  static async enter(ticket: Ticket): Promise<Onlooker> {
+    const onlooker = new Onlooker(ticket, await WireClient.greet(`${ticket.urls[0]!}/v1/connect`, ticket.token));
+    await onlooker.#join();
+    return onlooker;
+  }
+
+  get client(): ClientId {
+    return this.#client!;
+  }
+
+  get isConnected(): boolean {
+    return this.#line.closed === undefined;
   }
 
   get line(): WireClient {
     return this.#line;
   }
 
-  /** How many frames of presence news have come. */
-  get newsFrames(): number {
-    return this.#line.received.filter(({ type }) => type === "presence-news").length;
-  }
-
   show(...fields: PresenceField[]): void {
-    this.#line.send({ type: "presence", channel: this.#channel, fields });
+    for (const { name, value } of fields) this.#shows.set(name, value);
+    if (this.isConnected) this.#line.send({ type: "presence", channel: this.#channel, fields });
   }
 
   leave(): void {
+    this.#gone = true;
     this.#line.close();
+  }
+
+  /** Comes back over the other gateways, until it has left. */
+  async stay(): Promise<void> {
+    for (let turn = 1; !this.#gone; turn++) {
+      await this.#line.end().catch(() => {}); // Nothing closed it for long.
+      if (this.isConnected || this.#gone) continue;
+      const { urls, token } = this.#ticket;
+      try {
+        this.#line = await WireClient.greet(`${urls[turn % urls.length]!}/v1/connect`, token);
+        await this.#join();
+      } catch {
+        await sleep(RETRY_MS); // A gateway that is not there, or went while it was joined.
+      }
+    }
   }
 
   /** Everybody in the room by name, as this one is told. */
@@ -47,18 +77,22 @@ export class Onlooker {
     return [...this.#everybody().values()].map(({ participant }) => participant.name).sort();
   }
 
-  of(client: ClientId): Seen | undefined {
-    return [...this.#everybody().values()].find(({ participant }) => participant.client === client);
+  field(client: ClientId, name: string): Uint8Array | undefined {
+    return [...this.#everybody().values()].find(({ participant }) => participant.client === client)?.fields.get(name);
   }
 
-  field(client: ClientId, name: string): Uint8Array | undefined {
-    return this.of(client)?.fields.get(name);
+  async #join(): Promise<void> {
+    this.#framesRead = 0;
+    const { channel, client } = await this.#line.join(this.#ticket.room, this.#ticket.clientKey);
+    this.#channel = channel;
+    this.#client = client;
+    if (this.#shows.size > 0) this.show(...[...this.#shows].map(([name, value]) => ({ name, value })));
   }
 
   #everybody(): ReadonlyMap<number, Seen> {
     const { received } = this.#line;
-    for (; this.#frames < received.length; this.#frames++) {
-      const frame = received[this.#frames]!;
+    for (; this.#framesRead < received.length; this.#framesRead++) {
+      const frame = received[this.#framesRead]!;
       if (frame.type !== "presence-news") continue;
       const { whole, present, gone, states } = frame.news;
       if (whole) this.#seen = new Map();

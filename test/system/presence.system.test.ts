@@ -56,7 +56,7 @@ async function roomServer(settings: Record<string, string> = {}): Promise<void> 
 
 async function enter(url: string, user: string, rights = ["read", "write"]): Promise<Onlooker> {
   const token = await makeToken({ room: [ROOM], user, name: user, rights, tenant: "default", ttl: 3600 }, SECRET);
-  const person = await Onlooker.enter(url, token, ROOM, `${user}-client-key`);
+  const person = await Onlooker.enter({ urls: [url], token, room: ROOM, clientKey: `${user}-client-key` });
   people.push(person);
   return person;
 }

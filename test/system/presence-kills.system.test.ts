@@ -1,0 +1,96 @@
+/** Who is told of whom while gateways and room servers are killed: nobody is missing, and nobody stays who is gone. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+
+import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
+import { Prng } from "../../shared/prng.ts";
+import { encodePoint } from "../../shared/wire/positions.ts";
+import { CURSOR } from "../../shared/wire/presence.ts";
+import { Cluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+import { Onlooker } from "./onlooker.ts";
+import { ownerOf } from "./owner.ts";
+
+const SEED = Number(process.env["COROOM_TEST_SEED"] ?? 20261121);
+const PEOPLE = 6;
+const KILLING_MS = 20_000;
+/** SPEC: a dead gateway is detected within 3 s, and its members are gone for everyone 2 s later. */
+const GONE_MS_MAX = 5_000;
+
+let cluster: Cluster;
+let people: Onlooker[] = [];
+beforeAll(async () => {
+  cluster = await Cluster.start({ gateways: 2, roomServers: 2 });
+}, 120_000);
+afterAll(() => cluster.stop());
+afterEach(() => {
+  for (const person of people) person.leave();
+  people = [];
+});
+
+async function enter(room: string, name: string, gateway: number): Promise<Onlooker> {
+  const urls = [0, 1].map((next) => cluster.gateways[(gateway + next) % 2]!.url);
+  const person = await Onlooker.enter({ urls, token: await cluster.token(room, name), room, clientKey: `${name}-client-key` });
+  people.push(person);
+  return person;
+}
+
+const at = (x: number) => ({ name: CURSOR, value: encodePoint({ x, y: 0 }) });
+const shows = (viewer: Onlooker, shown: Onlooker, x: number): boolean => Buffer.from(viewer.field(shown.client, CURSOR) ?? []).equals(encodePoint({ x, y: 0 }));
+
+test("[PRE2] whoever was on a killed gateway is gone for the others within 5 seconds, and back under the same client id once it is back", { timeout: 60_000 }, async () => {
+  const [stays, goes] = [await enter("killed-gateway", "stays", 0), await enter("killed-gateway", "goes", 1)];
+  goes.show(at(7));
+  await eventually("both see both", () => stays.names().length === 2 && goes.names().length === 2 && shows(stays, goes, 7));
+
+  await cluster.gateways[1]!.process.kill();
+  await eventually("the other is gone", () => stays.names().length === 1, GONE_MS_MAX);
+  void goes.stay();
+  await eventually("the other is back, with what it shows", () => stays.names().length === 2 && shows(stays, goes, 7));
+  await cluster.gateways[1]!.process.restart();
+});
+
+test("[PRE3] when the room's owner is killed nobody seems to leave, and what people show goes on being shown", { timeout: 60_000 }, async () => {
+  const ROOM = "killed-owner";
+  const [ann, bob] = [await enter(ROOM, "ann", 0), await enter(ROOM, "bob", 1)];
+  ann.show(at(1));
+  await eventually("bob sees ann's cursor", () => bob.names().length === 2 && shows(bob, ann, 1));
+
+  const owner = await ownerOf(cluster, roomKey("default" as TenantId, ROOM as RoomId));
+  await owner.kill();
+  const flickers: string[] = [];
+  let x = 1;
+  await eventually("bob sees ann's cursor move under the next owner", () => {
+    ann.show(at(++x));
+    for (const viewer of [ann, bob]) if (viewer.names().length !== 2) flickers.push(`${viewer.names().join()} at ${x}`);
+    if (bob.field(ann.client, CURSOR) === undefined) flickers.push(`no cursor at ${x}`);
+    return !shows(bob, ann, 1) && x > 30;
+  });
+  expect(flickers).toEqual([]);
+  ann.show(at(999));
+  await eventually("the newest is seen", () => shows(bob, ann, 999));
+  await owner.restart();
+});
+
+test(`[PRE4] after gateways and room servers were killed at random, everybody's list is the same and true (seed ${SEED})`, { timeout: 180_000 }, async () => {
+  const ROOM = "killed-at-random";
+  for (let index = 0; index < PEOPLE; index++) void (await enter(ROOM, `person-${index}`, index % 2)).stay();
+  const prng = new Prng(SEED);
+  const deadline = performance.now() + KILLING_MS;
+  for (let x = 0; performance.now() < deadline; x++) {
+    const victim = prng.chance(0.5) ? cluster.gateways[prng.below(2)]!.process : cluster.roomServers[prng.below(2)]!;
+    await victim.kill();
+    for (const person of people) person.show(at(x));
+    await sleep(prng.below(800));
+    await victim.restart();
+    await sleep(prng.below(1_500));
+  }
+
+  people.pop()!.leave();
+  const names = Array.from({ length: PEOPLE - 1 }, (_, index) => `person-${index}`);
+  people.forEach((person, index) => person.show(at(1_000 + index)));
+  await eventually("all lists are true", () => people.every((person) => person.isConnected && person.names().join() === names.join()));
+  people.forEach((person, index) => person.show(at(2_000 + index)));
+  await eventually("all see what all show", () => people.every((viewer) => people.every((shown, index) => viewer === shown || shows(viewer, shown, 2_000 + index))));
+});
