@@ -92,7 +92,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
     reads: boards,
     closings: redisClosings(line, keys),
     progress: redisProgress(line, keys),
-    log: await jetstreamLog(nats, subjects, { readMs: config.boardReadMs }),
+    log: await jetstreamLog(nats, subjects, { readMs: () => config.boardReadMs }),
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, 1),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas: 1, partitions: 1, newName: () => `bench-${++names}` }),
     archive: await kvArchive(nats, subjects, { replicas: 1, daysMax: 1 }),

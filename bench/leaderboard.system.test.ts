@@ -9,7 +9,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Engine } from "../engines/engine.ts";
 import { startNatsServer } from "../engines/nats-server.ts";
 import { startRedisServer } from "../engines/redis-server.ts";
+import { DemoSystem } from "../test/system/browser.ts";
 import { benchMemory, benchReads, benchUpdates, fillLargeBoard } from "./leaderboard.bench.ts";
+import { benchLiveBoard } from "./live-board.bench.ts";
 
 let dataDir: string;
 let redis: Engine;
@@ -36,4 +38,21 @@ test("a large board costs less memory than all its members in order", async () =
   expect(memory.hot + memory.counts).toBeLessThan(memory.allOrdered / 5);
   for (const times of Object.values(await benchReads(board, 20, 1))) expect(times).toHaveLength(20);
   board.line.stop();
+});
+
+test("everybody who watches a hot room's board is sent its list, and what was sent is counted", { timeout: 60_000 }, async () => {
+  const system = await DemoSystem.start({ NATS_URL: nats.url, REDIS_URL: redis.url, ENVIRONMENT: "small", EDIT_BURST: "1000" });
+  try {
+    const token = async (user: string): Promise<string> => {
+      const answer = await fetch(`${system.url}/demo/token?${new URLSearchParams({ room: "hot", user })}`);
+      return ((await answer.json()) as { token: string }).token;
+    };
+    const figures = await benchLiveBoard({ url: system.url, token }, { watchers: 8, writers: 4, editsPerSecond: 40, seconds: 2, warmUpSeconds: 2, shown: 3 });
+    expect(figures.listsPerSecond).toBeGreaterThan(0);
+    expect(figures.listsPerSecond).toBeCloseTo(figures.listsPerSecondMost, 0);
+    expect(figures.listBytesPerSecond).toBeGreaterThan(figures.listsPerSecond * 20);
+    expect(figures.listAgesMs.length).toBeGreaterThan(0);
+  } finally {
+    await system.stop();
+  }
 });

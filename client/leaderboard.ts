@@ -134,7 +134,7 @@ export class Leaderboard {
     const shared = this.#boards.get(keyOf(name));
     if (shared === undefined) return;
     shared.facts = facts;
-    for (const view of [...shared.views]) view.receive(facts);
+    for (const view of shared.views) view.receive(facts);
   }
 
   #remove(board: Board): void {

@@ -31,6 +31,11 @@ export class LeaderboardHost {
     this.#ended = Promise.all(this.#partitions.map((partition) => partition.run()));
   }
 
+  /** Somebody looks at a board that is counted here or may come to be. */
+  get isWatched(): boolean {
+    return this.#live.isWatched;
+  }
+
   receiveWatch(watch: BoardWatch): void {
     this.#live.receiveWatch(watch);
   }

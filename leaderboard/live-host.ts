@@ -29,7 +29,7 @@ export type LiveDeps = { readonly clock: Clock; readonly log: Log; readonly metr
 /** `said`: what was told last; undefined: nothing, or to be told anew. */
 type Watched = { readonly room: RoomKey; readonly role: Role; readonly kind: WindowKind; until: Millis; windowId: string; publishedAt: Millis | undefined; said: number | "behind" | undefined; counted: Counted };
 
-const TICK_MS = 50;
+const TICK_MS = 20;
 
 export class LiveHost {
   readonly #ports: LivePorts;
@@ -49,6 +49,10 @@ export class LiveHost {
     this.#deps = deps;
     this.#swept = deps.clock.now();
     this.#callOff = deps.clock.after(TICK_MS, () => this.#push());
+  }
+
+  get isWatched(): boolean {
+    return this.#watched.size > 0;
   }
 
   stop(): void {

@@ -27,7 +27,7 @@ import { redisNames } from "./io/redis-names.ts";
 import { redisClosings, redisProgress } from "./io/redis-progress.ts";
 import { redisLine } from "./io/redis.ts";
 import { keysOf } from "./keys.ts";
-import { LeaderboardHost } from "./leaderboard-host.ts";
+import { LeaderboardHost, type LeaderboardPorts } from "./leaderboard-host.ts";
 import { leaderboardMetrics } from "./metrics.ts";
 
 export async function startLeaderboard(config: SharedConfig & LeaderboardConfig, { log, registry }: { log: Log; registry: Registry }): Promise<Running & { url: string }> {
@@ -42,19 +42,19 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
   const redis = redisLine(config.redisUrl, log);
   const boards = redisBoard(redis.redis, keys, { hotMembers: 2 * config.boardShownMax, roles: config.boardRoles });
   let named = 0;
-  const ports = {
+  const ports: LeaderboardPorts = {
     boards,
     reads: boards,
     closings: redisClosings(redis, keys),
     progress: redisProgress(redis, keys),
-    log: await jetstreamLog(nats, subjects, { readMs: config.boardReadMs }),
+    log: await jetstreamLog(nats, subjects, { readMs: () => (host.isWatched ? config.boardWatchedReadMs : config.boardReadMs) }),
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, replicas),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas, partitions, newName: () => `${service}-${++named}` }),
     archive: await kvArchive(nats, subjects, { replicas, daysMax: config.boardArchiveDaysMax }),
     names: redisNames(redis.redis, keys, { namesMax: config.boardNamesPerRoomMax }),
     shown: natsShown(nats, subjects),
   };
-  const host = new LeaderboardHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
+  const host: LeaderboardHost = new LeaderboardHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
   hearWatches(nats, subjects, (watch) => host.receiveWatch(watch));
   hearNames(nats, subjects, (name) => host.receiveName(name));
   const http = await serveHttp(host, config, { log, metrics });

@@ -17,7 +17,7 @@ export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, opt
   };
 
   return {
-    follow: await followLog(nats, subjects, { everyMs: options.readMs }),
+    follow: await followLog(nats, subjects, { everyMs: () => options.readMs }),
     head: async (room) => {
       const { stream, subject } = placeOf(room);
       const message = await manager.streams.getMessage(stream, { last_by_subj: subject });

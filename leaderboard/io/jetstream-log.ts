@@ -7,7 +7,7 @@ import { followLog } from "../../shared/io/follow-log.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { EditLog } from "../ports.ts";
 
-export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, options: { readMs: number }): Promise<EditLog> {
+export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, options: { readMs: () => number }): Promise<EditLog> {
   const manager = await jetstreamManager(nats);
   return {
     follow: await followLog(nats, subjects, { everyMs: options.readMs }),

@@ -1,5 +1,5 @@
 /**
- * Reads one partition of the log in order, for as long as one likes: all there is, then again after `everyMs`. A
+ * Reads one partition of the log in order, for as long as one likes: all there is, then again after `everyMs()`. A
  * reader that was woken by each record would cost the machine as much as the edit itself, and readers who make
  * snapshots or count have time.
  */
@@ -24,7 +24,7 @@ const READ_MS_MAX = 3_000;
 const STRETCH_MS_MAX = 10;
 
 /** Throws when the log does not answer: begin again after the last record received. */
-export async function followLog(nats: NatsConnection, subjects: Subjects, options: { readonly everyMs: number }): Promise<Follow> {
+export async function followLog(nats: NatsConnection, subjects: Subjects, options: { readonly everyMs: () => number }): Promise<Follow> {
   const manager = await jetstreamManager(nats);
   return async function* follow(partition, after, signal) {
     const stream = subjects.logStream(partition);
@@ -44,7 +44,7 @@ export async function followLog(nats: NatsConnection, subjects: Subjects, option
         await setImmediate();
         stretchEnd = performance.now() + STRETCH_MS_MAX;
       }
-      if (!more) await setTimeout(options.everyMs, undefined, { signal }).catch(() => {}); // The one error it has is the signal's.
+      if (!more) await setTimeout(options.everyMs(), undefined, { signal }).catch(() => {}); // The one error it has is the signal's.
     }
   };
 }

@@ -168,7 +168,7 @@ test("[JS13] a publish that nobody hears comes back as 503 on its reply subject"
 });
 
 test("[JS14] reading on goes from record to record over what was purged, says when there is no more, and takes an empty log for one that ends", async () => {
-  const follow = await followLog(line, subjects, { everyMs: 5 });
+  const follow = await followLog(line, subjects, { everyMs: () => 5 });
   const stopping = new AbortController();
   const read: string[] = [];
   const reading = (async () => {
@@ -189,7 +189,7 @@ test("[JS14] reading on goes from record to record over what was purged, says wh
 });
 
 test("[JS15] reading on after more than a stream holds, or while it is away, throws", async () => {
-  const follow = await followLog(line, subjects, { everyMs: 5 });
+  const follow = await followLog(line, subjects, { everyMs: () => 5 });
   const readAll = async (partition: number, after: number) => {
     for await (const _ of follow(partition, after, new AbortController().signal));
   };

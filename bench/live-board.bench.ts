@@ -1,0 +1,159 @@
+/**
+ * A hot room whose board everybody watches: how often and how much each is sent, and how old the shown list grows
+ * before it is replaced. Watchers speak the wire plainly; a list's age is taken where it is seen, from when the first
+ * edit that it lacks was seen there.
+ */
+
+import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
+import { type BoardFrame, FrameType } from "../shared/wire/frames.ts";
+import { type ClientKey, type RoomId, START } from "../shared/ids.ts";
+import { type LoadSocket, openSocket } from "./load/web-socket.ts";
+
+export type LiveBoardPlan = { readonly watchers: number; readonly writers: number; readonly editsPerSecond: number; readonly seconds: number; readonly warmUpSeconds: number; readonly shown: number };
+export type LiveBoardTarget = { readonly url: string; readonly token: (user: string) => Promise<string> };
+
+export type LiveBoardFigures = {
+  readonly editsPerSecond: number;
+  /** Frames of the list that one watcher got in a second: on average, and whoever got most. */
+  readonly listsPerSecond: number;
+  readonly listsPerSecondMost: number;
+  readonly ownRanksPerSecond: number;
+  readonly listBytesPerSecond: number;
+  readonly ownRankBytesPerSecond: number;
+  /** Least between two lists to one watcher. */
+  readonly listGapMsLeast: number;
+  /** How old a shown list was when it was replaced, over all watchers whose edits are timed. */
+  readonly listAgesMs: readonly number[];
+};
+
+const ROOM = "hot" as RoomId;
+/** Of all watchers so many look at the clock for each edit. */
+const TIMED = 20;
+const JOINS_AT_A_TIME = 50;
+
+/** A byte is all an edit has: its points are what counts here. */
+const PAYLOAD = Uint8Array.of(1);
+
+class Watcher {
+  readonly #isTimed: boolean;
+  #socket: LoadSocket | undefined;
+  #channel = 0;
+  #onJoined: () => void = () => {};
+  #sent = 0;
+  /** When each seq was seen. */
+  readonly #seenAt = new Map<number, number>();
+  #shownSeq = 0;
+  #listAt: number | undefined;
+  isMeasuring = false;
+  lists = 0;
+  ownRanks = 0;
+  listBytes = 0;
+  ownRankBytes = 0;
+  gapMsLeast = Number.POSITIVE_INFINITY;
+  readonly agesMs: number[] = [];
+
+  constructor(isTimed: boolean) {
+    this.#isTimed = isTimed;
+  }
+
+  async join(target: LiveBoardTarget, user: string, shown: number): Promise<void> {
+    const socket = await openSocket(new URL(target.url.replace("http", "ws")), {
+      receiveFrame: (frame) => this.#receive(frame),
+      receiveEnd: (reason) => {
+        throw new Error(`${user} was cut off: ${reason}`);
+      },
+    });
+    this.#socket = socket;
+    const joined = new Promise<void>((resolve) => (this.#onJoined = resolve));
+    socket.send(encodeFrame({ type: "hello", version: 1, token: await target.token(user), agent: "bench" }));
+    socket.send(encodeFrame({ type: "join", request: 1, room: ROOM, clientKey: `bench-${user}` as ClientKey, position: START }));
+    await joined;
+    if (shown > 0) socket.send(encodeFrame({ type: "watch-board", channel: this.#channel, role: "everyone", window: "all", shown }));
+  }
+
+  edit(): void {
+    this.#sent += 1;
+    this.#socket?.send(encodeFrame({ type: "edit", channel: this.#channel, counter: this.#sent, ackedThrough: 0, parentSeq: 0 as never, payload: PAYLOAD }));
+  }
+
+  close(): void {
+    this.#socket?.close();
+  }
+
+  #receive(bytes: Uint8Array): void {
+    const type = bytes[0];
+    if (type === FrameType.committed && !this.#isTimed) return;
+    if (type === FrameType["own-rank"]) {
+      if (this.isMeasuring) {
+        this.ownRanks += 1;
+        this.ownRankBytes += bytes.byteLength;
+      }
+      return;
+    }
+    const frame = decodeFrame(bytes);
+    if (frame?.type === "joined") {
+      this.#channel = frame.channel;
+      this.#onJoined();
+    } else if (frame?.type === "committed") {
+      const now = performance.now();
+      for (let index = 0; index < frame.edits.edits.length; index++) this.#seenAt.set(frame.edits.firstSeq + index, now);
+    } else if (frame?.type === "board") this.#receiveBoard(frame, bytes.byteLength);
+    else if (frame?.type === "error") throw new Error(`the server says: ${frame.message}`);
+  }
+
+  #receiveBoard(frame: BoardFrame, length: number): void {
+    const now = performance.now();
+    const lackedSince = this.#seenAt.get(this.#shownSeq + 1);
+    if (this.isMeasuring) {
+      this.lists += 1;
+      this.listBytes += length;
+      if (this.#listAt !== undefined) this.gapMsLeast = Math.min(this.gapMsLeast, now - this.#listAt);
+      if (lackedSince !== undefined) this.agesMs.push(now - lackedSince);
+    }
+    this.#listAt = now;
+    for (let seq = this.#shownSeq; seq <= frame.seq; seq++) this.#seenAt.delete(seq);
+    this.#shownSeq = frame.seq;
+  }
+}
+
+export async function benchLiveBoard(target: LiveBoardTarget, plan: LiveBoardPlan): Promise<LiveBoardFigures> {
+  const watchers = Array.from({ length: plan.watchers }, (_, index) => new Watcher(index < TIMED));
+  const writers = watchers.slice(0, plan.writers);
+  try {
+    for (let from = 0; from < watchers.length; from += JOINS_AT_A_TIME) {
+      await Promise.all(watchers.slice(from, from + JOINS_AT_A_TIME).map((watcher, index) => watcher.join(target, `user-${from + index}`, plan.shown)));
+    }
+    await write(writers, plan.editsPerSecond, plan.warmUpSeconds);
+    for (const watcher of watchers) watcher.isMeasuring = true;
+    const begin = performance.now();
+    const edits = await write(writers, plan.editsPerSecond, plan.seconds);
+    const seconds = (performance.now() - begin) / 1_000;
+    const sum = (of: (watcher: Watcher) => number): number => watchers.reduce((total, watcher) => total + of(watcher), 0) / watchers.length / seconds;
+    return {
+      editsPerSecond: edits / seconds,
+      listsPerSecond: sum(({ lists }) => lists),
+      listsPerSecondMost: Math.max(...watchers.map(({ lists }) => lists)) / seconds,
+      ownRanksPerSecond: sum(({ ownRanks }) => ownRanks),
+      listBytesPerSecond: sum(({ listBytes }) => listBytes),
+      ownRankBytesPerSecond: sum(({ ownRankBytes }) => ownRankBytes),
+      listGapMsLeast: Math.min(...watchers.map(({ gapMsLeast }) => gapMsLeast)),
+      listAgesMs: watchers.flatMap(({ agesMs }) => agesMs),
+    };
+  } finally {
+    for (const watcher of watchers) watcher.close();
+  }
+}
+
+const STEP_MS = 20;
+
+/** Evenly, each writer in turn. Returns how many there were. */
+async function write(writers: readonly Watcher[], perSecond: number, seconds: number): Promise<number> {
+  const begin = performance.now();
+  let edits = 0;
+  for (;;) {
+    const elapsed = (performance.now() - begin) / 1_000;
+    if (elapsed >= seconds) return edits;
+    for (; edits < elapsed * perSecond; edits++) writers[edits % writers.length]!.edit();
+    await new Promise((resolve) => setTimeout(resolve, STEP_MS));
+  }
+}
