@@ -1,10 +1,11 @@
 /**
- * What the demo page asks of the server that serves it: a token for whoever opens it. Local systems only, which
+ * What the demo page asks of the server that serves it: a token for whoever opens it, and bots. Local systems only, which
  * made their secret up themselves: where one was given, whoever asks could come into a deployment's rooms.
  */
 
-import { errorAnswer, type HttpRoute, jsonAnswer } from "../gateway/io/http-routes.ts";
+import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "../gateway/io/http-routes.ts";
 import { parseRoomId, parseUserId } from "../shared/ids.ts";
+import { BOTS_MAX, type DemoBots } from "./demo-bots.ts";
 import { makeToken } from "./token.ts";
 
 const TTL_SECONDS = 3600;
@@ -14,20 +15,32 @@ export function servesDemo(given: { readonly demo: boolean; readonly production:
   return given.demo && !given.production && given.jwtSecret === "" && given.jwksUrl === "" && given.jwksFile === "";
 }
 
-export function demoRoutes({ jwtSecret }: { jwtSecret: string }): HttpRoute[] {
+export function demoRoutes({ jwtSecret, bots }: { jwtSecret: string; bots: Pick<DemoBots, "set"> }): HttpRoute[] {
   return [
-    {
-      method: "get",
-      path: "/demo/token",
-      answer: async ({ query, header }) => {
-        const site = header("sec-fetch-site");
-        if (site !== "" && site !== "same-origin" && site !== "none") return errorAnswer(403, "not-allowed", "only the demo page itself gets tokens here");
-        const room = parseRoomId(query.get("room") ?? "");
-        const user = parseUserId(query.get("user") ?? "");
-        if (room === undefined || user === undefined) return errorAnswer(400, "bad-request", "give ?room= and ?user=, each of 1 to 128 characters without control characters");
-        const rights = query.get("rights") === "read" ? ["read"] : ["read", "write"];
-        return jsonAnswer(200, { token: await makeToken({ room: [room], user, name: query.get("name") ?? "", rights, tenant: "default", ttl: TTL_SECONDS }, jwtSecret) });
-      },
-    },
+    { method: "get", path: "/demo/token", answer: forThePage((question) => answerToken(question, jwtSecret)) },
+    { method: "post", path: "/demo/bots", answer: forThePage((question) => answerBots(question, bots)) },
   ];
+}
+
+function forThePage(answer: (question: HttpQuestion) => Promise<HttpAnswer>): HttpRoute["answer"] {
+  return (question) => {
+    const site = question.header("sec-fetch-site");
+    return site === "" || site === "same-origin" || site === "none" ? answer(question) : errorAnswer(403, "not-allowed", "only the demo page itself is answered here");
+  };
+}
+
+async function answerToken({ query }: HttpQuestion, jwtSecret: string): Promise<HttpAnswer> {
+  const room = parseRoomId(query.get("room") ?? "");
+  const user = parseUserId(query.get("user") ?? "");
+  if (room === undefined || user === undefined) return errorAnswer(400, "bad-request", "give ?room= and ?user=, each of 1 to 128 characters without control characters");
+  const rights = query.get("rights") === "read" ? ["read"] : ["read", "write"];
+  return jsonAnswer(200, { token: await makeToken({ room: [room], user, name: query.get("name") ?? "", rights, tenant: "default", ttl: TTL_SECONDS }, jwtSecret) });
+}
+
+async function answerBots({ query }: HttpQuestion, bots: Pick<DemoBots, "set">): Promise<HttpAnswer> {
+  const room = parseRoomId(query.get("room") ?? "");
+  const count = /^\d{1,3}$/.test(query.get("count") ?? "") ? Number(query.get("count")) : BOTS_MAX + 1;
+  if (room === undefined || count > BOTS_MAX) return errorAnswer(400, "bad-request", `give ?room= and ?count=, of at most ${BOTS_MAX}`);
+  const there = await bots.set(room, count);
+  return there === undefined ? errorAnswer(429, "too-many-bots", "Other rooms have too many bots already: send some of them home first.") : jsonAnswer(200, { bots: there });
 }

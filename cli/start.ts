@@ -12,6 +12,7 @@ import { startRoomServer } from "../room-server/main.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import { demoRoutes, servesDemo } from "./demo.ts";
+import { botsThread, demoBots } from "./demo-bots.ts";
 import { startLocalEngines } from "./local-engines.ts";
 import { DEFAULT_NATS_URL, rememberNatsUrl } from "./local-nats-url.ts";
 import { missingSecrets } from "./shared-secrets.ts";
@@ -58,12 +59,14 @@ async function startRoles(given: StartConfig, add: (part: Running) => void): Pro
 
   // Where the engines end with this process there is no other gateway to move to.
   const drainMsMax = runs("engines") && given.natsUrl === "" ? 0 : config.drainMsMax;
-  const demo = servesDemo(given);
+  const { jwtSecret } = config;
+  const bots = servesDemo(given) ? demoBots({ jwtSecret, url: () => `ws://127.0.0.1:${gateway.port}`, ...botsThread(deps("gateway").log) }) : undefined;
   const gateway = await startGateway(
-    { ...config, drainMsMax, staticDir: demo ? fileURLToPath(new URL("../../console/dist", import.meta.url)) : config.staticDir },
-    { ...deps("gateway"), ...(demo ? { routes: demoRoutes(config) } : {}) },
+    { ...config, drainMsMax, staticDir: bots === undefined ? config.staticDir : fileURLToPath(new URL("../../console/dist", import.meta.url)) },
+    { ...deps("gateway"), ...(bots === undefined ? {} : { routes: demoRoutes({ jwtSecret, bots }) }) },
   );
   add(gateway);
+  if (bots !== undefined) add(bots);
   say(`coroom ready http://127.0.0.1:${gateway.port}`);
 }
 

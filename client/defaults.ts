@@ -46,6 +46,6 @@ export const ROOM: Omit<SessionOptions, "outbox"> = {
 };
 
 export const PRESENCE: PresenceOptions = {
-  own: { bytesMax: 4_096, perSecond: 20, viewportsPerSecond: 5 },
+  own: { bytesMax: 4_096, fieldsMax: 64, perSecond: 20, viewportsPerSecond: 5 },
   remembersMs: 3_000,
 };

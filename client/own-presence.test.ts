@@ -5,7 +5,7 @@ import type { Millis } from "../shared/ids.ts";
 import { type PresenceField, VIEWPORT } from "../shared/wire/presence.ts";
 import { OwnPresence } from "./own-presence.ts";
 
-const OPTIONS = { bytesMax: 200, perSecond: 20, viewportsPerSecond: 5 };
+const OPTIONS = { bytesMax: 200, fieldsMax: 4, perSecond: 20, viewportsPerSecond: 5 };
 const field = (name: string, ...value: number[]): PresenceField => ({ name, value: Uint8Array.from(value) });
 const at = (ms: number): Millis => ms as Millis;
 const said = (fields: readonly PresenceField[]): string[] => fields.map(({ name, value }) => `${name}=${value}`);
@@ -66,6 +66,7 @@ test("[OWN5] too much is refused as a whole, and what was there stays", () => {
   expect(own.set([field("b", 1), { name: "c", value: new Uint8Array(200) }])).toBe(false);
   expect([...own.values.keys()]).toEqual(["a"]);
   expect(own.set([{ name: "c", value: new Uint8Array(150) }])).toBe(true);
+  expect(own.set(["d", "e", "f"].map((name) => field(name, 1)))).toBe(false);
 });
 
 const moment = fc.record({

@@ -10,6 +10,7 @@ import { sameBytes } from "./presence-values.ts";
 export type OwnPresenceOptions = {
   /** Names and values together. */
   readonly bytesMax: number;
+  readonly fieldsMax: number;
   /** Until the server tells how often. */
   readonly perSecond: number;
   readonly viewportsPerSecond: number;
@@ -44,7 +45,7 @@ export class OwnPresence {
       if (value.byteLength === 0) next.delete(name);
       else next.set(name, value);
     }
-    if (sizeOf(next) > this.#options.bytesMax) return false;
+    if (next.size > this.#options.fieldsMax || sizeOf(next) > this.#options.bytesMax) return false;
     this.#values = next;
     for (const { name } of changed) this.#unsaid.add(name);
     return true;

@@ -59,5 +59,5 @@ export function outboxFull(payload: Uint8Array): Problem {
 }
 
 export function presenceTooLarge(bytesMax: number): Problem {
-  return { kind: "presence-too-large", bytesMax, message: `what this client shows of itself would have more than ${bytesMax} bytes and was not taken: show less, and put what should last into the document` };
+  return { kind: "presence-too-large", bytesMax, message: `what this client shows of itself would have more than ${bytesMax} bytes, or too many fields, and was not taken: show less, and put what should last into the document` };
 }

@@ -1,79 +1,81 @@
-/** The demo page, wired: one shared document, who writes in it, and whether it is stored. */
+/** The demo page, wired: one shared document as text and canvas, who is here, and whether it is stored. */
 
 import * as Y from "yjs";
 
 import { parseAddress, searchOf } from "./address.ts";
-import { Authors, writerOf } from "./authors.ts";
+import { botsView } from "./io/bots-view.ts";
+import { openCanvas } from "./io/canvas.ts";
+import { crowdOf } from "./io/crowd.ts";
 import { demoToken } from "./io/demo-token.ts";
+import { deskView } from "./io/desk-view.ts";
 import { openEditor } from "./io/editor.ts";
 import { element } from "./io/element.ts";
 import { freshInk } from "./io/fresh-ink.ts";
 import { nameView } from "./io/name-view.ts";
 import { noticeView } from "./io/notice-view.ts";
 import { peopleView } from "./io/people-view.ts";
+import { roomView } from "./io/room-view.ts";
 import { copyText, shareView } from "./io/share-view.ts";
-import { openSharedDocument } from "./io/shared-document.ts";
+import { openSharedDocument, watchFacts } from "./io/shared-document.ts";
 import { statusView } from "./io/status-view.ts";
-import { colourOf, friendlyName } from "./person.ts";
+import { LatestWriter } from "./latest-writer.ts";
+import { caretOf, colourOf, friendlyName } from "./person.ts";
 import { noticeFor } from "./status.ts";
 
 const { room, name: user = friendlyName(Math.random()), rights } = parseAddress(location.search);
 const doc = new Y.Doc();
 const text = doc.getText("text");
-const authors = new Authors(doc);
 let self = user;
 let loaded = false;
-let latestWriter: number | undefined;
-
-const takeName = (name: string): void => {
-  self = name;
-  history.replaceState(null, "", searchOf({ room, name, rights }));
-};
-takeName(user);
 document.title = `${room} · Coroom`;
 element("room", HTMLElement).textContent = room;
 
-const showPeople = peopleView();
-const latest = (): string | undefined => (latestWriter === undefined ? undefined : authors.nameOf(latestWriter));
-const peopleChanged = (): void => showPeople({ names: authors.names(), self, latest: latest() });
-authors.observe(peopleChanged);
-nameView(user, (name) => {
-  takeName(name);
-  authors.rename(name);
-  peopleChanged();
-});
-
-// Registered before the editor's own observer, so that the ink knows its writer.
-text.observe((_, transaction) => {
-  const writer = writerOf(transaction);
-  if (writer === doc.clientID) authors.introduce(self);
-  if (!loaded || writer === undefined || writer === latestWriter) return;
-  latestWriter = writer;
-  peopleChanged();
-});
-const inkColour = (): number | undefined => {
-  const name = latestWriter === doc.clientID ? undefined : latest();
-  return name === undefined ? undefined : colourOf(name);
+const provider = openSharedDocument({ room, doc, token: () => demoToken({ room, user, name: self, rights }) });
+const crowd = crowdOf(provider);
+const takeName = (name: string): void => {
+  self = name;
+  history.replaceState(null, "", searchOf({ room, name, rights }));
+  provider.awareness.setLocalStateField("user", caretOf(name));
 };
-const editor = openEditor(element("document", HTMLElement), text, freshInk(inkColour));
+takeName(user);
+nameView(user, takeName);
+
+// Before the editor's own observer, so that the ink knows its writer.
+const latest = new LatestWriter(text, provider.awareness);
+const showPeople = peopleView();
+const peopleChanged = (): void => showPeople({ people: crowd.people.values(), latest: latest.name });
+crowd.onRoster(peopleChanged);
+latest.onChange(peopleChanged);
+
+const inkColour = (): number | undefined => (latest.isSelf || latest.name === undefined ? undefined : colourOf(latest.name));
+const editor = openEditor(element("document", HTMLElement), text, provider.awareness, freshInk(inkColour));
+const canvas = openCanvas(provider, crowd, () => colourOf(self));
+deskView();
+roomView(provider);
+botsView(room);
 
 const showStatus = statusView();
 const showNotice = noticeView(async (action) => {
   if (action === "reload") location.reload();
   else if (!(await copyText(text.toString()))) editor.selectAll();
 });
-openSharedDocument({ room, doc, token: () => demoToken({ room, user, name: self, rights }) }, (facts) => {
+watchFacts(provider, (facts) => {
   showStatus(facts);
   showNotice(noticeFor(facts));
-  editor.setWritable(facts.loaded && facts.mayWrite && facts.status !== "stopped");
-  if (facts.loaded && !loaded) editor.focus();
+  const writable = facts.loaded && facts.mayWrite && facts.status !== "stopped";
+  editor.setWritable(writable);
+  canvas.setWritable(writable);
+  if (facts.loaded && !loaded) {
+    latest.beginNow();
+    editor.focus();
+  }
   loaded = facts.loaded;
 });
 
 const page = (name?: string): string => new URL(searchOf({ room, name }), location.href).href;
 const known = new Set([user]);
 const secondPerson = (): string => {
-  const name = friendlyName(Math.random(), new Set([...known, ...authors.names()]));
+  const name = friendlyName(Math.random(), new Set([...known, ...[...crowd.people.values()].map((person) => person.name)]));
   known.add(name);
   return page(name);
 };

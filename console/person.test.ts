@@ -1,6 +1,8 @@
+import { readFileSync } from "node:fs";
+
 import { expect, test } from "vitest";
 
-import { colourOf, friendlyName, initialsOf } from "./person.ts";
+import { caretOf, COLOURS, colourOf, friendlyName, initialsOf } from "./person.ts";
 
 test("[PAGE4] a new person's name is none of those already here", () => {
   const taken = new Set<string>();
@@ -21,11 +23,27 @@ test("[PAGE5] a name has one colour, for everybody who sees it", () => {
   for (const name of ["Ada", "Grace", "", "李雷", "🌱"]) expect([0, 1, 2, 3, 4, 5, 6, 7]).toContain(colourOf(name));
 });
 
+test("[PAGE5] a caret has the colour that the page shows its owner in", () => {
+  const css = readFileSync(new URL("./styles/people.css", import.meta.url), "utf8");
+  expect([...css.matchAll(/--person-\d: (#[0-9a-f]{6});/g)].map(([, colour]) => colour)).toEqual([...COLOURS]);
+  const channels = (colour: string): number[] => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
+  for (const name of ["Ada", "Augusta", "李雷"]) {
+    const [shown, drawn] = [channels(COLOURS[colourOf(name)]!), channels(caretOf(name).color)];
+    for (const [index, channel] of drawn.entries()) expect(Math.abs(channel - shown[index]!)).toBeLessThanOrEqual(7);
+  }
+});
+
+test("[PAGE5] people of one colour have carets that an editor can tell apart", () => {
+  const names = Array.from({ length: 40 }, (_, index) => `Person ${index}`);
+  expect(new Set(names.map((name) => caretOf(name).color)).size).toBe(names.length);
+});
+
 test.each([
   ["Ada", "A"],
   ["ada lovelace", "AL"],
   ["Jean-Luc de la Tour", "JT"],
   ["🌱 garden", "🌱G"],
+  ["Ada (bot)", "A"],
   ["-", ""],
 ])("[PAGE5] the initials of %s are %s", (name, initials) => {
   expect(initialsOf(name)).toBe(initials);

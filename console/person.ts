@@ -6,8 +6,8 @@ const NAMES = [
   "Radia", "Robin", "Shafi", "Sophie", "Tim", "Tony", "Vint", "Whitfield",
 ] as const;
 
-/** As many as styles/people.css has colours for. */
-const COLOURS = 8;
+/** Those of styles/people.css, for what is drawn by others. White on each has a contrast of 5 or more. */
+export const COLOURS = ["#b4452c", "#1f7a6d", "#5b55c9", "#a8457e", "#2f6db3", "#8a6412", "#4b7a2b", "#6c5a7e"] as const;
 
 /** A friendly name that nobody here has yet, as far as the list reaches. `chance` is in [0, 1). */
 export function friendlyName(chance: number, taken: ReadonlySet<string> = new Set()): string {
@@ -18,14 +18,29 @@ export function friendlyName(chance: number, taken: ReadonlySet<string> = new Se
 
 /** The same for everybody who sees the name. */
 export function colourOf(name: string): number {
-  let hash = 0;
-  for (const char of name) hash = (Math.imul(hash, 31) + char.codePointAt(0)!) | 0;
-  return Math.abs(hash) % COLOURS;
+  return hashOf(name) % COLOURS.length;
 }
 
 /** One or two letters for a face. */
 export function initialsOf(name: string): string {
-  const words = name.split(/[\s.-]+/).filter((word) => word !== "");
+  const words = name.split(/[\s.-]+/).filter((word) => word !== "" && !/^\p{P}/u.test(word));
   const ends = words.length > 1 ? [words[0]!, words.at(-1)!] : words;
   return ends.map((word) => [...word][0]!.toLocaleUpperCase()).join("");
+}
+
+/**
+ * What editors of others show a caret by, in y-codemirror.next's words. It takes carets of one colour for one
+ * caret, so each name has a shade of its own, too near for the eye to tell.
+ */
+export function caretOf(name: string): { readonly name: string; readonly color: string; readonly colorLight: string } {
+  const base = Number.parseInt(COLOURS[colourOf(name)]!.slice(1), 16);
+  const shade = (Math.imul(hashOf(name), 0x9e3779b1) >>> 8) & 0x070707;
+  const color = `#${(base ^ shade).toString(16).padStart(6, "0")}`;
+  return { name, color, colorLight: `${color}40` };
+}
+
+function hashOf(name: string): number {
+  let hash = 0;
+  for (const char of name) hash = (Math.imul(hash, 31) + char.codePointAt(0)!) | 0;
+  return Math.abs(hash);
 }

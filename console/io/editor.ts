@@ -1,18 +1,22 @@
-/** The document as an editor: CodeMirror on a Y.Text, Markdown set as it will read. */
+/** The document as an editor: CodeMirror on a Y.Text, Markdown set as it will read, with everybody's carets. */
 
 import { defaultKeymap } from "@codemirror/commands";
 import { markdown, markdownLanguage } from "@codemirror/lang-markdown";
 import { syntaxHighlighting } from "@codemirror/language";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap, placeholder } from "@codemirror/view";
+import type { RoomAwareness } from "@coroom/client";
 import { yCollab, yUndoManagerKeymap } from "y-codemirror.next";
 import * as Y from "yjs";
 
 import { markdownStyle } from "./markdown-style.ts";
 
+/** More names than that beside their carets would cover the text. */
+const FLAGS_MAX = 10;
+
 export type Editor = { setWritable(writable: boolean): void; selectAll(): void; focus(): void };
 
-export function openEditor(parent: HTMLElement, text: Y.Text, more: Extension): Editor {
+export function openEditor(parent: HTMLElement, text: Y.Text, awareness: RoomAwareness, more: Extension): Editor {
   const access = new Compartment();
   const view = new EditorView({
     parent,
@@ -26,9 +30,13 @@ export function openEditor(parent: HTMLElement, text: Y.Text, more: Extension): 
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": "Document", spellcheck: "true", autocorrect: "on", autocapitalize: "sentences" }),
         more,
-        yCollab(text, null, { undoManager: new Y.UndoManager(text) }),
+        yCollab(text, awareness, { undoManager: new Y.UndoManager(text) }),
       ],
     }),
+  });
+  awareness.on("change", () => {
+    const carets = [...awareness.getStates().values()].filter(({ cursor }) => (cursor ?? undefined) !== undefined);
+    parent.dataset["crowd"] = carets.length > FLAGS_MAX ? "many" : "few";
   });
   return {
     setWritable: (writable) => {

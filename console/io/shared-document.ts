@@ -10,8 +10,18 @@ export type SharedDocument = { readonly room: string; readonly doc: Y.Doc; reado
 /** Something waits and nothing of the room was stored for so long: told even where the server cannot tell it. */
 const STANDSTILL_MS = 3000;
 
-export function openSharedDocument({ room, doc, token }: SharedDocument, receiveFacts: (facts: Facts) => void): void {
+export function openSharedDocument({ room, doc, token }: SharedDocument): CoroomProvider {
   const provider = new CoroomProvider({ url: location.origin.replace(/^http/, "ws"), room, doc, token });
+  provider.on("refused", ({ message }) => console.error(message));
+  provider.on("error", ({ message }) => console.warn(message));
+  window.addEventListener("beforeunload", (event) => {
+    if (!provider.saved) event.preventDefault(); // The browser asks before it closes the tab.
+  });
+  return provider;
+}
+
+/** Tells them at once, and whenever they change. */
+export function watchFacts(provider: CoroomProvider, receiveFacts: (facts: Facts) => void): void {
   let loaded = false;
   let tooLarge = false;
   let standsStill = false;
@@ -48,16 +58,10 @@ export function openSharedDocument({ room, doc, token }: SharedDocument, receive
     loaded ||= synced;
     tell();
   });
-  provider.on("refused", ({ message }) => console.error(message));
-  provider.on("error", (problem) => {
-    console.warn(problem.message);
-    tooLarge ||= problem.kind === "edit-too-large";
+  provider.on("error", ({ kind }) => {
+    tooLarge ||= kind === "edit-too-large";
     tell();
   });
-  doc.on("update", tell); // One more edit may be unsaved; "saved" tells only the first.
-
-  window.addEventListener("beforeunload", (event) => {
-    if (!provider.saved) event.preventDefault(); // The browser asks before it closes the tab.
-  });
+  provider.doc.on("update", tell); // One more edit may be unsaved; "saved" tells only the first.
   tell();
 }

@@ -83,9 +83,13 @@ export class Visitor {
     await this.page.keyboard.type(text, { delay: keyMs });
   }
 
-  async text(): Promise<string> {
-    const lines = await this.page.locator(".cm-line").allTextContents();
-    return lines.join("\n");
+  /** What was written, without other people's carets in it. */
+  text(): Promise<string> {
+    return this.page.locator(".cm-line").evaluateAll((lines) => {
+      const written = lines.map((line) => line.cloneNode(true) as Element);
+      for (const line of written) for (const drawn of line.querySelectorAll(".cm-ySelectionCaret, .cm-placeholder")) drawn.remove();
+      return written.map((line) => line.textContent).join("\n");
+    });
   }
 
   saveRemark(): Promise<string> {

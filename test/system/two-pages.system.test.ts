@@ -54,7 +54,7 @@ test("[PAGE10] somebody who comes later gets all of it", async () => {
   const late = await open("late", "Hedy");
   await agreeAndAreSaved(ada, late);
   expect(await late.text()).toContain(ADAS.trim());
-  expect(await namesSeenBy(late)).toEqual(["Ada"]);
+  expect(await namesSeenBy(late)).toEqual(["Ada", "Hedy"]);
 });
 
 test("[PAGE11] a page that loses the network says so, takes what is typed, and heals", async () => {

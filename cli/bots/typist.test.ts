@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import * as Y from "yjs";
+
+import { Prng } from "../../shared/prng.ts";
+import { Typist } from "./typist.ts";
+
+test("[BOT2] it writes in whole phrases, and takes back what it wrote and nothing of others", () => {
+  const text = new Y.Doc().getText("text");
+  text.insert(0, "Ours. ");
+  const typist = new Typist(text, new Prng(3), 0);
+  const lengths: number[] = [];
+  for (let now = 0; now < 300_000; now += 50) {
+    typist.step(now);
+    if (now === 20_000) text.insert(text.length - 1, "ours too");
+    lengths.push(text.length);
+  }
+  expect(Math.max(...lengths)).toBeGreaterThan(30);
+  expect(Math.max(...lengths)).toBeLessThan(60);
+  typist.takeBack();
+  expect(text.toString()).toBe("Ours. ours too");
+});

@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+
+import type { HttpQuestion } from "../gateway/io/http-routes.ts";
+import type { RoomId } from "../shared/ids.ts";
+import type { CrowdOrder } from "./bots/crowd.ts";
+import { demoRoutes } from "./demo.ts";
+import { BOTS_MAX, type DemoBots, demoBots } from "./demo-bots.ts";
+
+const ROOM = "notes" as RoomId;
+
+function bots(): { bots: DemoBots; orders: string[]; timers: (() => void)[] } {
+  const orders: string[] = [];
+  const timers: (() => void)[] = [];
+  const after = (_: number, run: () => void) => {
+    timers.push(run);
+    return () => void timers.splice(timers.indexOf(run), 1);
+  };
+  const send = ({ room, bots: sent }: CrowdOrder): void => void orders.push(`${sent.length} in ${room}`);
+  return { bots: demoBots({ jwtSecret: "x".repeat(32), url: () => "ws://h", send, after, stop: async () => {} }), orders, timers };
+}
+
+test("[BOT3] so many bots are in a room as were asked for last, and after a while none", async () => {
+  const { bots: crowd, orders, timers } = bots();
+  expect([await crowd.set(ROOM, 10), await crowd.set(ROOM, 60), await crowd.set(ROOM, 0)]).toEqual([10, 60, 0]);
+  expect([orders, timers.length]).toEqual([["10 in notes", "60 in notes", "0 in notes"], 0]);
+  await crowd.set(ROOM, 10);
+  timers[0]!();
+  expect(await crowd.set("other" as RoomId, BOTS_MAX)).toBe(BOTS_MAX);
+  expect(orders.slice(3)).toEqual(["10 in notes", "0 in notes", "300 in other"]);
+  await crowd.stop();
+  expect(timers).toHaveLength(0);
+});
+
+test("[BOT3] there are never more in all rooms than one machine bears", async () => {
+  const { bots: crowd, orders } = bots();
+  await crowd.set(ROOM, 200);
+  expect([await crowd.set("other" as RoomId, 101), await crowd.set("other" as RoomId, 100), orders.length]).toEqual([undefined, 100, 2]);
+});
+
+test.each([
+  ["?room=notes&count=10", "same-origin", 200],
+  ["?room=notes&count=301", "same-origin", 400],
+  ["?room=notes&count=-1", "same-origin", 400],
+  ["?room=notes&count=ten", "same-origin", 400],
+  ["?room=notes", "same-origin", 400],
+  ["?room=%00&count=1", "same-origin", 400],
+  ["?room=notes&count=10", "cross-site", 403],
+])("[BOT4] %s from '%s' is answered with %i", async (search, site, status) => {
+  const route = demoRoutes({ jwtSecret: "x".repeat(32), bots: bots().bots }).find(({ path }) => path === "/demo/bots")!;
+  const question: HttpQuestion = { path: "/demo/bots", parameters: [], query: new URLSearchParams(search), header: (name) => (name === "sec-fetch-site" ? site : ""), signal: new AbortController().signal };
+  expect([route.method, (await route.answer(question)).status]).toEqual(["post", status]);
+});

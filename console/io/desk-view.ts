@@ -1,0 +1,14 @@
+/** In a narrow window text and canvas take turns; in a wide one they lie side by side and there is nothing to choose. */
+
+import { element } from "./element.ts";
+
+export function deskView(): void {
+  const desk = element("desk", HTMLElement);
+  const tabs = [...element("tabs", HTMLElement).querySelectorAll<HTMLButtonElement>("button")];
+  const choose = (part: string): void => {
+    desk.dataset["front"] = part;
+    for (const tab of tabs) tab.ariaPressed = String(tab.dataset["part"] === part);
+  };
+  for (const tab of tabs) tab.addEventListener("click", () => choose(tab.dataset["part"] ?? "text"));
+  choose("text");
+}

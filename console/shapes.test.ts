@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import * as Y from "yjs";
+
+import { Shapes } from "./shapes.ts";
+
+/** Two people whose documents become the same when they meet. */
+function two(): { ann: Shapes; bob: Shapes; meet: () => void; doc: Y.Doc } {
+  const [a, b] = [new Y.Doc(), new Y.Doc()];
+  const meet = (): void => {
+    Y.applyUpdate(b, Y.encodeStateAsUpdate(a));
+    Y.applyUpdate(a, Y.encodeStateAsUpdate(b));
+  };
+  return { ann: new Shapes(a), bob: new Shapes(b), meet, doc: a };
+}
+
+test("[CAN3] a new shape lies with its middle where it was put, above the others", () => {
+  const { ann } = two();
+  ann.add("a", "note", { x: 0, y: 0 }, 3);
+  ann.add("b", "ellipse", { x: 100.4, y: 50 }, 1);
+  expect(ann.all()).toEqual([
+    { id: "a", kind: "note", x: -90, y: -66, width: 180, height: 132, colour: 3, text: "", level: 1 },
+    { id: "b", kind: "ellipse", x: 20, y: -10, width: 160, height: 120, colour: 1, text: "", level: 2 },
+  ]);
+});
+
+test("[CAN4] of two who drag one shape at once one prevails, whole; what others did to it stays", () => {
+  const { ann, bob, meet } = two();
+  ann.add("a", "note", { x: 0, y: 0 }, 0);
+  meet();
+  ann.move("a", { x: 10, y: 10 });
+  bob.move("a", { x: 500, y: 500 });
+  bob.write("a", "ours");
+  meet();
+  expect(ann.all()).toEqual(bob.all());
+  const [{ x, y, text }] = ann.all() as [ReturnType<Shapes["all"]>[number]];
+  expect([[10, 500].includes(x), x === y, text]).toEqual([true, true, "ours"]);
+});
+
+test("[CAN4] what somebody has removed meanwhile cannot be moved, and stays removed", () => {
+  const { ann, bob, meet } = two();
+  ann.add("a", "rectangle", { x: 0, y: 0 }, 0);
+  meet();
+  ann.remove("a");
+  bob.move("a", { x: 1, y: 1 });
+  meet();
+  ann.move("a", { x: 2, y: 2 });
+  expect([ann.all(), bob.all()]).toEqual([[], []]);
+});
+
+test("[CAN5] whatever else is in the document is not shown, and places have an end", () => {
+  const { ann, doc } = two();
+  const shapes = doc.getMap("shapes");
+  shapes.set("text", "none");
+  shapes.set("unknown", new Y.Map(Object.entries({ kind: "volcano", place: { x: 0, y: 0 } })));
+  shapes.set("nowhere", new Y.Map(Object.entries({ kind: "note", place: { x: "a", y: 0 } })));
+  shapes.set("far", new Y.Map(Object.entries({ kind: "note", place: { x: 1e300, y: 0 } })));
+  shapes.set("odd", new Y.Map(Object.entries({ kind: "note", place: { x: 1, y: 0 }, colour: "red", level: {}, text: 7 })));
+  expect(ann.all()).toMatchObject([{ id: "odd", colour: 0, level: 0, text: "" }]);
+  ann.move("odd", { x: 1e300, y: -1e300 });
+  expect(ann.all()).toMatchObject([{ x: 1_000_000, y: -1_000_000 }]);
+});

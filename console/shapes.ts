@@ -1,0 +1,93 @@
+/**
+ * What lies on the canvas, kept in the same document as the text. A place is one value, so that two people who drag
+ * one shape do not leave it where neither of them did. Whatever else is in the document is not shown.
+ */
+
+import type { Point, Rectangle } from "@coroom/client";
+import * as Y from "yjs";
+
+export const SHAPE_KINDS = ["note", "rectangle", "ellipse"] as const;
+export type ShapeKind = (typeof SHAPE_KINDS)[number];
+export type Shape = Rectangle & { readonly id: string; readonly kind: ShapeKind; readonly colour: number; readonly text: string; readonly level: number };
+
+const SIZES: Readonly<Record<ShapeKind, { readonly width: number; readonly height: number }>> = {
+  note: { width: 180, height: 132 },
+  rectangle: { width: 200, height: 120 },
+  ellipse: { width: 160, height: 120 },
+};
+const SHAPES_MAX = 2000;
+const TEXT_CHARS_MAX = 500;
+const PLACE_MAX = 1_000_000;
+const COLOURS = 8;
+
+export class Shapes {
+  readonly #doc: Y.Doc;
+  readonly #shapes: Y.Map<Y.Map<unknown>>;
+
+  constructor(doc: Y.Doc) {
+    this.#doc = doc;
+    this.#shapes = doc.getMap("shapes");
+  }
+
+  /** The lowest first. */
+  all(): Shape[] {
+    const shapes = [...this.#shapes].flatMap(([id, values]) => parseShape(id, values) ?? []);
+    return shapes.sort((a, b) => a.level - b.level || (a.id < b.id ? -1 : 1)).slice(0, SHAPES_MAX);
+  }
+
+  /** With its middle there, above everything else. */
+  add(id: string, kind: ShapeKind, middle: Point, colour: number): void {
+    const { width, height } = SIZES[kind];
+    const shape = new Y.Map<unknown>(Object.entries({ kind, colour, level: this.#levelAbove(), place: placeOf({ x: middle.x - width / 2, y: middle.y - height / 2 }) }));
+    this.#shapes.set(id, shape);
+  }
+
+  /** To there, and above everything else. */
+  move(id: string, to: Point): void {
+    const shape = this.#shapes.get(id);
+    if (shape === undefined) return; // Somebody has removed it meanwhile.
+    this.#doc.transact(() => {
+      shape.set("place", placeOf(to));
+      shape.set("level", this.#levelAbove());
+    });
+  }
+
+  write(id: string, text: string): void {
+    const kept = text.slice(0, TEXT_CHARS_MAX).toWellFormed();
+    const shape = this.#shapes.get(id);
+    if (shape !== undefined && (shape.get("text") ?? "") !== kept) shape.set("text", kept);
+  }
+
+  remove(id: string): void {
+    this.#shapes.delete(id);
+  }
+
+  observe(changed: () => void): void {
+    this.#shapes.observeDeep(changed);
+  }
+
+  #levelAbove(): number {
+    return Math.max(0, ...this.all().map(({ level }) => level)) + 1;
+  }
+}
+
+function parseShape(id: string, values: unknown): Shape | undefined {
+  if (!(values instanceof Y.Map)) return undefined;
+  const [kind, place, text, colour, level] = ["kind", "place", "text", "colour", "level"].map((part) => values.get(part) as unknown);
+  if (!isKind(kind) || !isPlace(place)) return undefined;
+  const size = SIZES[kind];
+  return { id, kind, ...place, ...size, text: typeof text === "string" ? text : "", colour: Number.isInteger(colour) ? Math.abs(colour as number) % COLOURS : 0, level: Number.isFinite(level) ? (level as number) : 0 };
+}
+
+function isKind(kind: unknown): kind is ShapeKind {
+  return (SHAPE_KINDS as readonly unknown[]).includes(kind);
+}
+
+export function isPlace(place: unknown): place is Point {
+  return typeof place === "object" && place !== null && "x" in place && "y" in place && [place.x, place.y].every((part) => typeof part === "number" && Math.abs(part) <= PLACE_MAX);
+}
+
+function placeOf({ x, y }: Point): Point {
+  const within = (part: number): number => Math.round(Math.min(PLACE_MAX, Math.max(-PLACE_MAX, part)));
+  return { x: within(x), y: within(y) };
+}

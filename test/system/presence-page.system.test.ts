@@ -1,0 +1,163 @@
+/** What people at the demo page see of each other: carets in the text, pointers and shapes on the canvas, who is here. */
+
+import type { Browser, Locator } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+
+import { Cable } from "./browser-cable.ts";
+import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor } from "./browser.ts";
+import { eventually } from "./eventually.ts";
+
+const WINDOW = { width: 1440, height: 860 };
+
+vi.setConfig({ testTimeout: 120_000 });
+
+let system: DemoSystem;
+let browser: Browser;
+let here: Visitor[] = [];
+
+beforeAll(async () => {
+  [system, browser] = await Promise.all([DemoSystem.start(), openBrowser()]);
+}, FIRST_START_MS_MAX);
+
+afterEach(async ({ task }) => {
+  if (task.result?.state === "fail") for (const [index, person] of here.entries()) console.error(`what person ${index + 1} saw: ${await person.screenshot(`${task.name} ${index + 1}`)}`);
+  await Promise.all(here.map((person) => person.close()));
+  here = [];
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await system?.stop();
+});
+
+test("[PAGE15] each sees the other's caret and selection in the text, under the right name", async () => {
+  const [ada, grace] = [await open("carets", "Ada"), await open("carets", "Grace")];
+  await ada.types("The quick brown fox.");
+  await eventually("Grace sees Ada's caret", async () => (await caretsSeenBy(grace)).join() === "Ada");
+  for (let key = 0; key < 4; key++) await ada.page.keyboard.press("Shift+ArrowLeft");
+  await eventually("and what she has selected", async () => (await grace.page.locator(".cm-ySelection").allTextContents()).join("") === "fox.");
+  await grace.types("Hello. ");
+  await eventually("Ada sees Grace's", async () => (await caretsSeenBy(ada)).join() === "Grace");
+});
+
+test("[PAGE15] a page that is closed disappears from the text, the canvas and the list; one that is cut off too", async () => {
+  const { cable, url } = await Cable.to(system.url);
+  onTestFinished(() => cable.stop());
+  const [ada, grace, hedy] = [await open("closed", "Ada"), await open("closed", "Grace"), await open("closed", "Hedy", url)];
+  for (const person of [grace, hedy]) {
+    await person.types("here. ");
+    await pointAt(person, 100, 100);
+  }
+  await eventually("all three are here", async () => (await namesSeenBy(ada)).join() === "Ada,Grace,Hedy" && (await pointersSeenBy(ada)).sort().join() === "Grace,Hedy");
+  await grace.close();
+  here = here.filter((person) => person !== grace);
+  await eventually("Grace has gone", async () => (await namesSeenBy(ada)).join() === "Ada,Hedy" && (await pointersSeenBy(ada)).join() === "Hedy" && !(await caretsSeenBy(ada)).includes("Grace"));
+  cable.pull();
+  await eventually("Hedy has gone", async () => (await namesSeenBy(ada)).join() === "Ada");
+  await eventually("who is cut off knows of nobody", async () => (await namesSeenBy(hedy)).join() === "");
+  cable.plug();
+  await eventually("and is back", async () => (await namesSeenBy(hedy)).join() === "Ada,Hedy" && (await namesSeenBy(ada)).join() === "Ada,Hedy");
+});
+
+test("[PAGE16] pointers are where they point, whatever part of the canvas the other looks at", async () => {
+  const [ada, grace] = [await open("pointers", "Ada"), await open("pointers", "Grace")];
+  await pointAt(grace, 240, 180);
+  const pointer = pointerOf(ada, "Grace");
+  await eventually("Ada sees Grace's pointer there", async () => isNear(await placeOn(ada, pointer), { x: 240, y: 180 }));
+  await ada.page.locator("#zoom-out").click();
+  await ada.page.locator("#zoom-out").click();
+  await eventually("further in, for it is further away", async () => {
+    const { x, y } = await placeOn(ada, pointer);
+    const { width, height } = await sizeOfStage(ada);
+    return isNear({ x, y }, { x: width / 2 + (240 - width / 2) / 1.25 ** 2, y: height / 2 + (180 - height / 2) / 1.25 ** 2 });
+  });
+  await grace.page.mouse.move(5, 5);
+  await eventually("it goes when it leaves the canvas", async () => (await pointersSeenBy(ada)).length === 0);
+});
+
+test("[PAGE17] a shape is seen on its way while it is dragged, and stays where it was dropped", async () => {
+  const [ada, grace] = [await open("shapes", "Ada"), await open("shapes", "Grace")];
+  await ada.page.locator("#add-note").click();
+  await ada.page.keyboard.type("Call the printers");
+  await ada.page.locator("#zoom").click();
+  const [adas, graces] = [ada.page.locator(".shape"), grace.page.locator(".shape")];
+  await eventually("Grace has the note", async () => (await graces.count()) === 1);
+  const before = await graces.boundingBox();
+  const { x, y, width, height } = (await adas.boundingBox())!;
+  await ada.page.mouse.move(x + width / 2, y + height - 20);
+  await ada.page.mouse.down();
+  await ada.page.mouse.move(x + width / 2 + 60, y + height + 20, { steps: 8 });
+  await eventually("Grace sees it move in Ada's hand", async () => (await graces.getAttribute("data-holder")) === "Ada" && (await graces.boundingBox())!.x > before!.x + 50);
+  expect(await grace.text(), "nothing else changed").toBe(await ada.text());
+  await ada.page.mouse.up();
+  await eventually("it is let go, and stays", async () => (await graces.getAttribute("data-holder")) === null && isNear((await graces.boundingBox())!, { x: before!.x + 60, y: before!.y + 40 }));
+  await eventually("what was written on it is there", async () => (await graces.innerText()) === "Call the printers" && (await ada.saveRemark()) === "Saved");
+  const late = await open("shapes", "Hedy");
+  await eventually("somebody later has it too", async () => (await late.page.locator(".shape").innerText()) === "Call the printers");
+});
+
+test("[PAGE18] a new name is everybody's at once, on the list and at the caret", async () => {
+  const [ada, grace] = [await open("names", "Ada"), await open("names", "Grace")];
+  await ada.types("x");
+  await ada.page.getByLabel("Your name").fill("Augusta");
+  await ada.page.keyboard.press("Enter");
+  await ada.types("y");
+  await eventually("Grace sees it", async () => (await namesSeenBy(grace)).join() === "Augusta,Grace" && (await caretsSeenBy(grace)).join() === "Augusta");
+});
+
+test("[PAGE19] bots come, move and type, and go home", async () => {
+  const ada = await open("bots", "Ada");
+  await ada.page.getByRole("button", { name: "10 bots" }).click();
+  await eventually("eleven are here", async () => (await countSeenBy(ada)) === "11 people");
+  await eventually("most of them point", async () => (await pointersSeenBy(ada)).length >= 8);
+  await eventually("one of them types", async () => (await ada.text()).length > 5);
+  expect((await caretsSeenBy(ada)).every((name) => name.endsWith("(bot)"))).toBe(true);
+  await ada.page.getByRole("button", { name: "Send home" }).click();
+  await eventually("Ada is alone, with an empty page", async () => (await countSeenBy(ada)) === "Only you" && (await pointersSeenBy(ada)).length === 0);
+  await eventually("what they wrote has gone with them", async () => (await ada.text()) === "");
+});
+
+async function open(room: string, name: string, url = system.url): Promise<Visitor> {
+  const person = await Visitor.open(browser, `${url}/?${new URLSearchParams({ room, name })}`, { viewport: WINDOW });
+  here.push(person);
+  return person;
+}
+
+async function namesSeenBy({ page }: Visitor): Promise<string[]> {
+  return (await page.locator("#people .name").allTextContents()).sort();
+}
+
+function countSeenBy({ page }: Visitor): Promise<string> {
+  return page.locator("#people-count").innerText();
+}
+
+function caretsSeenBy({ page }: Visitor): Promise<string[]> {
+  return page.locator(".cm-ySelectionInfo").allTextContents();
+}
+
+function pointersSeenBy({ page }: Visitor): Promise<string[]> {
+  return page.locator(".pointer-name").allTextContents();
+}
+
+function pointerOf({ page }: Visitor, name: string): Locator {
+  return page.locator(".pointer", { hasText: name });
+}
+
+/** Pixels from the canvas's corner. */
+async function pointAt({ page }: Visitor, x: number, y: number): Promise<void> {
+  const stage = (await page.locator("#stage").boundingBox())!;
+  await page.mouse.move(stage.x + x, stage.y + y, { steps: 3 });
+}
+
+async function placeOn({ page }: Visitor, thing: Locator): Promise<{ x: number; y: number }> {
+  const [stage, place] = [await page.locator("#stage").boundingBox(), await thing.boundingBox()];
+  return { x: (place?.x ?? -1e9) - stage!.x, y: (place?.y ?? -1e9) - stage!.y };
+}
+
+async function sizeOfStage({ page }: Visitor): Promise<{ width: number; height: number }> {
+  return (await page.locator("#stage").boundingBox())!;
+}
+
+function isNear(a: { x: number; y: number }, b: { x: number; y: number }): boolean {
+  return Math.hypot(a.x - b.x, a.y - b.y) < 4;
+}
