@@ -1,6 +1,6 @@
 /** The document service's settings. */
 
-import { port, positiveInteger, type Settings, text, type Values } from "../shared/config.ts";
+import { port, positiveInteger, SettingError, type Settings, text, type Values } from "../shared/config.ts";
 
 export const documentServiceSettings = {
   internalSecret: { parse: text, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
@@ -21,6 +21,7 @@ export const documentServiceSettings = {
   replayWindowMs: { parse: positiveInteger, fallback: 300_000, meaning: "edits stay in the log for at least so long, for clients that come back" },
   boardsHoldMsMax: { parse: positiveInteger, fallback: 3 * 24 * 3_600_000, meaning: "edits that the boards have not counted stay in the log for so long, and are then trimmed all the same; where no leaderboard ever ran nothing is held" },
   checkpointClientsMax: { parse: positiveInteger, fallback: 5_000, meaning: "writers of a room whose progress a checkpoint remembers; past it the most silent are forgotten" },
+  checkpointClientsBytesMax: { parse: positiveInteger, fallback: 768 * 1024, meaning: "bytes of those writers in a checkpoint, which is one message to NATS; past it the most silent are forgotten" },
   checkpointClientMsMax: { parse: positiveInteger, fallback: 3_600_000, meaning: "how long a checkpoint remembers a silent writer" },
 
   mergeMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "a merge that takes longer is given up, with the thread it ran in; its room is tried again after a pause that doubles" },
@@ -35,3 +36,12 @@ export const documentServiceSettings = {
 } as const satisfies Settings;
 
 export type DocumentServiceConfig = Values<typeof documentServiceSettings>;
+
+/** What a checkpoint holds beside the list of writers: the snapshot's name, which holds the room's key, is the most of it. */
+const BESIDE_CLIENTS_BYTES = 8_192;
+
+/** Refuses checkpoints that NATS would not carry: `maxPayload` bytes a message. */
+export function refuseUnwritable({ checkpointClientsBytesMax }: DocumentServiceConfig, maxPayload: number | undefined): void {
+  if (maxPayload === undefined || checkpointClientsBytesMax + BESIDE_CLIENTS_BYTES <= maxPayload) return;
+  throw new SettingError(`a checkpoint's writers may have ${checkpointClientsBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_CHECKPOINT_CLIENTS_BYTES_MAX`);
+}

@@ -11,7 +11,7 @@ import { mergeEdits } from "./merge.ts";
 
 const ann = "annannannannann1" as ClientId;
 const users = new Map([[ann, "ann" as UserId]]);
-const options = { silenceMsMax: 60_000, clientsMax: 100 };
+const options = { silenceMsMax: 60_000, clientsMax: 100, bytesMax: 100_000 };
 
 function stored(streamSeq: number, bytes: Uint8Array): StoredRecord {
   return { room: "acme.notes" as RoomKey, streamSeq, time: (streamSeq * 10) as UnixMillis, bytes };
@@ -55,10 +55,10 @@ function checkpointOf(document: Document, time: number): Checkpoint {
 test("[DCM1] records in the order of the log become the document, and an epoch takes no seq", () => {
   const document = new Document(undefined, options);
   const [a, b, c] = letters("abc");
-  expect(document.receiveRecord(epoch(3, 1, 0))).toEqual({ kind: "applied" });
-  expect(document.receiveRecord(edits(4, 1, 1, [a!, b!]))).toEqual({ kind: "applied" });
-  expect(document.receiveRecord(epoch(9, 2, 2))).toEqual({ kind: "applied" });
-  expect(document.receiveRecord(edits(10, 2, 3, [c!]))).toEqual({ kind: "applied" });
+  expect(document.receiveRecord(epoch(3, 1, 0))).toEqual({ kind: "applied", forgotten: 0 });
+  expect(document.receiveRecord(edits(4, 1, 1, [a!, b!]))).toEqual({ kind: "applied", forgotten: 0 });
+  expect(document.receiveRecord(epoch(9, 2, 2))).toEqual({ kind: "applied", forgotten: 0 });
+  expect(document.receiveRecord(edits(10, 2, 3, [c!]))).toEqual({ kind: "applied", forgotten: 0 });
   merge(document);
   expect(textOf(document)).toBe("abc");
   expect(document.merged!.applied).toEqual({ epoch: 2, seq: 3, streamSeq: 10 });
@@ -80,7 +80,7 @@ test("[DCM3] a record behind a hole is not taken, unless the host says so: then 
   const behind = edits(9, 1, 4, [d!]);
   expect(document.receiveRecord(behind)).toEqual({ kind: "gap", expected: 2, found: 4 });
   expect(document.applied.seq).toBe(1);
-  expect(document.receiveAcrossGap(behind)).toEqual({ kind: "applied" });
+  expect(document.receiveAcrossGap(behind)).toEqual({ kind: "applied", forgotten: 0 });
   expect(document.applied).toEqual({ epoch: 1, seq: 4, streamSeq: 9 });
   expect(document.leftOut).toBe(2);
 });

@@ -14,13 +14,14 @@ import { decodeRecord, type EditsRecord, epochOf, headOf } from "../shared/bus/r
 import { type Position, type Seq, START } from "../shared/ids.ts";
 import type { Uncovered } from "./compaction.ts";
 import { EMPTY_STATE, type Merged } from "./merge.ts";
-import { type Watermark, Watermarks } from "./watermarks.ts";
+import { type Watermark, Watermarks, type WatermarksOptions } from "./watermarks.ts";
 
 /** How far the room's log has been taken in. */
 export type Applied = Position & { readonly streamSeq: number };
 
 export type Received =
-  | { kind: "applied" }
+  /** `forgotten`: writers that the next checkpoint leaves out for want of room. */
+  | { kind: "applied"; forgotten: number }
   | { kind: "repeat" }
   /** The bytes are no record: counted as left out. */
   | { kind: "unreadable" }
@@ -42,7 +43,7 @@ export class Document {
   #leftOut = 0;
   #pendingEdits = 0;
   #pendingBytes = 0;
-  readonly #options: { silenceMsMax: number; clientsMax: number };
+  readonly #options: WatermarksOptions;
   #clients: Watermarks;
   /** Undefined while the state lies in the checkpoint's snapshot only. */
   #merged: MergedState | undefined;
@@ -50,7 +51,7 @@ export class Document {
   #pending: PendingRecord[] = [];
   #uncovered: Uncovered | undefined;
 
-  constructor(checkpoint: Checkpoint | undefined, options: { silenceMsMax: number; clientsMax: number }) {
+  constructor(checkpoint: Checkpoint | undefined, options: WatermarksOptions) {
     this.#options = options;
     this.#clients = new Watermarks([], options);
     this.#merged = { state: EMPTY_STATE, applied: this.#applied, clients: [], leftOut: 0 };
@@ -111,15 +112,15 @@ export class Document {
 
     this.#leftOut += Math.abs(found - expected);
     this.#applied = { epoch: epochOf(record), seq: headOf(record), streamSeq: stored.streamSeq };
-    if (record.kind === "edits") this.#takeEdits(record, stored);
-    return { kind: "applied" };
+    return { kind: "applied", forgotten: record.kind === "edits" ? this.#takeEdits(record, stored) : 0 };
   }
 
-  #takeEdits(record: EditsRecord, stored: StoredRecord): void {
+  #takeEdits(record: EditsRecord, stored: StoredRecord): number {
     const payloads = record.edits.edits.map(({ payload }) => payload);
-    this.#clients.receiveEdits(record);
+    const forgotten = this.#clients.receiveEdits(record);
     this.#addPending({ payloads, bytes: stored.bytes.byteLength });
     this.#uncover({ edits: payloads.length, bytes: stored.bytes.byteLength }, stored);
+    return forgotten;
   }
 
   #addPending(record: PendingRecord): void {

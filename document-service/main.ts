@@ -14,7 +14,7 @@ import { systemClock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
-import type { DocumentServiceConfig } from "./config.ts";
+import { type DocumentServiceConfig, refuseUnwritable } from "./config.ts";
 import { DocumentHost } from "./document-host.ts";
 import { serveHttp } from "./io/http.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
@@ -34,6 +34,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
   const metrics = documentServiceMetrics(registry);
 
   const nats = await connectNats({ servers: config.natsUrl, name: "document-service" });
+  refuseUnwritable(config, nats.info?.max_payload);
   await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
   const streams = jetstream(nats, { timeout: ANSWER_MS_MAX });
   const merging = mergeThread(config, systemClock);

@@ -24,6 +24,7 @@ const OPTIONS = {
   boardsHoldMsMax: 60_000,
   checkpointClientsMax: 10,
   checkpointClientMsMax: 60_000,
+  checkpointClientsBytesMax: 10_000,
   mergeEditsMax: 100,
   mergeBytesMax: 10_000,
   mergeMsMax: 1_000,

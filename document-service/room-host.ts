@@ -27,6 +27,7 @@ export type RoomOptions = SnapshotPolicy & {
   readonly boardsHoldMsMax: number;
   readonly checkpointClientsMax: number;
   readonly checkpointClientMsMax: number;
+  readonly checkpointClientsBytesMax: number;
   readonly mergeEditsMax: number;
   readonly mergeBytesMax: number;
   readonly mergeMsMax: number;
@@ -226,7 +227,7 @@ export class RoomHost {
 
   async #open(): Promise<Document> {
     const checkpoint = await this.#untilDone("its checkpoint could not be read", () => this.#checkpoints.read());
-    const document = new Document(checkpoint, { silenceMsMax: this.#options.checkpointClientMsMax, clientsMax: this.#options.checkpointClientsMax });
+    const document = new Document(checkpoint, { silenceMsMax: this.#options.checkpointClientMsMax, clientsMax: this.#options.checkpointClientsMax, bytesMax: this.#options.checkpointClientsBytesMax });
     this.#document = document;
     this.#takeWaiting();
     return document;
@@ -261,6 +262,7 @@ export class RoomHost {
       this.#deps.metrics.unreadable.inc();
       this.#deps.log.error({ room: this.room, streamSeq: stored.streamSeq }, "a record of the log does not decode: was it written by a newer version? The room's log is kept whole from here on");
     }
+    if (received.kind === "applied" && received.forgotten > 0) this.#deps.metrics.forgottenWriters.inc(received.forgotten);
     this.#lastUsed = this.#deps.clock.now();
     this.#noteUncovered(document, this.#uncoveredSince ?? this.#lastUsed);
     this.#trimPlan.receiveRecord({ streamSeq: stored.streamSeq, since: this.#lastUsed }, stored.time);

@@ -7,7 +7,7 @@ import { Watermarks } from "./watermarks.ts";
 const ann = "annannannannann1" as ClientId;
 const bob = "bobbobbobbobbob1" as ClientId;
 const users = new Map([[ann, "ann" as UserId], [bob, "bob" as UserId]]);
-const options = { silenceMsMax: 1_000, clientsMax: 10 };
+const options = { silenceMsMax: 1_000, clientsMax: 10, bytesMax: 100_000 };
 
 function record(time: number, firstSeq: number, ...edits: readonly [ClientId, number][]): EditsRecord {
   const all = edits.map(([client, counter]) => ({ client, counter, parentSeq: 0 as Seq, payload: new Uint8Array() }));
@@ -43,4 +43,20 @@ test("[WMK3] past the limit the most silent is forgotten, also after a restart",
   users.set(carol, "carol" as UserId);
   watermarks.receiveEdits(record(60, 10, [carol, 1]));
   expect(watermarks.all().map(({ client }) => client)).toEqual([bob, carol]);
+});
+
+test("[WMK4] thousands of writers with the longest names fit a checkpoint's bytes: the most silent go first, and are counted", () => {
+  const bytesMax = 768 * 1024;
+  const watermarks = new Watermarks([], { silenceMsMax: 3_600_000, clientsMax: 5_000, bytesMax });
+  const user = "\u{1f600}".repeat(64) as UserId; // 128 characters, 256 bytes.
+  const clients = Array.from({ length: 5_000 }, (_, index) => `client${String(index).padStart(10, "0")}` as ClientId);
+  for (const client of clients) users.set(client, user);
+  let forgotten = 0;
+  clients.forEach((client, index) => (forgotten += watermarks.receiveEdits(record(1_700_000_000_000 + index, index + 1, [client, Number.MAX_SAFE_INTEGER]))));
+  const kept = watermarks.all();
+  const bytes = new TextEncoder().encode(JSON.stringify(kept)).byteLength;
+  expect(bytes).toBeLessThanOrEqual(bytesMax + 2);
+  expect(bytes).toBeGreaterThan(bytesMax - 1_000);
+  expect(kept.map(({ client }) => client)).toEqual(clients.slice(forgotten));
+  expect(kept.length).toBeGreaterThan(1_500);
 });

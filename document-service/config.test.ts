@@ -1,0 +1,11 @@
+import { expect, test } from "vitest";
+
+import { readSettings, SettingError } from "../shared/config.ts";
+import { documentServiceSettings, refuseUnwritable } from "./config.ts";
+
+test("[DCF1] a service whose checkpoints NATS would not take does not start, and says what to do", () => {
+  const settings = (flags: Record<string, string>) => readSettings(documentServiceSettings, { flags, env: {} });
+  refuseUnwritable(settings({}), 1_048_576);
+  refuseUnwritable(settings({ checkpointClientsBytesMax: "2000000" }), undefined);
+  expect(() => refuseUnwritable(settings({ checkpointClientsBytesMax: "1048576" }), 1_048_576)).toThrow(SettingError);
+});
