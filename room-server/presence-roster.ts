@@ -126,7 +126,7 @@ export class Roster {
 
   /** What it showed where it was before is void: its new gateway tells all that holds. */
   #moveHome(entry: Entry, home: GatewayId | undefined): void {
-    if (entry.home !== undefined && entry.home !== home) for (const name of [...entry.fields.keys()]) this.#setField(entry, { name, value: NOTHING });
+    if (entry.home !== undefined && entry.home !== home) for (const name of entry.fields.keys()) this.#setField(entry, { name, value: NOTHING });
     entry.home = home;
   }
 
