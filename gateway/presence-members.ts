@@ -21,6 +21,7 @@ type Here = { member: Member; readonly connections: Set<ConnectionId>; inputAt: 
 
 /** The owner said that it missed something: all is said again, but not more often than this. */
 const WHOLE_MS_MIN = 100;
+const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
 
 export class PresenceMembers {
   readonly #options: PresenceMembersOptions;
@@ -33,8 +34,8 @@ export class PresenceMembers {
   #unheardSince: Millis | undefined;
   /** The next thing to say is all of it. */
   #isWholeDue = true;
-  #saidAt = Number.NEGATIVE_INFINITY as Millis;
-  #wholeSaidAt = Number.NEGATIVE_INFINITY as Millis;
+  #saidAt = LONG_AGO;
+  #wholeSaidAt = LONG_AGO;
 
   /** `version`: above all that this gateway ever used in the room. */
   constructor(options: PresenceMembersOptions, version: number) {
@@ -126,10 +127,16 @@ export class PresenceMembers {
     if (version === this.#version) this.#heard = true;
   }
 
-  /** The owner does not know what it was told, or is another. */
+  /** The owner does not know what it was told. */
   sayAllAgain(): void {
     this.#heard = false;
     this.#isWholeDue = true;
+  }
+
+  /** The owner is another and knows nothing: what the one before was told a moment ago holds nothing up. */
+  receiveNewOwner(): void {
+    this.#wholeSaidAt = LONG_AGO;
+    this.sayAllAgain();
   }
 
   /** When something is to be said. */

@@ -197,7 +197,8 @@ export class RoomPresence {
     const heard = this.#view.receiveEpoch(epoch);
     if (heard === "new-epoch") {
       this.#askedAt = AT_ONCE;
-      this.#sayAllAgain();
+      this.#members.receiveNewOwner();
+      this.#outbox.tellAgain();
     }
     return heard !== "past";
   }
