@@ -1,7 +1,7 @@
 /**
  * A room's presence as editor bindings know it: what `Awareness` of y-protocols is to them. Each top-level field
  * travels by itself, so that a caret that moves takes no name and colour along. There are no clocks to renew and no
- * timeouts: the server knows who is there. Rules AWA1 to AWA6.
+ * timeouts: the server knows who is there. Rules AWA1 to AWA9.
  */
 
 import { equalityDeep } from "lib0/function";

@@ -56,7 +56,10 @@ test("[PKG3] its types are whole", () => {
     `import * as Y from "yjs";
      import { CoroomProvider, RoomConnection, type Problem } from "@coroom/client";
      const provider = new CoroomProvider({ url: "ws://h", room: "notes", doc: new Y.Doc(), token: async () => "t" });
-     provider.on("status", ({ status }) => status satisfies "disconnected" | "stopped" | "waiting" | "connecting" | "connected");
+     provider.on("status", ({ status }) => status satisfies "disconnected" | "stopped" | "waiting" | "connecting" | "connected" | "degraded");
+     provider.awareness.setLocalStateField("user", { name: "Ada" });
+     provider.presence.set({ cursor: { x: 1, y: 2 }, mood: "calm" });
+     for (const { name, role, cursor, fields } of provider.participants.values()) [name.length, role === "spectator", cursor?.x, fields["mood"]];
      provider.on("error", (problem: Problem) => { if (problem.kind === "edit-too-large") problem.bytesMax.toFixed(); });
      new RoomConnection({ url: "ws://h", token: "t", room: "notes" }).on("edit", ({ seq, payload, own }) => [seq + 1, payload.byteLength, own === true]);
      // @ts-expect-error a room is reached by url and token, or over a connection

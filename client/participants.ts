@@ -1,6 +1,6 @@
 /**
  * Who is in a room and what each shows, from the news that the server tells. The server's numbers hold for a time
- * only, so everybody goes by their client id, and somebody who comes back keeps their place. Rules PAR1 to PAR6.
+ * only, so everybody goes by their client id, and somebody who comes back keeps their place. Rules PAR1 to PAR7.
  */
 
 import type { ClientId, UserId } from "../shared/ids.ts";

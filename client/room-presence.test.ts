@@ -36,7 +36,7 @@ class App {
 
 const framesHeard = (server: ModelServer): string[][] => server.heard.flatMap((frame) => (frame.type === "presence" ? [frame.fields.map(({ name }) => name)] : []));
 
-test("[PRE1] everybody sees who is there and what they show; those who come later too", async () => {
+test("[RPR1] everybody sees who is there and what they show; those who come later too", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   ann.host.presence.set({ cursor: { x: 1.2, y: 2 }, mood: "calm" });
@@ -50,7 +50,7 @@ test("[PRE1] everybody sees who is there and what they show; those who come late
   expect([ann.others, ann.told.at(-1)]).toEqual([[], "1 there"]);
 });
 
-test("[PRE2] what is set at once goes out as one frame, only what changed, as often as the server allows", async () => {
+test("[RPR2] what is set at once goes out as one frame, only what changed, as often as the server allows", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
@@ -75,7 +75,7 @@ test("[PRE2] what is set at once goes out as one frame, only what changed, as of
   expect(bob.others, "the last is never lost").toMatchObject([{ cursor: { x: 100, y: 0 } }]);
 });
 
-test("[PRE3] after a broken line all is said again; nobody flickers meanwhile", async () => {
+test("[RPR3] after a broken line all is said again; nobody flickers meanwhile", async () => {
   const server = serverOn();
   const [ann, bob] = [new App(server, 1), new App(server, 2)];
   ann.host.presence.set({ mood: "calm", gone: true });
@@ -90,7 +90,7 @@ test("[PRE3] after a broken line all is said again; nobody flickers meanwhile", 
   expect(bob.told.slice(before).filter((told) => told === "0 there")).toEqual([]);
 });
 
-test("[PRE4] without a line for long nobody is known to be there; leaving the room says so at once", async () => {
+test("[RPR4] without a line for long nobody is known to be there; leaving the room says so at once", async () => {
   const server = serverOn();
   const [ann, bob] = [new App(server, 1), new App(server, 2)];
   await server.clock.advance(1_000);
@@ -107,7 +107,7 @@ test("[PRE4] without a line for long nobody is known to be there; leaving the ro
   expect(ann.host.participants.size).toBe(1);
 });
 
-test("[PRE5] a room that still shows what was taken back while away is told", async () => {
+test("[RPR5] a room that still shows what was taken back while away is told", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   ann.host.presence.set({ mood: "calm" });
@@ -124,7 +124,7 @@ test("[PRE5] a room that still shows what was taken back while away is told", as
   expect(server.presence().whole.states).toEqual([]);
 });
 
-test("[PRE6] too much is told and not sent; a field that cannot be named is the application's mistake", async () => {
+test("[RPR6] too much is told and not sent; a field that cannot be named is the application's mistake", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
@@ -135,7 +135,7 @@ test("[PRE6] too much is told and not sent; a field that cannot be named is the 
   expect(() => ann.host.presence.set({ cursor: { x: NaN, y: 0 } })).toThrow(/whole number/);
 });
 
-test("[PRE7] presence says nothing outside the room, and keeps no process alive", async () => {
+test("[RPR7] presence says nothing outside the room, and keeps no process alive", async () => {
   const server = serverOn();
   const ann = new App(server, 1, { connect: false });
   ann.host.presence.set({ mood: "calm" });

@@ -1,6 +1,6 @@
 /**
  * One room's presence on its own lane beside the edits: hears what the room session hears, keeps who is there, says
- * what this client shows. Deterministic. Rules PRE1 to PRE6.
+ * what this client shows. Deterministic. Rules RPR1 to RPR7.
  *
  * It repeats nothing and times nobody out: the server knows who is there, and tells it whole after each join.
  */

@@ -1,0 +1,85 @@
+/** The SDK's awareness between real processes: seen across gateways, through the death of a gateway and of the room's owner. */
+
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import * as Y from "yjs";
+
+import { CoroomProvider } from "../../client/index.ts";
+import { type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
+import { Balancer } from "./balancer.ts";
+import { Cluster, type Gateway } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+import { ownerOf } from "./owner.ts";
+
+let cluster: Cluster;
+let balancer: Balancer;
+let providers: CoroomProvider[] = [];
+
+beforeAll(async () => {
+  cluster = await Cluster.start({ gateways: 2, roomServers: 2 });
+  balancer = await Balancer.before(cluster.gateways);
+}, 120_000);
+afterEach(() => {
+  for (const provider of providers) provider.destroy();
+  providers = [];
+});
+afterAll(async () => {
+  await balancer.stop();
+  await cluster.stop();
+});
+
+async function enter(room: string, name: string, { url }: Pick<Gateway, "url">): Promise<CoroomProvider> {
+  const provider = new CoroomProvider({ url, room, doc: new Y.Doc(), token: await cluster.token(room, name) });
+  provider.awareness.setLocalStateField("user", { name });
+  providers.push(provider);
+  return provider;
+}
+
+/** What others show, by name. */
+function moodsSeenBy({ awareness }: CoroomProvider): string {
+  const others = [...awareness.getStates()].filter(([client]) => client !== awareness.clientID);
+  return others.map(([, { user, mood }]) => `${user?.name} ${mood ?? "?"}`).sort().join();
+}
+
+test("[AWA7] people on two gateways see what each shows, its last value, and who goes", { timeout: 60_000 }, async () => {
+  const [one, other] = cluster.gateways as [Gateway, Gateway];
+  const [ann, bob] = [await enter("across", "Ann", one), await enter("across", "Bob", other)];
+  for (let mood = 0; mood <= 50; mood++) ann.awareness.setLocalStateField("mood", mood);
+  bob.awareness.setLocalStateField("mood", "calm");
+  await eventually("each sees the other", () => moodsSeenBy(bob) === "Ann 50" && moodsSeenBy(ann) === "Bob calm");
+  const late = await enter("across", "Cid", one);
+  await eventually("who comes later sees both", () => moodsSeenBy(late) === "Ann 50,Bob calm");
+  const roster = (): string => [...late.participants.values()].map(({ name, self, role }) => `${name} ${self ? "self" : role}`).sort().join();
+  await eventually("and is there as well", () => roster() === "Ann editor,Bob editor,Cid self");
+  ann.awareness.setLocalState(null);
+  bob.destroy();
+  await eventually("who hides or goes is not seen", () => moodsSeenBy(late) === "");
+  expect(late.mode).toMatchObject({ mode: "flat", shed: 0 });
+});
+
+test("[AWA8] the owner of a room dies: nobody disappears meanwhile, and what is shown next is seen", { timeout: 60_000 }, async () => {
+  const [one, other] = cluster.gateways as [Gateway, Gateway];
+  const [ann, bob] = [await enter("failover", "Ann", one), await enter("failover", "Bob", other)];
+  ann.awareness.setLocalStateField("mood", "before");
+  await eventually("they see each other", () => moodsSeenBy(bob) === "Ann before" && moodsSeenBy(ann) === "Bob ?");
+  let removed = 0;
+  for (const { awareness } of [ann, bob]) awareness.on("change", (change: { removed: number[] }) => (removed += change.removed.length));
+
+  const owner = await ownerOf(cluster, roomKey("default" as TenantId, "failover" as RoomId));
+  await owner.kill();
+  ann.awareness.setLocalStateField("mood", "after");
+  await eventually("the next owner knows", () => moodsSeenBy(bob) === "Ann after");
+  expect(removed).toBe(0);
+  await owner.restart();
+});
+
+test("[AWA9] a gateway dies: whoever was on it comes back elsewhere as themselves, once", { timeout: 60_000 }, async () => {
+  const [one, other] = cluster.gateways as [Gateway, Gateway];
+  const bob = await enter("gateway", "Bob", other);
+  const ann = await enter("gateway", "Ann", balancer);
+  ann.awareness.setLocalStateField("mood", "here");
+  await eventually("they see each other", () => moodsSeenBy(bob) === "Ann here");
+  await one.process.kill();
+  ann.awareness.setLocalStateField("mood", "still here");
+  await eventually("she is there again, and only once", () => moodsSeenBy(bob) === "Ann still here" && bob.participants.size === 2 && moodsSeenBy(ann) === "Bob ?", 30_000);
+  await one.process.restart();
+});
