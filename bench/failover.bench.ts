@@ -59,7 +59,7 @@ export class FailoverBench {
     const cluster = await Cluster.start({
       gateways: 2,
       roomServers: options.roomServers,
-      settings: { EDIT_BURST: NO_RATE_LIMIT, EDITS_PER_SECOND: NO_RATE_LIMIT, CONNECTS_PER_SECOND_MAX: NO_RATE_LIMIT, SILENCE_MS_MAX: "3600000", ...options.settings },
+      settings: { EDIT_BURST: NO_RATE_LIMIT, EDITS_PER_SECOND: NO_RATE_LIMIT, CONNECTS_PER_SECOND_MAX: NO_RATE_LIMIT, SILENCE_MS_MAX: "3600000", CONTROL_LOOP_MS: "1000", ...options.settings },
       roomServerNatsUrl: async (server, index) => (lines[index] = await CuttableLine.start(server)).url,
     });
     const nats = await connectNats({ servers: cluster.nats.url, name: "failover-bench" });

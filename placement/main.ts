@@ -1,24 +1,47 @@
 /** Starts one placement process. */
 
+import { randomBytes } from "node:crypto";
+
+import { jetstream } from "@nats-io/jetstream";
 import type { Registry } from "prom-client";
 
+import { PlannedRoom, RoomEntry, RoomPin } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { systemClock } from "../shared/io/system-clock.ts";
+import { kvLeases } from "../shared/io/kv-leases.ts";
 import { closeNats, connectNats } from "../shared/io/nats.ts";
+import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
+import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
-import type { PlacementConfig } from "./config.ts";
-import { kvRooms } from "./io/kv-rooms.ts";
+import { decideOptions, type PlacementConfig } from "./config.ts";
+import { kvPlans, kvRooms, watchedBucket } from "./io/kv-entries.ts";
 import { natsQuestions } from "./io/nats-questions.ts";
+import { natsRoomServers } from "./io/nats-room-servers.ts";
 import { placementMetrics } from "./metrics.ts";
 import { hostPlacement } from "./placement-host.ts";
 
 export async function startPlacement(config: SharedConfig & PlacementConfig, { log, registry }: { log: Log; registry: Registry }): Promise<Running> {
   const subjects = subjectsOf(config.environment);
-  const nats = await connectNats({ servers: config.natsUrl, name: "placement" });
-  const rooms = await kvRooms(nats, subjects.roomsBucket, config.logReplicas);
-  hostPlacement({ rooms, questions: natsQuestions(nats, subjects, log) }, config, { clock: systemClock, log, metrics: placementMetrics(registry) });
+  const holder = `placement-${randomBytes(8).toString("hex")}`;
+  const metrics = placementMetrics(registry);
+  const nats = await connectNats({ servers: config.natsUrl, name: holder });
+  await ensureOperationsStream(nats, subjects, config);
+  const replicas = config.logReplicas;
+  const ports = {
+    rooms: kvRooms(await watchedBucket(nats, subjects.roomsBucket, replicas, RoomEntry, log)),
+    plans: kvPlans(await watchedBucket(nats, subjects.planBucket, replicas, PlannedRoom, log)),
+    pins: await watchedBucket(nats, subjects.pinsBucket, replicas, RoomPin, log),
+    leases: await kvLeases(jetstream(nats), subjects.placementBucket, replicas),
+    questions: natsQuestions(nats, subjects, log),
+    servers: natsRoomServers(nats, subjects),
+    operations: natsOperations(nats, subjects, holder, { clock, log, count: (kind) => metrics.events.inc({ kind }) }),
+  };
+  const placement = hostPlacement(ports, { ...config, ...decideOptions(config), holder }, { clock, log, metrics });
   await nats.flush();
-  return { stop: () => closeNats(nats) };
+  const stop = async (): Promise<void> => {
+    placement.stop();
+    await closeNats(nats);
+  };
+  return { stop };
 }

@@ -1,28 +1,41 @@
 /**
- * Hears who is alive and answers who should own a room. Keeps nothing that matters: any number of
- * placement processes give the same answer, and with none the gateways hash for themselves.
+ * One placement process: hears who is alive and what is planned, answers who should own a room, and leads if no other
+ * does. Any number of them give the same answer, and with none the gateways hash for themselves.
  */
 
 import type { LocateReply, LocateRequest } from "../shared/bus/placement-messages.ts";
-import type { Clock } from "../shared/clock.ts";
-import type { Log } from "../shared/log.ts";
 import { Membership } from "../shared/membership.ts";
+import type { DecideOptions } from "./decide.ts";
+import { Leader, type LeaderDeps, type LeaderPorts } from "./leader-host.ts";
 import { decideOwner } from "./locate.ts";
-import type { PlacementMetrics } from "./metrics.ts";
-import type { Questions, Rooms } from "./ports.ts";
+import type { Pins, Questions, Rooms } from "./ports.ts";
+import { View } from "./view.ts";
 
-export function hostPlacement(ports: { rooms: Rooms; questions: Questions }, options: { serverSilenceMsMax: number }, { clock, log, metrics }: { clock: Clock; log: Log; metrics: PlacementMetrics }): void {
+export type PlacementPorts = LeaderPorts & { readonly rooms: Rooms; readonly pins: Pins; readonly questions: Questions };
+/** `holder`: the name of this run; no other ever has it. */
+export type PlacementOptions = DecideOptions & { readonly holder: string; readonly serverSilenceMsMax: number; readonly placementLeaseMs: number; readonly controlLoopMs: number };
+
+export function hostPlacement(ports: PlacementPorts, options: PlacementOptions, deps: LeaderDeps): { stop(): void } {
+  const { clock, log, metrics } = deps;
   const membership = new Membership({ silenceMsMax: options.serverSilenceMsMax });
+  const view = new View();
+  const leader = new Leader(view, membership, ports, { ...options, leaseMs: options.placementLeaseMs, listenMs: 2 * options.serverSilenceMsMax }, deps);
 
   const locate = async (request: LocateRequest): Promise<LocateReply> => {
     const entry = await ports.rooms.entry(request.room);
     const now = clock.now();
-    const reply = decideOwner(request, entry, { available: membership.available(now), isLive: (server) => membership.isLive(server, now) });
+    const servers = { available: membership.available(now), isLive: (server: LocateRequest["suspects"][number]) => membership.isLive(server, now) };
+    const reply = decideOwner(request, entry, view.replicaOf(request.room), servers);
     metrics.locates.inc({ answer: reply.kind });
     if (reply.kind === "none") log.warn({ room: request.room, suspects: request.suspects }, "no room server for a room");
     return reply;
   };
 
+  ports.rooms.onEntry((room, entry) => view.receiveEntry(room, entry));
+  ports.plans.onEntry((room, planned) => view.receivePlanned(room, planned));
+  ports.pins.onEntry((room, pin) => view.receivePin(room, pin));
   ports.questions.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
   ports.questions.onLocate(locate);
+  leader.start();
+  return { stop: () => leader.stop() };
 }

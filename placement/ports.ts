@@ -1,15 +1,34 @@
 /** What placement needs from the world. `io/` implements each. */
 
-import type { LocateReply, LocateRequest, RoomEntry, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
-import type { RoomKey } from "../shared/ids.ts";
+import type { ClaimReply, ClaimRequest, LocateReply, LocateRequest, OrderReply, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat, ServerOrder } from "../shared/bus/placement-messages.ts";
+import type { RoomKey, ServerId } from "../shared/ids.ts";
 
 export interface Rooms {
   /** The room's entry as its last owner wrote it. Throws when the bucket does not answer. */
   entry(room: RoomKey): Promise<RoomEntry | undefined>;
+  /** Every entry there is, then each as it changes; undefined: it is gone. */
+  onEntry(receive: (room: RoomKey, entry: RoomEntry | undefined) => void): void;
+}
+
+/** What was planned, by whoever leads. */
+export interface Plans {
+  onEntry(receive: (room: RoomKey, planned: PlannedRoom | undefined) => void): void;
+  /** Undefined: nothing any more. Throws when the bucket does not answer. */
+  write(room: RoomKey, planned: PlannedRoom | undefined): Promise<void>;
+}
+
+export interface Pins {
+  onEntry(receive: (room: RoomKey, pin: RoomPin | undefined) => void): void;
 }
 
 export interface Questions {
   /** Each question is answered by one of the placement processes. */
   onLocate(answer: (request: LocateRequest) => Promise<LocateReply>): void;
   onHeartbeat(receive: (heartbeat: ServerHeartbeat) => void): void;
+}
+
+/** Undefined: no answer in time. */
+export interface RoomServers {
+  claim(server: ServerId, request: ClaimRequest): Promise<ClaimReply | undefined>;
+  order(server: ServerId, order: ServerOrder): Promise<OrderReply | undefined>;
 }

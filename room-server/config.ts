@@ -1,6 +1,6 @@
 /** The room server's settings. */
 
-import { positiveInteger, type Settings, SettingError, type Values } from "../shared/config.ts";
+import { positiveInteger, type Settings, SettingError, text, type Values } from "../shared/config.ts";
 import type { RoomServerOptions } from "./room-server.ts";
 
 /** A writer that left a gap is told once in so long. */
@@ -9,6 +9,12 @@ const GAP_QUIET_MS = 200;
 export const roomServerSettings = {
   roomSecret: { parse: secret, fallback: "", meaning: "what room servers prove tentative edits with; the same for all of them, at least 32 characters" },
   heartbeatMs: { parse: positiveInteger, fallback: 250, meaning: "how often a room server says that it is alive; after three missed ones it is taken for dead" },
+  serverHost: { parse: text, fallback: "", meaning: "the machine that a room server runs on, so that a room's owner and its warm copy stand on two; empty: the machine's name" },
+  serverZone: { parse: text, fallback: "", meaning: "the zone that a room server runs in, so that a room's owner and its warm copy stand in two" },
+  serverPool: { parse: text, fallback: "", meaning: "rooms that a room server is kept for: those pinned to this pool, or, in the pool dedicated, those too hot for others; empty: all others" },
+  budgetEditsPerSecond: { parse: positiveInteger, fallback: 10_000, meaning: "edits a second that a room server is meant for" },
+  budgetEgressBytesPerSecond: { parse: positiveInteger, fallback: 50 * 1024 ** 2, meaning: "bytes a second that a room server is meant to send" },
+  budgetMemoryBytes: { parse: positiveInteger, fallback: 2 * 1024 ** 3, meaning: "bytes of memory that a room server is meant to take" },
   roomsMax: { parse: positiveInteger, fallback: 20_000, meaning: "rooms that one room server takes" },
   roomIdleMsMax: { parse: positiveInteger, fallback: 300_000, meaning: "a room without edits and catch-ups for so long is released" },
   unackedEditsMax: { parse: positiveInteger, fallback: 1_000, meaning: "edits of a room that may wait for the log; past it new ones are refused for a moment" },
@@ -75,6 +81,7 @@ export function roomHostOptions(config: RoomServerConfig, maxPayload: number | u
   if (config.flatAgainParticipants >= config.flatParticipantsMax) throw new SettingError("COROOM_FLAT_AGAIN_PARTICIPANTS must be below COROOM_FLAT_PARTICIPANTS_MAX: else a room would switch with every one who comes or goes");
   return {
     ...config,
+    labels: { host: config.serverHost, zone: config.serverZone, pool: config.serverPool },
     participantsMax: config.presenceParticipantsMax,
     presenceBytesMax: config.presenceRoomBytesMax,
     gapQuietMs: GAP_QUIET_MS,

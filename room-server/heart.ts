@@ -1,13 +1,13 @@
-/** Says at a steady pace that this server is alive, and whether it takes new rooms. */
+/** Says at a steady pace that this server is alive, and how it is. */
 
+import type { ServerHeartbeat } from "../shared/bus/placement-messages.ts";
 import type { Clock } from "../shared/clock.ts";
-import type { ServerId } from "../shared/ids.ts";
 import type { Peers } from "./ports.ts";
 
-export function beatHeart(server: ServerId, state: { readonly rooms: number; readonly stopping: boolean }, peers: Peers, clock: Clock, heartbeatMs: number): () => void {
+export function beatHeart(describe: () => Omit<ServerHeartbeat, "time">, peers: Peers, clock: Clock, heartbeatMs: number): () => void {
   let cancel = (): void => {};
   const beat = (): void => {
-    peers.sayAlive({ server, rooms: state.rooms, draining: state.stopping, time: clock.wallNow() });
+    peers.sayAlive({ ...describe(), time: clock.wallNow() });
     cancel = clock.after(heartbeatMs, beat);
   };
   beat();

@@ -1,6 +1,7 @@
 /** Starts one room server. */
 
 import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
 
 import type { Registry } from "prom-client";
 
@@ -30,6 +31,7 @@ import { natsInbox } from "./io/nats-inbox.ts";
 import { natsOrders } from "./io/nats-orders.ts";
 import { natsOtherServers } from "./io/nats-other-servers.ts";
 import { natsPresence } from "./io/nats-presence.ts";
+import { LoadMeter } from "./load-meter.ts";
 import { roomServerMetrics } from "./metrics.ts";
 import { assembleRoomServer } from "./room-server.ts";
 import { tellTenantRooms } from "./tenant-rooms.ts";
@@ -52,9 +54,10 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   const nats = await connectNats({ servers: config.natsUrl, name: server });
   await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
   await ensureOperationsStream(nats, subjects, config);
-  const options = roomHostOptions(config, nats.info?.max_payload);
+  const options = roomHostOptions({ ...config, serverHost: config.serverHost === "" ? hostname() : config.serverHost }, nats.info?.max_payload);
+  const loads = new LoadMeter(options);
   const ports = {
-    presenceBus: natsPresence(nats, subjects, { log, metrics }),
+    presenceBus: natsPresence(nats, subjects, { log, metrics, sent: (room, bytes) => loads.count(room, 0, bytes) }),
     log: await jetstreamLog(nats, subjects, { server, partitions: config.logPartitions, appendAnswerMsMax: config.appendAnswerMsMax }, { clock, log, metrics }),
     inbox: natsInbox(nats, subjects, { log, metrics }),
     gateways: natsGateways(nats, subjects),
@@ -66,7 +69,7 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
     operations: natsOperations(nats, subjects, server, { clock, log, count: (kind) => metrics.events.inc({ kind }) }),
   };
   const membership = new Membership({ silenceMsMax: BEATS_MISSED_MAX * config.heartbeatMs });
-  const { rooms, replicas, presence, handOvers } = assembleRoomServer(server, ports, options, { clock, endOfTurn: setImmediate, log, metrics, membership });
+  const { rooms, replicas, presence, handOvers, describe } = assembleRoomServer(server, ports, options, { clock, endOfTurn: setImmediate, log, metrics, membership, loads, memoryBytes: () => process.memoryUsage.rss() });
 
   const peers = natsHeartbeat(nats, subjects);
   peers.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
@@ -74,7 +77,7 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   natsClaims(nats, subjects, server, log).onClaim((request) => rooms.claim(request));
   natsOrders(nats, subjects, server, log).onOrder((order) => handOvers.answer(order));
   await nats.flush();
-  const stopHeart = beatHeart(server, rooms, peers, clock, config.heartbeatMs);
+  const stopHeart = beatHeart(describe, peers, clock, config.heartbeatMs);
   const stopTelling = tellTenantRooms(server, rooms, natsCounts(nats, subjects), clock);
   log.info({ server }, "room server is ready");
 

@@ -87,7 +87,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry }
   };
   const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const settings = readSettings(roomServerSettings, { flags: options.settings ?? {}, env: {} });
-  const host = new RoomHost(own, ports, roomHostOptions(settings, undefined), { clock: hands.clock, log: silent, metrics: roomServerMetrics(new Registry()), budget: new BacklogBudget({ bytesMax: 1_000_000 }), warmCopy: () => undefined, isLive: (server) => server === peer });
+  const host = new RoomHost(own, ports, roomHostOptions(settings, undefined), { clock: hands.clock, log: silent, metrics: roomServerMetrics(new Registry()), budget: new BacklogBudget({ bytesMax: 1_000_000 }), warmCopy: () => undefined, loads: { count: () => {} }, isLive: (server) => server === peer });
   const send = (counter: number) => deliver?.({ kind: "edits", gateway: "gw" as GatewayId, edits: [{ author: ann, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] }, 20);
   return { host, hands, stored, state, send };
 }

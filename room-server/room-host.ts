@@ -11,6 +11,7 @@ import { type Epoch, type RoomKey, type ServerId, type TenantId, tenantOf } from
 import type { Log } from "../shared/log.ts";
 import type { Operations } from "../shared/operations.ts";
 import type { BacklogBudget } from "./backlog.ts";
+import type { LoadMeter } from "./load-meter.ts";
 import { LogCatchUps, type LogCatchUpsOptions } from "./log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
 import { Ownership, type OwnershipEffect, type OwnershipInput, type OwnershipOptions, type WarmCopy } from "./ownership.ts";
@@ -22,7 +23,7 @@ export type RoomHostPorts = { readonly log: RoomLog; readonly inbox: Inbox; read
 /** What begins and ends with a room's ownership, and goes its own way in between. */
 export type OwnedPresence = Pick<PresenceHost, "begin" | "end" | "isInhabited">;
 
-export type RoomHostDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics; readonly isLive: (server: ServerId) => boolean; readonly budget: BacklogBudget; readonly warmCopy: (room: RoomKey) => WarmCopy | undefined };
+export type RoomHostDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics; readonly isLive: (server: ServerId) => boolean; readonly budget: BacklogBudget; readonly loads: Pick<LoadMeter, "count">; readonly warmCopy: (room: RoomKey) => WarmCopy | undefined };
 export type RoomHostOptions = OwnershipOptions & LogCatchUpsOptions & { readonly roomsMax: number; readonly releaseMsMax: number };
 
 const TICK_MS = 50;
@@ -246,7 +247,10 @@ export class RoomHost {
   #append(hosted: HostedRoom, { record, edits }: OwnershipEffect & { kind: "append" }): void {
     hosted.giveUpAppend = this.#ports.log.append(hosted.key, record, (outcome) => {
       hosted.giveUpAppend = () => {};
-      if (outcome.kind === "appended" && edits > 0) this.#deps.metrics.editsCommitted.inc(edits);
+      if (outcome.kind === "appended" && edits > 0) {
+        this.#deps.metrics.editsCommitted.inc(edits);
+        this.#deps.loads.count(hosted.key, edits, record.bytes.byteLength);
+      }
       this.#receive(hosted, { kind: "append-settled", outcome });
     });
   }

@@ -1,11 +1,13 @@
 /** A room server put together from its parts, on whatever ports it is given: real ones in `main.ts`, simulated ones in tests. */
 
 import type { AlarmDeps } from "../shared/alarm.ts";
+import type { ServerHeartbeat, ServerLabels } from "../shared/bus/placement-messages.ts";
 import type { ServerId } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import type { Membership } from "../shared/membership.ts";
 import { BacklogBudget } from "./backlog.ts";
 import { HandOvers } from "./hand-overs-host.ts";
+import type { LoadMeter, LoadMeterOptions } from "./load-meter.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
 import type { FanOut, OtherServers, PresenceBus } from "./ports.ts";
 import { PresenceHost, type PresenceHostOptions } from "./presence-host.ts";
@@ -13,9 +15,9 @@ import { Replicas } from "./replicas-host.ts";
 import { RoomHost, type RoomHostOptions, type RoomHostPorts } from "./room-host.ts";
 
 export type RoomServerPorts = Omit<RoomHostPorts, "presence"> & { readonly presenceBus: PresenceBus; readonly fanOut: FanOut; readonly others: OtherServers };
-export type RoomServerOptions = RoomHostOptions & PresenceHostOptions & { readonly backlogTotalBytesMax: number; readonly replicasMax: number; readonly handOverMsMax: number };
-export type RoomServerDeps = AlarmDeps & { readonly log: Log; readonly metrics: RoomServerMetrics; readonly membership: Membership };
-export type RoomServerParts = { readonly rooms: RoomHost; readonly replicas: Replicas; readonly presence: PresenceHost; readonly handOvers: HandOvers };
+export type RoomServerOptions = RoomHostOptions & PresenceHostOptions & LoadMeterOptions & { readonly backlogTotalBytesMax: number; readonly replicasMax: number; readonly handOverMsMax: number; readonly labels: ServerLabels };
+export type RoomServerDeps = AlarmDeps & { readonly log: Log; readonly metrics: RoomServerMetrics; readonly membership: Membership; readonly loads: LoadMeter; readonly memoryBytes: () => number };
+export type RoomServerParts = { readonly rooms: RoomHost; readonly replicas: Replicas; readonly presence: PresenceHost; readonly handOvers: HandOvers; readonly describe: () => Omit<ServerHeartbeat, "time"> };
 
 export function assembleRoomServer(server: ServerId, ports: RoomServerPorts, options: RoomServerOptions, deps: RoomServerDeps): RoomServerParts {
   const { clock, membership } = deps;
@@ -24,5 +26,6 @@ export function assembleRoomServer(server: ServerId, ports: RoomServerPorts, opt
   const presence = new PresenceHost(ports.presenceBus, options, { ...deps, onDeposed: (room) => rooms.receiveDoubt(room) });
   const rooms = new RoomHost(server, { ...ports, presence }, options, { ...deps, budget, warmCopy: (room) => replicas.take(room), isLive: (peer) => membership.isLive(peer, clock.now()) });
   const handOvers = new HandOvers(server, { rooms, replicas, others: ports.others }, options, { ...deps, available: () => membership.available(clock.now()) });
-  return { rooms, replicas, presence, handOvers };
+  const describe = () => ({ server, rooms: rooms.rooms, draining: rooms.stopping, labels: options.labels, load: deps.loads.read(deps.memoryBytes(), clock.now()) });
+  return { rooms, replicas, presence, handOvers, describe };
 }

@@ -27,7 +27,9 @@ export class Membership {
 
   /** The live ones that take new rooms, sorted by name. */
   available(now: Millis): ServerId[] {
-    return this.live(now).filter(({ draining }) => !draining).map(({ server }) => server);
+    const takers = this.live(now).filter(({ draining }) => !draining);
+    const general = takers.filter(({ labels }) => (labels?.pool ?? "") === ""); // Servers of a pool take what is pinned to it.
+    return (general.length > 0 ? general : takers).map(({ server }) => server);
   }
 
   /** What the live ones said last, sorted by name. */

@@ -115,6 +115,8 @@ export class RoomLoad {
       case "saving":
       case "tentative": // Comes again, committed.
       case "acked-through":
+      case "presence-news":
+      case "mode":
         return;
       default:
         throw new Error(`${this.room}: an unwanted frame: ${JSON.stringify(frame)}`);

@@ -2,13 +2,14 @@
 
 import { decodeJson, GatewayHeartbeat } from "../../shared/bus/placement-messages.ts";
 import { decodePresenceToOwner, encodePresenceAnswer, encodePresenceFromOwner } from "../../shared/bus/presence-messages.ts";
+import type { RoomKey } from "../../shared/ids.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { PresenceBus } from "../ports.ts";
 
-export function natsPresence(nats: NatsConnection, subjects: Subjects, { log, metrics }: { log: Log; metrics: RoomServerMetrics }): PresenceBus {
+export function natsPresence(nats: NatsConnection, subjects: Subjects, { log, metrics, sent }: { log: Log; metrics: RoomServerMetrics; sent: (room: RoomKey, bytes: number) => void }): PresenceBus {
   let connected = true;
   const watchConnection = async (): Promise<void> => {
     for await (const { type } of nats.status()) {
@@ -32,7 +33,10 @@ export function natsPresence(nats: NatsConnection, subjects: Subjects, { log, me
       return { unsubscribe: () => subscription.unsubscribe(), heard: nats.flush() };
     },
     broadcast: (room, message) => {
-      if (connected) nats.publish(subjects.presenceOut(room), encodePresenceFromOwner(message)); // The client would keep it for later, when it is no longer true.
+      if (!connected) return; // The client would keep it for later, when it is no longer true.
+      const bytes = encodePresenceFromOwner(message);
+      nats.publish(subjects.presenceOut(room), bytes);
+      sent(room, bytes.byteLength);
     },
     answer: (gateway, room, answer) => {
       if (connected) nats.publish(subjects.presenceToGateway(gateway, room), encodePresenceAnswer(answer));

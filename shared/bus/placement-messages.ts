@@ -14,8 +14,18 @@ const room = z.string().transform((text, context) => {
 const epoch = z.int().nonnegative().transform((number) => number as Epoch);
 const date = z.number().transform((number) => number as UnixMillis);
 
+const label = z.string().max(64);
+
+/** Where a server runs, for keeping a room's owner and its warm copy apart. `pool`: empty for the general one. */
+export const ServerLabels = z.object({ host: label, zone: label, pool: label });
+export type ServerLabels = z.infer<typeof ServerLabels>;
+
+/** `used`: the share of the server's budget that is in use, by what is scarcest. `hot`: the rooms that take most of it. */
+export const ServerLoad = z.object({ used: z.number().nonnegative(), hot: z.array(z.object({ room, share: z.number().nonnegative() })).max(64) });
+export type ServerLoad = z.infer<typeof ServerLoad>;
+
 /** room server -> everyone, by default every 250 ms; three missed ones mean it is gone. */
-export const ServerHeartbeat = z.object({ server: serverId, rooms: z.int(), draining: z.boolean(), time: date });
+export const ServerHeartbeat = z.object({ server: serverId, rooms: z.int(), draining: z.boolean(), time: date, labels: ServerLabels.optional(), load: ServerLoad.optional() });
 export type ServerHeartbeat = z.infer<typeof ServerHeartbeat>;
 
 /** gateway -> room servers, by default every 500 ms; after 2 s of silence it is gone, and its members with it. */
@@ -65,6 +75,14 @@ export type OrderReply = z.infer<typeof OrderReply>;
 /** The entry of a room in the rooms bucket: a hint that makes finding the owner fast. */
 export const RoomEntry = z.object({ owner: serverId, epoch });
 export type RoomEntry = z.infer<typeof RoomEntry>;
+
+/** The entry of a room in the plan bucket: what placement wants, and why. `at`: when it was planned. */
+export const PlannedRoom = z.object({ owner: serverId, replica: serverId.optional(), reason: z.string(), generation: z.int().positive(), at: date });
+export type PlannedRoom = z.infer<typeof PlannedRoom>;
+
+/** The entry of a room in the pins bucket: where an operator wants it. */
+export const RoomPin = z.object({ pool: label.optional(), host: label.optional() });
+export type RoomPin = z.infer<typeof RoomPin>;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

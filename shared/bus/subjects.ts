@@ -25,6 +25,9 @@
  *   {env}.ops.{kind}                 everyone       -> JetStream        events for the people who run it: stream {env}_ops
  *
  *   KV {env}_rooms         room -> owner and epoch, written by owners and placement: a hint, never the authority
+ *   KV {env}_plan          room -> what placement planned for it last and why, written by the leading placement
+ *   KV {env}_pins          room -> where an operator wants it, written by operators
+ *   KV {env}_placement     which placement process leads, and the generation of its plans
  *   KV {env}_checkpoints   room -> what its newest snapshot covers, written by the document service
  *   KV {env}_documents     partition of the log -> which document service reads it, and from where
  *   KV {env}_boards        partition of the log -> which leaderboard counts it, and from where
@@ -70,6 +73,9 @@ export function subjectsOf(env: string) {
     operationsStream: `${env}_ops`,
     logStream: (partition: number) => `${env}_log_${partition}`,
     roomsBucket: `${env}_rooms`,
+    planBucket: `${env}_plan`,
+    pinsBucket: `${env}_pins`,
+    placementBucket: `${env}_placement`,
     checkpointsBucket: `${env}_checkpoints`,
     documentsBucket: `${env}_documents`,
     snapshotsBucket: `${env}_snapshots`,

@@ -1,21 +1,73 @@
 /** One run of placement, on a simulated line. */
 
+import { decideOptions } from "../../placement/config.ts";
 import { natsQuestions } from "../../placement/io/nats-questions.ts";
-import { hostPlacement } from "../../placement/placement-host.ts";
+import { natsRoomServers } from "../../placement/io/nats-room-servers.ts";
+import { hostPlacement, type PlacementPorts } from "../../placement/placement-host.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import type { Leases } from "../../shared/lease.ts";
+import type { SimBucket } from "./sim-jetstream.ts";
 import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
 
+/** A bucket is followed by looking at it so often: what real followers see comes late as well. */
+const FOLLOW_MS = 100;
+const LEASE = "placement.lease" as RoomKey;
+
 export class PlacementProcess {
   readonly process: SimProcess;
   readonly line: SimLine;
+  readonly #world: World;
 
   constructor(world: World, name: string) {
+    this.#world = world;
     this.process = world.process(name);
     this.line = new SimLine(this.process, world.nats, world.scheduler, world.latencyMs);
-    const { entries } = world.log;
+    const { clock } = this.process;
+    const { entries, plans } = world.log;
     const log = world.logOf(name);
-    const rooms = { entry: async (room: Parameters<typeof entries.read>[0]) => (await this.line.ask(() => entries.read(room), () => entries.isThere)).entry };
-    hostPlacement({ rooms, questions: natsQuestions(this.line.connection, world.subjects, log) }, world.settings.placement, { clock: this.process.clock, log, metrics: world.telemetry.placement });
+    const ports: PlacementPorts = {
+      rooms: { entry: async (room) => (await this.line.ask(() => entries.read(room), () => entries.isThere)).entry, onEntry: (receive) => this.#follow(entries, receive) },
+      plans: {
+        onEntry: (receive) => this.#follow(plans, receive),
+        write: async (room, planned) => void (await this.line.ask(() => plans.write(room, planned, plans.read(room).revision), () => entries.isThere)),
+      },
+      pins: { onEntry: () => {} },
+      leases: this.#leases(),
+      questions: natsQuestions(this.line.connection, world.subjects, log),
+      servers: natsRoomServers(this.line.connection, world.subjects),
+      operations: { report: () => {} },
+    };
+    const settings = world.settings.placement;
+    hostPlacement(world.planted?.placement?.(ports) ?? ports, { ...settings, ...decideOptions(settings), holder: name }, { clock, log, metrics: world.telemetry.placement });
+  }
+
+  #leases(): Leases {
+    const { leases, entries } = this.#world.log;
+    return {
+      read: async () => {
+        const { entry, revision } = await this.line.ask(() => leases.read(LEASE), () => entries.isThere);
+        return { lease: entry, revision };
+      },
+      write: async (_, lease, revision) => {
+        const written = await this.line.ask(() => (leases.write(LEASE, lease, revision) ? leases.read(LEASE).revision : undefined), () => entries.isThere);
+        return written === undefined ? { kind: "superseded" } : { kind: "written", revision: written };
+      },
+    };
+  }
+
+  #follow<Entry>(bucket: SimBucket<Entry>, receive: (room: RoomKey, entry: Entry | undefined) => void): void {
+    let seen = new Map<RoomKey, Entry>();
+    const look = (): void => {
+      const again = (): void => void this.process.clock.after(FOLLOW_MS, look);
+      this.line.ask(() => bucket.all(), () => this.#world.log.entries.isThere).then((now) => {
+        for (const [room, entry] of now) if (seen.get(room) !== entry) receive(room, entry);
+        for (const room of seen.keys()) if (!now.has(room)) receive(room, undefined);
+        seen = now;
+        again();
+      }, again);
+    };
+    look();
   }
 }

@@ -5,6 +5,7 @@
 
 import type { RoomHost as ClientRoomHost } from "../../client/room-host.ts";
 import type { Rooms } from "../../gateway/ports.ts";
+import type { PlacementPorts } from "../../placement/placement-host.ts";
 import type { RoomServerPorts } from "../../room-server/room-server.ts";
 import { decodeToOwner, encodeToOwner } from "../../shared/bus/envelope.ts";
 import type { Clock } from "../../shared/clock.ts";
@@ -16,6 +17,7 @@ import type { Fault } from "./faults.ts";
 export type PlantedBug = {
   readonly name: string;
   readonly roomServer?: (ports: RoomServerPorts) => RoomServerPorts;
+  readonly placement?: (ports: PlacementPorts) => PlacementPorts;
   readonly appendsLine?: (connection: NatsConnection) => NatsConnection;
   readonly gatewayRooms?: (rooms: Rooms) => Rooms;
   readonly clock?: (clock: Clock) => Clock;

@@ -3,6 +3,7 @@
 import { beatHeart } from "../../room-server/heart.ts";
 import { roomHostOptions } from "../../room-server/config.ts";
 import type { HandOvers } from "../../room-server/hand-overs-host.ts";
+import { LoadMeter } from "../../room-server/load-meter.ts";
 import { hmacSeal } from "../../room-server/io/hmac.ts";
 import { jetstreamAppend } from "../../room-server/io/jetstream-append.ts";
 import { natsClaims } from "../../room-server/io/nats-claims.ts";
@@ -50,15 +51,17 @@ export class RoomServerProcess {
     const { clock } = this.process;
     const membership = new Membership({ silenceMsMax: BEATS_MISSED_MAX * heartbeatMs });
     const peers = natsHeartbeat(this.line.connection, world.subjects);
-    const deps = { clock, log: this.#log, metrics: world.telemetry.roomServer, membership, endOfTurn: (run: () => void) => void clock.after(0, run) };
+    const options = roomHostOptions(world.settings.roomServer, undefined);
+    const loads = new LoadMeter(options);
+    const deps = { clock, log: this.#log, metrics: world.telemetry.roomServer, membership, loads, memoryBytes: () => 0, endOfTurn: (run: () => void) => void clock.after(0, run) };
     const ports = this.#ports();
-    this.#parts = assembleRoomServer(this.server, world.planted?.roomServer?.(ports) ?? ports, roomHostOptions(world.settings.roomServer, undefined), deps);
+    this.#parts = assembleRoomServer(this.server, world.planted?.roomServer?.(ports) ?? ports, options, deps);
     [this.host, this.handOvers] = [this.#parts.rooms, this.#parts.handOvers];
     peers.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
     clock.after(LISTEN_BEATS * heartbeatMs, () => {
       natsClaims(this.line.connection, world.subjects, this.server, this.#log).onClaim((request) => this.host.claim(request));
       natsOrders(this.line.connection, world.subjects, this.server, this.#log).onOrder((order) => this.handOvers.answer(order));
-      this.#stopHeart = beatHeart(this.server, this.host, peers, clock, heartbeatMs);
+      this.#stopHeart = beatHeart(this.#parts.describe, peers, clock, heartbeatMs);
     });
   }
 
@@ -82,7 +85,7 @@ export class RoomServerProcess {
     const readLast: RoomLog["readLast"] = (room) => this.line.ask(() => jetstream.last(room), () => jetstream.isReadable);
     const { appendAnswerMsMax } = this.#world.settings.roomServer;
     return {
-      presenceBus: natsPresence(connection, subjects, deps),
+      presenceBus: natsPresence(connection, subjects, { ...deps, sent: () => {} }),
       log: {
         append: jetstreamAppend(this.#world.planted?.appendsLine?.(connection) ?? connection, subjects, { server: this.server, partitions: 1, appendAnswerMsMax }, { ...deps, readLast, clock: this.process.clock }),
         readLast,

@@ -5,8 +5,9 @@
  */
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
-import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
+import type { PlannedRoom, RoomEntry } from "../../shared/bus/placement-messages.ts";
 import { decodeRecord } from "../../shared/bus/record.ts";
+import type { Lease } from "../../shared/lease.ts";
 import { roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { StoredRecord } from "../../room-server/ports.ts";
@@ -34,7 +35,9 @@ export class SimJetStream implements Inside {
   readonly #rooms = new Map<RoomKey, RoomLogs>();
   readonly #seqOfMessage = new Map<string, number>();
   readonly #checkpoints = new Map<RoomKey, Checkpoint>();
-  readonly entries: SimBucket;
+  readonly entries: SimBucket<RoomEntry>;
+  readonly plans: SimBucket<PlannedRoom>;
+  readonly leases: SimBucket<Lease>;
   #lastSeq = 0;
   mood: LogMood = "well";
   /** What an append takes beside the usual. */
@@ -47,6 +50,8 @@ export class SimJetStream implements Inside {
     this.#judge = judge;
     this.#appends = new Pipe(scheduler, () => latencyMs() + this.slowMs);
     this.entries = new SimBucket(scheduler);
+    this.plans = new SimBucket(scheduler);
+    this.leases = new SimBucket(scheduler);
     nats.addInside(this);
   }
 
@@ -117,10 +122,10 @@ export class SimJetStream implements Inside {
   }
 }
 
-/** The rooms bucket: every write against a revision; a read may be behind while the bucket lags. */
-export class SimBucket {
+/** A bucket: every write against a revision; a read may be behind while the bucket lags. */
+export class SimBucket<Entry> {
   readonly #scheduler: Scheduler;
-  readonly #entries = new Map<RoomKey, { revision: number; at: number; entry: RoomEntry | undefined }[]>();
+  readonly #entries = new Map<RoomKey, { revision: number; at: number; entry: Entry | undefined }[]>();
   #revision = 0;
   lagMs = 0;
   isThere = true;
@@ -129,13 +134,18 @@ export class SimBucket {
     this.#scheduler = scheduler;
   }
 
-  read(room: RoomKey): { revision: number; entry: RoomEntry | undefined } {
+  read(room: RoomKey): { revision: number; entry: Entry | undefined } {
     const visible = this.#entries.get(room)?.findLast(({ at }) => at + this.lagMs <= this.#scheduler.now);
     return visible ?? { revision: 0, entry: undefined };
   }
 
+  all(): Map<RoomKey, Entry> {
+    const entries = [...this.#entries.keys()].map((room) => [room, this.read(room).entry] as const);
+    return new Map(entries.filter((pair): pair is [RoomKey, NonNullable<Entry>] => pair[1] !== undefined));
+  }
+
   /** False: it was written meanwhile. */
-  write(room: RoomKey, entry: RoomEntry | undefined, revision: number): boolean {
+  write(room: RoomKey, entry: Entry | undefined, revision: number): boolean {
     const history = this.#entries.get(room) ?? [];
     if ((history.at(-1)?.revision ?? 0) !== revision) return false;
     history.push({ revision: ++this.#revision, at: this.#scheduler.now, entry });

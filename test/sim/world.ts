@@ -125,6 +125,6 @@ function drawSettings(prng: Prng): SimSettings {
   return {
     gateway: readSettings(gatewaySettings, { flags: gateway, env: {} }),
     roomServer: readSettings(roomServerSettings, { flags: roomServer, env: {} }),
-    placement: readSettings(placementSettings, { flags: {}, env: {} }),
+    placement: readSettings(placementSettings, { flags: { controlLoopMs: "1000", placementLeaseMs: "1500" }, env: {} }),
   };
 }

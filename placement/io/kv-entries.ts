@@ -1,0 +1,58 @@
+/** Buckets with one entry a room, read as they change. */
+
+import { type KV, Kvm } from "@nats-io/kv";
+import type { z } from "zod";
+
+import { decodeJson, encodeJson, type PlannedRoom, RoomEntry } from "../../shared/bus/placement-messages.ts";
+import { parseRoomKey, type RoomKey } from "../../shared/ids.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import type { Log } from "../../shared/log.ts";
+import type { Plans, Rooms } from "../ports.ts";
+
+export type WatchedBucket<Entry> = { readonly kv: KV; onEntry(receive: (room: RoomKey, entry: Entry | undefined) => void): void };
+
+const WATCH_AGAIN_MS = 1_000;
+
+/** `bucket` is created where it is missing, with `replicas` copies. An entry that does not decode counts as none. */
+export async function watchedBucket<Entry>(nats: NatsConnection, bucket: string, replicas: number, schema: z.ZodType<Entry>, log: Log): Promise<WatchedBucket<Entry>> {
+  const kv = await new Kvm(nats).create(bucket, { replicas });
+  const watch = async (receive: (room: RoomKey, entry: Entry | undefined) => void): Promise<void> => {
+    for await (const { key, operation, value } of await kv.watch()) {
+      const room = parseRoomKey(key);
+      if (room !== undefined) receive(room, operation === "PUT" ? decodeJson(schema, value) : undefined);
+    }
+  };
+  return {
+    kv,
+    onEntry: (receive) => {
+      const begin = (): void => {
+        watch(receive).catch((cause: unknown) => {
+          if (nats.isClosed() || nats.isDraining()) return;
+          log.warn({ bucket, cause }, "a bucket cannot be followed; trying again");
+          setTimeout(begin, WATCH_AGAIN_MS).unref();
+        });
+      };
+      begin();
+    },
+  };
+}
+
+/** The rooms bucket, which room servers write. */
+export function kvRooms({ kv, onEntry }: WatchedBucket<RoomEntry>): Rooms {
+  return {
+    entry: async (room) => {
+      const entry = await kv.get(room);
+      return entry === null || entry.operation !== "PUT" ? undefined : decodeJson(RoomEntry, entry.value);
+    },
+    onEntry,
+  };
+}
+
+export function kvPlans({ kv, onEntry }: WatchedBucket<PlannedRoom>): Plans {
+  return {
+    onEntry,
+    write: async (room, planned) => {
+      await (planned === undefined ? kv.delete(room) : kv.put(room, encodeJson(planned)));
+    },
+  };
+}

@@ -1,0 +1,213 @@
+/**
+ * Leads, if no other placement process does: decides when servers come and go and every few seconds, and has the plan
+ * carried out. Whatever fails is planned anew. Without any leader rooms run on, and gateways find owners themselves.
+ */
+
+import type { Clock } from "../shared/clock.ts";
+import type { RoomKey } from "../shared/ids.ts";
+import type { Leases } from "../shared/lease.ts";
+import type { Log } from "../shared/log.ts";
+import type { Membership } from "../shared/membership.ts";
+import type { Operations } from "../shared/operations.ts";
+import { unlessMistake } from "../shared/pause.ts";
+import { decide, type DecideOptions } from "./decide.ts";
+import { Leadership, type LeadershipOptions } from "./leadership.ts";
+import type { PlacementMetrics } from "./metrics.ts";
+import { type Plan, type Step, replicaAfter } from "./plan.ts";
+import type { Plans, RoomServers } from "./ports.ts";
+import type { View } from "./view.ts";
+
+export type LeaderPorts = { readonly leases: Leases; readonly plans: Plans; readonly servers: RoomServers; readonly operations: Operations };
+export type LeaderOptions = DecideOptions & LeadershipOptions & { readonly controlLoopMs: number; readonly listenMs: number };
+export type LeaderDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: PlacementMetrics };
+
+const ROUND_MS = 50;
+/** The one lease there is. */
+const LEASE = 0;
+/** Takeovers from lost servers that are under way at a time: nothing else is as urgent. */
+const PROMOTIONS_AT_ONCE = 32;
+/** Moves and warm copies under way at a time: they must not be felt. */
+const OTHERS_AT_ONCE = 4;
+
+export class Leader {
+  readonly #view: View;
+  readonly #membership: Membership;
+  readonly #ports: LeaderPorts;
+  readonly #options: LeaderOptions;
+  readonly #deps: LeaderDeps;
+  readonly #leadership: Leadership;
+  /** With a step under way: what is known of them is about to change. */
+  readonly #busy = new Set<RoomKey>();
+  readonly #waiting: Step[] = [];
+  #underWay = 0;
+  #decideAt: number | undefined;
+  #askAt = 0;
+  #cancelRound: () => void = () => {};
+  #stopped = false;
+
+  constructor(view: View, membership: Membership, ports: LeaderPorts, options: LeaderOptions, deps: LeaderDeps) {
+    this.#view = view;
+    this.#membership = membership;
+    this.#ports = ports;
+    this.#options = options;
+    this.#deps = deps;
+    this.#leadership = new Leadership(options);
+  }
+
+  /** Before it decides anything it listens: whoever it has not heard yet would look lost. */
+  start(): void {
+    this.#askAt = this.#deps.clock.now() + this.#options.listenMs;
+    this.#schedule();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancelRound();
+  }
+
+  #schedule(): void {
+    this.#cancelRound = this.#deps.clock.after(ROUND_MS, () => {
+      this.#round().then(
+        () => this.#scheduleUnlessStopped(),
+        (cause: unknown) => {
+          unlessMistake(cause);
+          this.#deps.log.warn({ cause }, "the placement bucket did not answer; trying again");
+          this.#leadership.receiveSilence();
+          this.#scheduleUnlessStopped();
+        },
+      );
+    });
+  }
+
+  #scheduleUnlessStopped(): void {
+    if (!this.#stopped) this.#schedule();
+  }
+
+  async #round(): Promise<void> {
+    const { clock, log } = this.#deps;
+    const now = clock.now();
+    const lost = this.#membership.takeLost(now);
+    if (lost.length > 0) {
+      log.warn({ servers: lost }, "room servers are no longer heard");
+      this.#decideAt = Math.min(this.#decideAt ?? now, now);
+    }
+    if (!this.#leadership.leads) return this.#tryToLead(now);
+    if (this.#leadership.renewalDue(now)) await this.#renew(this.#leadership.generation);
+    if (this.#leadership.leads && now >= (this.#decideAt ?? 0)) await this.#decide(now);
+  }
+
+  async #tryToLead(now: number): Promise<void> {
+    if (now < this.#askAt) return;
+    this.#askAt = now + this.#options.leaseMs / 4;
+    const { clock, log, metrics } = this.#deps;
+    const { lease, revision } = await this.#ports.leases.read(LEASE);
+    const own = this.#leadership.receiveRead(lease, revision, clock.now());
+    if (own === undefined) return;
+    this.#leadership.receiveWritten(own, await this.#ports.leases.write(LEASE, own, revision), clock.now());
+    if (!this.#leadership.leads) return;
+    metrics.leads.set(1);
+    log.info({ generation: own.floor }, "leading placement");
+    this.#ports.operations.report({ kind: "placement_leads", generation: own.floor });
+    this.#decideAt = clock.now();
+  }
+
+  async #renew(generation: number): Promise<void> {
+    const renewal = this.#leadership.renewal(generation);
+    if (renewal === undefined) return;
+    this.#leadership.receiveWritten(renewal.lease, await this.#ports.leases.write(LEASE, renewal.lease, renewal.revision), this.#deps.clock.now());
+    if (this.#leadership.leads) return;
+    this.#waiting.length = 0;
+    this.#deps.metrics.leads.set(0);
+    this.#deps.log.warn({}, "another process leads placement");
+  }
+
+  async #decide(now: number): Promise<void> {
+    this.#decideAt = now + this.#options.controlLoopMs;
+    this.#forgetReleased();
+    const world = this.#view.world(this.#membership.live(this.#deps.clock.now()));
+    const begun = this.#deps.clock.now();
+    const plan = decide(world, this.#view.placements(this.#leadership.generation), this.#options);
+    this.#deps.metrics.decideSeconds.observe((this.#deps.clock.now() - begun) / 1_000);
+    if (plan.steps.length === 0) return;
+    await this.#renew(plan.generation);
+    if (this.#leadership.leads) this.#carryOut(plan);
+  }
+
+  #forgetReleased(): void {
+    for (const { room, replica } of this.#view.released()) {
+      if (this.#busy.has(room)) continue;
+      this.#write(room, undefined);
+      if (replica !== undefined) void this.#ports.servers.order(replica, { kind: "unfollow", room, generation: this.#leadership.generation });
+    }
+  }
+
+  /** Steps not begun of the plan before are dropped: this one knows better. */
+  #carryOut(plan: Plan): void {
+    this.#waiting.length = 0;
+    const steps = plan.steps.filter(({ room }) => !this.#busy.has(room));
+    const promotions = steps.filter(({ action }) => action.kind === "promote");
+    this.#waiting.push(...steps.filter(({ action }) => action.kind !== "promote"));
+    this.#deps.log.info({ generation: plan.generation, steps: steps.length, promotions: promotions.length }, "a new plan");
+    const next = async (): Promise<void> => {
+      for (let step = promotions.shift(); step !== undefined; step = promotions.shift()) await this.#do(step, plan.generation);
+    };
+    for (let count = 0; count < PROMOTIONS_AT_ONCE; count++) void next();
+    this.#goOn(plan.generation);
+  }
+
+  #goOn(generation: number): void {
+    while (this.#underWay < OTHERS_AT_ONCE) {
+      const step = this.#waiting.shift();
+      if (step === undefined) return;
+      if (this.#busy.has(step.room)) continue;
+      this.#underWay += 1;
+      void this.#do(step, generation).then(() => {
+        this.#underWay -= 1;
+        this.#goOn(generation);
+      });
+    }
+  }
+
+  async #do(step: Step, generation: number): Promise<void> {
+    const { metrics, log } = this.#deps;
+    const { room, action, reason } = step;
+    this.#busy.add(room);
+    const refused = await this.#order(step, generation).catch((cause: unknown) => (cause instanceof Error ? cause.message : String(cause)));
+    this.#busy.delete(room);
+    metrics.steps.inc({ action: action.kind, outcome: refused === undefined ? "done" : "refused" });
+    if (refused !== undefined) return log.warn({ room, ...action, refused }, "a step of the plan was not taken; it is planned anew");
+    const owner = "to" in action ? action.to : this.#view.ownerOf(room);
+    if (owner === undefined) return;
+    const replica = replicaAfter(action, this.#view.replicaOf(room));
+    this.#write(room, { owner, ...(replica === undefined ? {} : { replica }), reason, generation, at: this.#deps.clock.wallNow() });
+    this.#ports.operations.report({ kind: "room_placed", room, action: action.kind, server: "to" in action ? action.to : action.by, reason });
+  }
+
+  /** Undefined: done. Else why not. */
+  async #order({ room, action }: Step, generation: number): Promise<string | undefined> {
+    const { servers } = this.#ports;
+    switch (action.kind) {
+      case "promote": {
+        const reply = await servers.claim(action.to, { room, suspect: action.from });
+        return reply?.kind === "owned" || reply?.kind === "elsewhere" ? undefined : (reply?.reason ?? "no answer");
+      }
+      case "move":
+        return refusal(await servers.order(action.from, { kind: "hand-over", room, to: action.to, generation }));
+      case "follow":
+        if (action.instead !== undefined) void servers.order(action.instead, { kind: "unfollow", room, generation });
+        return refusal(await servers.order(action.by, { kind: "follow", room, generation }));
+      case "unfollow":
+        return refusal(await servers.order(action.by, { kind: "unfollow", room, generation }));
+    }
+  }
+
+  #write(room: RoomKey, planned: Parameters<Plans["write"]>[1]): void {
+    this.#view.receivePlanned(room, planned);
+    this.#ports.plans.write(room, planned).catch((cause: unknown) => this.#deps.log.warn({ room, cause }, "the plan bucket did not take a room's entry; it is planned anew by the next leader"));
+  }
+}
+
+function refusal(reply: Awaited<ReturnType<RoomServers["order"]>>): string | undefined {
+  if (reply?.kind === "done") return undefined;
+  return reply?.reason ?? "no answer";
+}

@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+
+import type { Millis } from "../shared/ids.ts";
+import { Leadership } from "./leadership.ts";
+
+const at = (ms: number) => ms as Millis;
+const written = (revision: number) => ({ kind: "written", revision }) as const;
+
+function leading(generation: number) {
+  const leadership = new Leadership({ holder: "one", leaseMs: 1_000 });
+  const lease = leadership.receiveRead({ holder: "", floor: generation }, 4, at(0))!;
+  leadership.receiveWritten(lease, written(5), at(0));
+  return leadership;
+}
+
+test("[LEA1] a lease that nobody holds is taken, with the generation it stands at", () => {
+  const leadership = leading(12);
+  expect([leadership.leads, leadership.generation]).toEqual([true, 12]);
+});
+
+test("[LEA2] another's lease is left alone until it has stood still for its whole length", () => {
+  const leadership = new Leadership({ holder: "one", leaseMs: 1_000 });
+  const others = { holder: "two", floor: 3 };
+  expect(leadership.receiveRead(others, 4, at(0))).toBeUndefined();
+  expect(leadership.receiveRead(others, 5, at(900))).toBeUndefined();
+  expect(leadership.receiveRead(others, 5, at(1_900))).toBeUndefined();
+  expect(leadership.receiveRead(others, 5, at(1_901))).toEqual({ holder: "one", floor: 3 });
+});
+
+test("[LEA3] a plan's generation goes into the lease over exactly the revision that was written last", () => {
+  const leadership = leading(12);
+  const renewal = leadership.renewal(13)!;
+  expect(renewal).toEqual({ lease: { holder: "one", floor: 13 }, revision: 5 });
+  leadership.receiveWritten(renewal.lease, written(6), at(100));
+  expect([leadership.generation, leadership.renewalDue(at(300)), leadership.renewalDue(at(350))]).toEqual([13, false, true]);
+});
+
+test("[LEA4] a leader that was succeeded leads no more", () => {
+  const leadership = leading(12);
+  leadership.receiveWritten(leadership.renewal(13)!.lease, { kind: "superseded" }, at(100));
+  expect([leadership.leads, leadership.renewal(14)]).toEqual([false, undefined]);
+});

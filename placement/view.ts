@@ -1,0 +1,57 @@
+/** The world as a placement process has heard of it: servers by their heartbeats, rooms, plans and pins by their buckets. */
+
+import type { PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
+import type { RoomKey, ServerId } from "../shared/ids.ts";
+import type { RoomState, ServerState, World } from "./decide.ts";
+import type { Assignment, Placements } from "./plan.ts";
+
+export class View {
+  readonly #rooms = new Map<RoomKey, RoomState>();
+  readonly #pins = new Map<RoomKey, RoomPin>();
+  readonly #planned = new Map<RoomKey, Assignment>();
+
+  receiveEntry(room: RoomKey, entry: RoomEntry | undefined): void {
+    if (entry === undefined) this.#rooms.delete(room);
+    else this.#rooms.set(room, { owner: entry.owner });
+  }
+
+  receivePin(room: RoomKey, pin: RoomPin | undefined): void {
+    if (pin === undefined) this.#pins.delete(room);
+    else this.#pins.set(room, pin);
+  }
+
+  receivePlanned(room: RoomKey, planned: PlannedRoom | undefined): void {
+    if (planned === undefined) this.#planned.delete(room);
+    else if (planned.generation >= (this.#planned.get(room)?.generation ?? 0)) this.#planned.set(room, { replica: planned.replica, reason: planned.reason, generation: planned.generation });
+  }
+
+  ownerOf(room: RoomKey): ServerId | undefined {
+    return this.#rooms.get(room)?.owner;
+  }
+
+  replicaOf(room: RoomKey): ServerId | undefined {
+    return this.#planned.get(room)?.replica;
+  }
+
+  /** Rooms that were planned for and that nobody owns any more. */
+  *released(): Iterable<{ room: RoomKey; replica: ServerId | undefined }> {
+    for (const [room, { replica }] of this.#planned) if (!this.#rooms.has(room)) yield { room, replica };
+  }
+
+  world(heartbeats: readonly ServerHeartbeat[]): World {
+    const shares = new Map<RoomKey, number>();
+    for (const { server, load } of heartbeats) {
+      for (const { room, share } of load?.hot ?? []) if (this.ownerOf(room) === server) shares.set(room, share);
+    }
+    return { servers: heartbeats.map(stateOf), rooms: this.#rooms, pins: this.#pins, shares };
+  }
+
+  placements(generation: number): Placements {
+    return { generation, rooms: this.#planned };
+  }
+}
+
+/** Of a server of an earlier version nothing is known but that it is there. */
+function stateOf({ server, draining, labels, load }: ServerHeartbeat): ServerState {
+  return { server, host: labels?.host ?? "", zone: labels?.zone ?? "", pool: labels?.pool ?? "", draining, used: load?.used ?? 0 };
+}
