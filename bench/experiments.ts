@@ -3,6 +3,7 @@
  * what they did and says what it found. One that loses or repeats anything throws.
  */
 
+import { comeBack } from "./come-back.bench.ts";
 import { idle } from "./idle.bench.ts";
 import type { Figures } from "./report.ts";
 
@@ -27,4 +28,4 @@ export type ExperimentOptions = {
 /** Figures by system, Coroom first. `more`: for the results' file. */
 export type Outcome = { readonly figures: Readonly<Record<string, Figures>>; readonly more?: object };
 
-export const EXPERIMENTS: readonly Experiment[] = [idle];
+export const EXPERIMENTS: readonly Experiment[] = [idle, comeBack];

@@ -22,7 +22,6 @@ const ROOM_OF = 8;
 /** Long enough for each connection to have pinged. */
 const QUIET_MS = 30_000;
 const SMALL_QUIET_MS = 1_000;
-const ONE_GATEWAY = 1;
 
 export const idle: Experiment = {
   name: "idle",
@@ -31,7 +30,7 @@ export const idle: Experiment = {
   smallClients: 80,
   run: async (options) => {
     const figures: Record<string, Figures> = {};
-    for (const start of [() => startCoroom(ONE_GATEWAY), () => startBare(), () => startRelay(ONE_GATEWAY)]) {
+    for (const start of [() => startCoroom({ gateways: 1 }), () => startBare(), () => startRelay(1)]) {
       const system = await start();
       try {
         figures[system.name] = await measure(system, options);

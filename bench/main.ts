@@ -13,7 +13,7 @@ import { startCoroom } from "./systems/coroom.ts";
 import { startRelay } from "./systems/relay.ts";
 import type { MeasuredSystem } from "./systems/system.ts";
 
-const START = { coroom: startCoroom, relay: startRelay };
+const START = { coroom: () => startCoroom(), relay: () => startRelay() };
 
 async function run(options: BenchOptions): Promise<void> {
   const machine = await machineFacts();

@@ -53,12 +53,15 @@ async function catchUp(after: number, checkpoint: Checkpoint | undefined): Promi
     const request = { kind: "catch-up-request", gateway, request: 1, after: { epoch, seq: after as Seq }, through: 4 as Seq } as const;
     catchUps.answer(room, { kind: "read-log", request, epoch, head: 4 as Seq, streamSeq: 4 });
   });
-  return answer.kind === "resync" ? answer.reason : `${answer.parts.length} records of ${read.join()}`;
+  return answer.kind === "resync" ? `${answer.reason}${read.length === 0 ? ", unread" : ""}` : `${answer.parts.length} records of ${read.join()}`;
 }
 
 test("[LCU1] what a newer snapshot would lead to faster is not read from the log", async () => {
-  expect(await catchUp(0, checkpointAt(4, { bytes: 400 }))).toBe("too-old");
   expect(await catchUp(2, checkpointAt(4, { bytes: 400 }))).toBe("too-old"); // What lies before counts as read.
+});
+
+test("[LCU4] a newcomer to a room that has a snapshot is sent there at once: a herd of them costs no look into the log", async () => {
+  expect(await catchUp(0, checkpointAt(1, { bytes: 100 }))).toBe("too-old, unread");
 });
 
 test("[LCU2] where no snapshot is newer all is read, from the checkpoint on", async () => {
@@ -68,5 +71,5 @@ test("[LCU2] where no snapshot is newer all is read, from the checkpoint on", as
 
 test("[LCU3] a room of other payloads than Yjs updates has no snapshot to be sent to: its log is read, however long", async () => {
   expect(await catchUp(0, checkpointAt(4, { leftOut: 4, bytes: 2 }))).toBe("4 records of 1,2,3,4");
-  expect(await catchUp(0, checkpointAt(4, { leftOut: 1, bytes: 300 }))).toBe("too-old");
+  expect(await catchUp(0, checkpointAt(4, { leftOut: 1, bytes: 300 }))).toBe("too-old, unread");
 });

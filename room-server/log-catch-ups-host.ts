@@ -66,7 +66,10 @@ export class LogCatchUps {
     const checkpoint = await this.#ports.checkpoints.newest(room);
     const isBehind = checkpoint !== undefined && checkpoint.seq > after.seq;
     // Where no newer snapshot is, or none of a document, a resync could not help: then all is read, however much.
-    const readBytesMax = isBehind && hasDocument(checkpoint) ? this.#options.logReadBytesMax : Number.POSITIVE_INFINITY;
+    const mayResync = isBehind && hasDocument(checkpoint);
+    // Whoever holds nothing has the snapshot sooner than the log: where it reaches back to the start at all, it is longer.
+    if (mayResync && after.seq === 0) return send([{ kind: "resync", reason: "too-old" }]);
+    const readBytesMax = mayResync ? this.#options.logReadBytesMax : Number.POSITIVE_INFINITY;
     const replay = new LogReplay({ after, through, readBytesMax, answerBytesMax: this.#options.answerBytesMax });
     const from = checkpoint === undefined || isBehind ? 0 : checkpoint.streamSeq;
     for await (const { record } of this.#ports.log.read(room, from, streamSeq)) {

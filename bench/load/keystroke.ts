@@ -5,7 +5,8 @@
 
 import * as encoding from "lib0/encoding";
 
-const TEXT = "text";
+/** The type of the document that everything is written into. */
+export const TEXT = "text";
 const STRING = 4;
 const HAS_ORIGIN = 0x80;
 

@@ -1,7 +1,8 @@
-/** Runs one process of the relay: `node main.js gateway|sequencer|bare`, settings from RELAY_… variables. */
+/** Runs one process of the relay: `node main.js gateway|sequencer|bare|cached`, settings from RELAY_… variables. */
 
 import type { GatewayId } from "../../shared/ids.ts";
 import { startBareServer } from "./bare-server.ts";
+import { startCachedServer } from "./cached-server.ts";
 import { startRelayGateway } from "./gateway.ts";
 import { startRelaySequencer } from "./sequencer.ts";
 
@@ -12,6 +13,7 @@ const port = Number(process.env["RELAY_PORT"]);
 
 if (process.argv[2] === "sequencer") await startRelaySequencer({ natsUrl, environment });
 else if (process.argv[2] === "bare") await startBareServer(port);
+else if (process.argv[2] === "cached") await startCachedServer(port);
 else await startRelayGateway({ natsUrl, environment, gateway: `g${process.env["RELAY_GATEWAY"]}` as GatewayId, port });
 
 process.on("SIGTERM", () => process.exit(0));

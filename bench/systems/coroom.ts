@@ -4,10 +4,10 @@ import { Cluster } from "../../test/system/cluster.ts";
 import { GATEWAYS, type MeasuredSystem } from "./system.ts";
 
 const NO_LIMIT = String(1e9);
-const LIFTED = ["EDIT_BURST", "EDITS_PER_SECOND", "BYTES_BURST", "BYTES_PER_SECOND", "TENANT_EDITS_PER_SECOND_MAX", "CONNECTS_PER_SECOND_MAX"];
+const LIFTED = ["EDIT_BURST", "EDITS_PER_SECOND", "BYTES_BURST", "BYTES_PER_SECOND", "TENANT_EDITS_PER_SECOND_MAX", "CONNECTS_PER_SECOND_MAX", "GATEWAY_SNAPSHOT_BURST"];
 
-export async function startCoroom(gateways = GATEWAYS): Promise<MeasuredSystem> {
-  const settings = { LOG_LEVEL: "warn", ...Object.fromEntries(LIFTED.map((limit) => [limit, NO_LIMIT])) };
+export async function startCoroom({ gateways = GATEWAYS, settings: more = {} }: { gateways?: number; settings?: Readonly<Record<string, string>> } = {}): Promise<MeasuredSystem> {
+  const settings = { LOG_LEVEL: "warn", ...Object.fromEntries(LIFTED.map((limit) => [limit, NO_LIMIT])), ...more };
   const cluster = await Cluster.start({ gateways, roomServers: 1, settings });
   const roles = [...cluster.gateways.map(({ process }) => process), ...cluster.roomServers, cluster.placement, cluster.documentService];
   return {

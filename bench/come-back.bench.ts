@@ -1,0 +1,113 @@
+/**
+ * A crowd comes back to rooms of 8, each with a 100 KB document: cold, so that each client needs the whole, and warm,
+ * so that each holds a position a few edits ago. Synced is a client that was let in and holds everything up to the
+ * head that it was told; time runs from the first socket until the last is synced, sockets included.
+ *
+ * Beside it the floor: one process that has every document encoded in memory and sends it over the socket.
+ * In Coroom what is older than a few edits comes as a snapshot over HTTP, as for whoever was away for long.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import * as Y from "yjs";
+
+import { cpuBetween, type CpuByRole, cpuByRole } from "./cpu.ts";
+import type { Experiment, ExperimentOptions, Outcome } from "./experiments.ts";
+import type { CameBack, ComeBackLoad } from "./load/come-back-load.ts";
+import type { Seat } from "./load/enter.ts";
+import { keystroke, TEXT } from "./load/keystroke.ts";
+import { Latencies } from "./load/latencies.ts";
+import { Worker } from "./load/worker.ts";
+import type { Figures } from "./report.ts";
+import { startBare } from "./systems/bare.ts";
+import { startCoroom } from "./systems/coroom.ts";
+import type { MeasuredSystem } from "./systems/system.ts";
+
+const ROOM_OF = 8;
+const PARAGRAPHS = 20;
+const PARAGRAPH_LETTERS = 5_000;
+const MISSED_EDITS = 5;
+const COLD_MS_MAX = 60_000;
+/** Memory and log answer no further back than this: the document is beyond it, the edits missed are not. */
+const HISTORY = { BACKLOG_BYTES_MAX: "4096", LOG_READ_BYTES_MAX: "4096", SNAPSHOT_AGE_MS_MAX: "1000", SNAPSHOT_INTERVAL_MS_MIN: "1000", RECENT_BYTES_MAX: "4096" };
+
+export const comeBack: Experiment = {
+  name: "come-back",
+  meaning: `all back at once to rooms of ${ROOM_OF} with a 100 KB document, cold and ${MISSED_EDITS} edits behind; a bare server with cached documents beside it`,
+  clients: 2_000,
+  smallClients: 40,
+  run: async (options) => {
+    const coroom = await measure(await startCoroom({ gateways: 1, settings: HISTORY }), options, { snapshots: true });
+    const cached = await measure(await startBare("cached"), options, { snapshots: false });
+    return { figures: { coroom, cached } } satisfies Outcome;
+  },
+};
+
+async function measure(system: MeasuredSystem, { clients, say }: ExperimentOptions, { snapshots }: { snapshots: boolean }): Promise<Figures> {
+  const load = new Worker<ComeBackLoad>("come-back-load");
+  try {
+    const rooms = Math.ceil(clients / ROOM_OF);
+    const seatOf = async (index: number, who: string): Promise<Seat> => ({ gateway: system.gateways[0]!, room: `back-${index % rooms}`, token: await system.token(`${who}-${index}`), clientKey: `${who}-${index}` });
+    const seats = await Promise.all(Array.from({ length: clients }, (_, index) => seatOf(index, "returner")));
+    const writers = await Promise.all(Array.from({ length: rooms }, (_, index) => seatOf(index, "writer")));
+    const typists = await Promise.all(Array.from({ length: rooms }, (_, index) => seatOf(index, "typist")));
+
+    const written = await load.call("write", { seats: writers, positions: {}, edits: documentEdits() });
+    if (snapshots) await untilCold(load, writers);
+    const coldCpu = cpuOf(system);
+    const cold = await load.call("comeBack", { seats, positions: {}, missed: 0 });
+    const coldFigures = figuresOf("cold", cold, clients, coldCpu());
+    check(cold, rooms, { snapshots: snapshots ? clients : 0 });
+
+    await load.call("write", { seats: typists, positions: written, edits: Array.from({ length: MISSED_EDITS }, (_, index) => keystroke(7, index + 1)) });
+    const warmCpu = cpuOf(system);
+    const warm = await load.call("comeBack", { seats, positions: written, missed: MISSED_EDITS });
+    const warmFigures = figuresOf("warm", warm, clients, warmCpu());
+    if (warm.snapshots > 0) throw new Error(`${warm.snapshots} warm clients were sent to a snapshot`);
+    say(`${system.name}: ${clients} came back cold and warm, every document whole, every missed edit once`);
+    return { ...coldFigures, ...warmFigures };
+  } finally {
+    await load.end();
+    await system.stop();
+  }
+}
+
+async function untilCold(load: Worker<ComeBackLoad>, seats: readonly Seat[]): Promise<void> {
+  const deadline = performance.now() + COLD_MS_MAX;
+  while ((await load.call("cold", seats)) < seats.length) {
+    if (performance.now() > deadline) throw new Error(`not all rooms have a snapshot ${COLD_MS_MAX / 1000} s after they were written`);
+    await sleep(500);
+  }
+}
+
+function check({ snapshots, textLengths }: CameBack, rooms: number, expected: { snapshots: number }): void {
+  if (snapshots !== expected.snapshots) throw new Error(`${snapshots} snapshots were fetched instead of ${expected.snapshots}`);
+  const lengths = Object.values(textLengths);
+  if (lengths.length !== rooms || lengths.some((length) => length !== PARAGRAPHS * PARAGRAPH_LETTERS)) throw new Error("a document is not whole");
+}
+
+/** What the servers use from now until it is asked. */
+function cpuOf(system: MeasuredSystem): () => CpuByRole {
+  const before = cpuByRole(system.processes);
+  return () => cpuBetween(before, cpuByRole(system.processes));
+}
+
+function figuresOf(name: string, { msToLast, times, bytes }: CameBack, clients: number, cpu: CpuByRole): Figures {
+  const synced = Latencies.fromPairs(times);
+  return {
+    [`${name}: until all are synced, ms`]: msToLast,
+    [`${name}: p50, ms`]: synced.percentile(50),
+    [`${name}: p99, ms`]: synced.percentile(99),
+    [`${name}: bytes a client`]: bytes / clients,
+    ...Object.fromEntries(Object.entries(cpu).map(([role, seconds]) => [`${name}: CPU of the ${role}, ms`, seconds * 1000])),
+  };
+}
+
+/** A text of 100,000 letters, paragraph by paragraph. */
+function documentEdits(): Uint8Array[] {
+  const doc = new Y.Doc();
+  const edits: Uint8Array[] = [];
+  doc.on("update", (update: Uint8Array) => void edits.push(update));
+  for (let index = 0; index < PARAGRAPHS; index++) doc.getText(TEXT).insert(doc.getText(TEXT).length, String.fromCharCode(97 + index).repeat(PARAGRAPH_LETTERS));
+  return edits;
+}

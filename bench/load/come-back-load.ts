@@ -1,0 +1,216 @@
+/** The load of the scenario come-back: writes documents into rooms, and lets a crowd come back to them at once. */
+
+import { get } from "node:http";
+
+import * as Y from "yjs";
+
+import { type Epoch, type Position, type Seq, START } from "../../shared/ids.ts";
+import { enter, join, say, type Seat, unexpected } from "./enter.ts";
+import { TEXT } from "./keystroke.ts";
+import { Latencies, type LatencyPairs } from "./latencies.ts";
+import type { LoadSocket } from "./web-socket.ts";
+import { serveCalls } from "./worker.ts";
+
+/** Sockets being opened at a time: one more than a listen queue holds would wait a second for nobody's good. */
+const OPENING_MAX = 256;
+const MS_MAX = 120_000;
+
+/** By room. Absent: its start. */
+type Positions = Readonly<Record<string, Position>>;
+
+/** `positions`: what the clients hold. `missed`: how many edits came since; 0: they hold nothing. */
+export type ComingBack = { readonly seats: readonly Seat[]; readonly positions: Positions; readonly missed: number };
+export type CameBack = {
+  readonly msToLast: number;
+  readonly times: LatencyPairs;
+  /** Frames and snapshots, as they came. */
+  readonly bytes: number;
+  readonly snapshots: number;
+  /** By room: the length of the text that one cold client of it was given. */
+  readonly textLengths: Readonly<Record<string, number>>;
+};
+
+export type ComeBackLoad = typeof functions;
+
+const functions = {
+  /** From where each room is, to where it is then. */
+  write: async ({ seats, positions, edits }: { seats: readonly Seat[]; positions: Positions; edits: readonly Uint8Array[] }): Promise<Positions> => {
+    const after: Record<string, Position> = {};
+    await inParallel(seats, async (seat) => void (after[seat.room] = await writeAll(seat, positions[seat.room] ?? START, edits)));
+    return after;
+  },
+  /** How many of the rooms send a newcomer to their snapshot by now. */
+  cold: async (seats: readonly Seat[]): Promise<number> => {
+    let cold = 0;
+    await inParallel(seats, async (seat) => {
+      if (await isCold(seat)) cold += 1;
+    });
+    return cold;
+  },
+  comeBack: async ({ seats, positions, missed }: ComingBack): Promise<CameBack> => {
+    const times = new Latencies();
+    const returners = seats.map((seat) => new Returner(seat, positions[seat.room] ?? START, missed));
+    const started = performance.now();
+    await inParallel(returners, async (returner) => {
+      await returner.start();
+      void returner.synced.then(() => times.record(performance.now() - started));
+    });
+    await Promise.all(returners.map(({ synced }) => synced));
+    const msToLast = performance.now() - started;
+    for (const returner of returners) returner.leave();
+    return {
+      msToLast,
+      times: times.toPairs(),
+      bytes: returners.reduce((sum, { bytes }) => sum + bytes, 0),
+      snapshots: returners.reduce((sum, { snapshots }) => sum + snapshots, 0),
+      textLengths: missed > 0 ? {} : textLengthsOf(returners),
+    };
+  },
+};
+
+/** Of one client of each room: to read all documents would take longer than to bring them. */
+function textLengthsOf(returners: readonly Returner[]): Record<string, number> {
+  const byRoom = new Map(returners.map((returner) => [returner.seat.room, returner]));
+  return Object.fromEntries([...byRoom].map(([room, returner]) => [room, returner.textLength()]));
+}
+
+/** A client that comes back: synced once it has been let in and holds everything up to the head it was told. */
+class Returner {
+  readonly seat: Seat;
+  readonly synced: Promise<void>;
+  bytes = 0;
+  snapshots = 0;
+  readonly #missed: number;
+  readonly #payloads: Uint8Array[] = [];
+  #position: Position;
+  #head = Number.POSITIVE_INFINITY;
+  #edits = 0;
+  #socket: LoadSocket | undefined;
+  #settle: { resolve: () => void; reject: (error: Error) => void } = { resolve: () => {}, reject: () => {} };
+
+  constructor(seat: Seat, position: Position, missed: number) {
+    this.seat = seat;
+    this.#position = position;
+    this.#missed = missed;
+    this.synced = new Promise((resolve, reject) => (this.#settle = { resolve, reject }));
+    setTimeout(() => this.#fail(`not synced within ${MS_MAX} ms`), MS_MAX).unref();
+  }
+
+  async start(): Promise<void> {
+    this.#socket = await enter(this.seat, this.#position, {
+      receive: (frame, bytes) => {
+        this.bytes += bytes;
+        switch (frame.type) {
+          case "joined":
+            this.#head = frame.head;
+            return this.#check();
+          case "committed":
+            if (frame.edits.firstSeq !== this.#position.seq + 1) return this.#fail(`seq ${frame.edits.firstSeq} after ${this.#position.seq}`);
+            this.#position = { epoch: frame.edits.epoch, seq: (frame.edits.firstSeq + frame.edits.edits.length - 1) as Seq };
+            this.#edits += frame.edits.edits.length;
+            if (this.#missed === 0) for (const { payload } of frame.edits.edits) this.#payloads.push(new Uint8Array(payload)); // A Buffer's slice() would be a view.
+            return this.#check();
+          case "resync-required":
+            this.#head = Number.POSITIVE_INFINITY;
+            return void this.#resync().catch((error: unknown) => this.#fail(String(error)));
+          case "join-refused":
+          case "error":
+            return this.#fail(frame.message);
+        }
+      },
+      end: (reason) => this.#fail(reason),
+    });
+  }
+
+  leave(): void {
+    this.#socket?.close();
+  }
+
+  textLength(): number {
+    const doc = new Y.Doc();
+    for (const payload of this.#payloads) Y.applyUpdate(doc, payload);
+    return doc.getText(TEXT).length;
+  }
+
+  async #resync(): Promise<void> {
+    const { position, payload } = await fetchSnapshot(this.seat);
+    this.snapshots += 1;
+    this.bytes += payload.byteLength;
+    this.#payloads.splice(0, this.#payloads.length, payload);
+    this.#position = position;
+    join(this.#socket!, this.seat, position);
+  }
+
+  #check(): void {
+    if (this.#position.seq < this.#head) return;
+    if (this.#edits !== this.#missed && this.#missed > 0) return this.#fail(`${this.#edits} edits came where ${this.#missed} were missed`);
+    this.#settle.resolve();
+  }
+
+  #fail(reason: string): void {
+    this.#settle.reject(unexpected(this.seat, reason));
+  }
+}
+
+/** As a browser would, on a connection of its own. */
+function fetchSnapshot({ gateway, room, token }: Seat): Promise<{ position: Position; payload: Uint8Array }> {
+  const url = new URL(`/v1/rooms/${encodeURIComponent(room)}/snapshot`, gateway.replace("ws:", "http:"));
+  return new Promise((resolve, reject) => {
+    get(url, { agent: false, headers: { authorization: `Bearer ${token}` } }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("error", reject);
+      response.on("end", () => {
+        if (response.statusCode !== 200) return reject(new Error(`the snapshot of ${room}: HTTP ${response.statusCode} ${Buffer.concat(chunks).toString()}`));
+        const position = { epoch: Number(response.headers["x-coroom-epoch"]) as Epoch, seq: Number(response.headers["x-coroom-seq"]) as Seq };
+        resolve({ position, payload: Buffer.concat(chunks) });
+      });
+    }).on("error", reject);
+  });
+}
+
+async function writeAll(seat: Seat, position: Position, edits: readonly Uint8Array[]): Promise<Position> {
+  return new Promise((resolve, reject) => {
+    let acked = 0;
+    const opened = enter(seat, position, {
+      receive: (frame) => {
+        if (frame.type === "joined") {
+          edits.forEach((payload, index) => void opened.then((socket) => say(socket, { type: "edit", channel: frame.channel, counter: index + 1, ackedThrough: 0, parentSeq: 0 as Seq, payload })));
+        } else if (frame.type === "ack" || (frame.type === "committed" && acked < edits.length)) {
+          const [epoch, last] = frame.type === "ack" ? [frame.epoch, frame.seq + frame.count - 1] : [frame.edits.epoch, frame.edits.firstSeq + frame.edits.edits.length - 1];
+          acked += frame.type === "ack" ? frame.count : frame.edits.edits.length;
+          if (acked < edits.length) return;
+          void opened.then((socket) => socket.close());
+          resolve({ epoch, seq: last as Seq });
+        } else if (frame.type === "nack" || frame.type === "error") reject(unexpected(seat, JSON.stringify(frame)));
+      },
+      end: (reason) => reject(unexpected(seat, reason)),
+    });
+    opened.catch(reject);
+  });
+}
+
+async function isCold(seat: Seat): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const opened = enter(seat, START, {
+      receive: (frame) => {
+        if (frame.type !== "resync-required" && frame.type !== "committed" && frame.type !== "join-refused") return;
+        void opened.then((socket) => socket.close());
+        resolve(frame.type === "resync-required");
+      },
+      end: (reason) => reject(unexpected(seat, reason)),
+    });
+    opened.catch(reject);
+  });
+}
+
+async function inParallel<Item>(items: readonly Item[], run: (item: Item) => Promise<void>): Promise<void> {
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: OPENING_MAX }, async () => {
+      while (next < items.length) await run(items[next++]!);
+    }),
+  );
+}
+
+serveCalls(functions);
