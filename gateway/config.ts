@@ -59,6 +59,7 @@ export const gatewaySettings = {
   silenceMsMax: { parse: positiveInteger, fallback: 75_000, meaning: "a connection silent for so long is closed" },
   outboundBytesMax: { parse: positiveInteger, fallback: 16_777_216, meaning: "bytes waiting for one client at most; past it the connection is cut" },
   slowBytesMax: { parse: positiveInteger, fallback: 1_048_576, meaning: "a client so many bytes behind and not catching up within a second is closed, to resume from its last seq" },
+  slowMsMax: { parse: positiveInteger, fallback: 1_000, meaning: "so is one that has not taken what it was sent so long ago" },
 
   presenceBurst: { parse: positiveInteger, fallback: 60, meaning: "frames of presence that one connection may send at once" },
   presencePerSecondMax: { parse: positiveInteger, fallback: 30, meaning: "frames of presence that one connection may send in the long run; one that sends four times as many is closed" },

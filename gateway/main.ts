@@ -27,7 +27,7 @@ import { natsServices } from "./io/nats-services.ts";
 import { serveHttp } from "./io/routes.ts";
 import type { Unready } from "./io/upgrades.ts";
 import { listen, uwsSockets } from "./io/uws-server.ts";
-import { gatewayMetrics } from "./metrics.ts";
+import { countBehind, gatewayMetrics } from "./metrics.ts";
 import { shareCounts } from "./quotas-host.ts";
 import { Quotas } from "./quotas.ts";
 
@@ -54,7 +54,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const unready = (): Unready | undefined => (draining ? "draining" : rooms.backboneLostAt === undefined ? undefined : "degraded");
   const quotas = new Quotas(quotaOptions(config));
   const admission = new AdmissionHost(config, deps);
-  const web = uwsSockets(app, config, { unready, admission, mayConnect: (address) => quotas.mayConnect(address), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) });
+  const web = uwsSockets(app, config, { unready, admission, mayConnect: (address) => quotas.mayConnect(address), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) }, (behind) => countBehind(deps.metrics, behind));
 
   const { rooms, presence, clients, boards } = assembleGateway(gateway, config, quotas, { ...web, boardBus, tokens, rooms: bus.rooms, presence: presenceBus.rooms, placement, clientIdOf }, deps);
 

@@ -15,6 +15,8 @@ export const gatewayMetrics = (registry: Registry) => {
     countSources: new Gauge({ name: "coroom_gateway_count_sources", help: "Other gateways and room servers whose counts are known", registers }),
     connectsWaiting: new Gauge({ name: "coroom_gateway_connects_waiting", help: "Connections that wait for their turn to be let in", registers }),
     connectWaitSeconds: new Histogram({ name: "coroom_gateway_connect_wait_seconds", help: "How long those waited that had to", buckets: [0.01, 0.05, 0.2, 0.5, 1, 2, 5], registers }),
+    behind: new Gauge({ name: "coroom_gateway_behind_connections", help: "Connections that have not taken all that they were sent", registers }),
+    behindBytes: new Gauge({ name: "coroom_gateway_behind_bytes", help: "Bytes that wait for them", registers }),
     closes: new Counter({ name: "coroom_gateway_closes_total", help: "Connections that the gateway closed, by the name of the close code", labelNames: ["close"], registers }),
     joins: new Counter({ name: "coroom_gateway_joins_total", help: "Joins by outcome: joined, resync, or why refused", labelNames: ["outcome"], registers }),
     joinSeconds: new Histogram({ name: "coroom_gateway_join_seconds", help: "From JOIN to JOINED", buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10], registers }),
@@ -43,3 +45,8 @@ export const gatewayMetrics = (registry: Registry) => {
     backboneConnected: new Gauge({ name: "coroom_gateway_backbone_connected", help: "1 while NATS is reachable", registers }),
   };
 };
+
+export function countBehind({ behind, behindBytes }: GatewayMetrics, { count, bytes }: { readonly count: number; readonly bytes: number }): void {
+  behind.set(count);
+  behindBytes.set(bytes);
+}

@@ -12,8 +12,8 @@ import { isAllowedOrigin } from "./origins.ts";
 
 export type UpgradeOptions = { readonly allowedOrigins: readonly string[]; readonly clientAddressHeader: string; readonly connectionsMax: number };
 
-/** What is known of a socket. `buffered`: bytes that waited for it a moment ago. */
-export type Connection = { readonly id: ConnectionId; readonly address: ClientAddress | undefined; readonly isAdmitted: boolean; buffered: number };
+/** What is known of a socket. */
+export type Connection = { readonly id: ConnectionId; readonly address: ClientAddress | undefined; readonly isAdmitted: boolean };
 
 /** Why a gateway takes no connections. */
 export type Unready = "degraded" | "draining";
@@ -49,7 +49,7 @@ export function upgrades(options: UpgradeOptions, { unready, mayConnect, onTurne
       const refused = reasonToRefuse(origin, address);
       if (refused !== undefined) return refuse(refused);
       lastId += 1;
-      const connection: Connection = { id: lastId as ConnectionId, address, isAdmitted, buffered: 0 };
+      const connection: Connection = { id: lastId as ConnectionId, address, isAdmitted };
       res.cork(() => res.upgrade(connection, key, protocol, extensions, context));
     };
     const refused = reasonToRefuse(origin, address);

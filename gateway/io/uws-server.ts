@@ -9,6 +9,7 @@ import type { TemplatedApp, us_listen_socket, WebSocket } from "uws-node20";
 
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 import type { Clients, ConnectionId, Sockets, Topics } from "../ports.ts";
+import { BehindClients, LOOK_MS } from "./behind-clients.ts";
 import type { Uws } from "./load-uws.ts";
 import { type Connection, type Door, type UpgradeOptions, upgrades } from "./upgrades.ts";
 
@@ -16,13 +17,13 @@ export type SocketOptions = UpgradeOptions & {
   readonly frameBytesMax: number;
   readonly outboundBytesMax: number;
   readonly slowBytesMax: number;
+  readonly slowMsMax: number;
   readonly silenceMsMax: number;
 };
 
 type Socket = WebSocket<Connection>;
 
 const PATHS = ["/v1/connect", "/"];
-const SWEEP_MS = 1_000;
 /** For close frames to be read: a socket cut with something unread on it takes them along. */
 const FAREWELL_MS = 250;
 const IDLE_GRACE_SECONDS = 15;
@@ -32,8 +33,9 @@ const NO_FRAME = new Uint8Array(0);
 /** Frames up to so many times the limit are read, to be refused with a code; larger ones break the line. */
 const OVERSIZE_FACTOR = 4;
 
-export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door): { sockets: Sockets; topics: Topics; start(clients: Clients): void; stop(): Promise<void> } {
+export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door, onLooked: (behind: BehindClients) => void): { sockets: Sockets; topics: Topics; start(clients: Clients): void; stop(): Promise<void> } {
   const open = new Map<ConnectionId, Socket>();
+  const behind = new BehindClients(open, options);
   const upgrade = upgrades(options, door, () => open.size);
 
   const start = (clients: Clients): void => {
@@ -59,29 +61,28 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door
         },
       });
     }
-    sweep = setInterval(() => closeSlow(clients), SWEEP_MS);
+    looking = setInterval(() => look(clients), LOOK_MS);
   };
-  let sweep: NodeJS.Timeout | undefined;
+  let looking: NodeJS.Timeout | undefined;
 
-  /** Slow: far behind, and no less so than a moment ago. */
-  const closeSlow = (clients: Clients): void => {
-    for (const socket of open.values()) {
-      const connection = socket.getUserData();
-      const buffered = socket.getBufferedAmount();
-      if (buffered > options.slowBytesMax && connection.buffered > 0 && buffered >= connection.buffered) clients.receiveSlowness(connection.id);
-      else connection.buffered = buffered;
-    }
+  const look = (clients: Clients): void => {
+    for (const connection of behind.look()) clients.receiveSlowness(connection);
+    onLooked(behind);
+  };
+
+  const publish = (topic: string, frame: Uint8Array, except: ConnectionId | undefined): void => {
+    behind.published(topic, frame.byteLength);
+    const excepted = except === undefined ? undefined : open.get(except);
+    if (excepted === undefined) app.publish(topic, frame, true);
+    else excepted.publish(topic, frame, true); // To everyone but itself.
   };
 
   const sockets: Sockets = {
     send: (to, frame) => {
+      behind.sent(to, frame.byteLength);
       open.get(to)?.send(frame, true);
     },
-    publish: (channel, frame, except) => {
-      const excepted = except === undefined ? undefined : open.get(except);
-      if (excepted === undefined) app.publish(String(channel), frame, true);
-      else excepted.publish(String(channel), frame, true); // To everyone but itself.
-    },
+    publish: (channel, frame, except) => publish(String(channel), frame, except),
     listen: (connection, channel) => {
       open.get(connection)?.subscribe(String(channel));
     },
@@ -94,17 +95,13 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door
   };
 
   const stop = async (): Promise<void> => {
-    clearInterval(sweep);
+    clearInterval(looking);
     await sleep(FAREWELL_MS);
     app.close();
   };
 
   const topics: Topics = {
-    publishTo: (topic, frame, except) => {
-      const excepted = except === undefined ? undefined : open.get(except);
-      if (excepted === undefined) app.publish(topic, frame, true);
-      else excepted.publish(topic, frame, true); // To everyone but itself.
-    },
+    publishTo: publish,
     listenTo: (connection, topic) => {
       open.get(connection)?.subscribe(topic);
     },

@@ -1,0 +1,91 @@
+/**
+ * What uWebSockets.js does with a subscriber that stops reading, on the real library: what the gateway relies on when
+ * it publishes edits. Its documentation says little of it, so that a new version has to pass here first.
+ */
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { WebSocket as Client } from "ws";
+
+import { loadUws } from "../../gateway/io/load-uws.ts";
+import { until } from "./real-nats.ts";
+
+const TOPIC = "room";
+const BACKPRESSURE_BYTES_MAX = 1024 ** 2;
+const FRAME_BYTES = 64 * 1024;
+/** More than the kernel takes on the way from one process to itself. */
+const FRAMES = 1_000;
+
+type Reader = { readonly client: Client; readonly got: number[]; closed: boolean };
+
+const uws = loadUws();
+let app: ReturnType<typeof uws.App>;
+let port: number;
+let readers: Reader[];
+let closedByServer: number;
+
+beforeEach(() => {
+  readers = [];
+  closedByServer = 0;
+});
+afterEach(() => {
+  for (const { client } of readers) client.terminate();
+  app.close();
+});
+
+async function serve(closeOnBackpressureLimit: boolean): Promise<void> {
+  app = uws.App();
+  app.ws("/*", { maxBackpressure: BACKPRESSURE_BYTES_MAX, closeOnBackpressureLimit, open: (socket) => void socket.subscribe(TOPIC), close: () => void (closedByServer += 1) });
+  port = await new Promise((resolve) => app.listen("127.0.0.1", 0, (socket) => resolve(uws.us_socket_local_port(socket as never))));
+}
+
+async function enter(): Promise<Reader> {
+  const reader: Reader = { client: new Client(`ws://127.0.0.1:${port}`), got: [], closed: false };
+  readers.push(reader);
+  reader.client.on("message", (frame: Buffer) => void reader.got.push(frame.readUInt32BE()));
+  reader.client.on("close", () => void (reader.closed = true));
+  reader.client.on("error", () => {});
+  await until(() => reader.client.readyState === Client.OPEN, "the socket is open");
+  return reader;
+}
+
+/** Each frame begins with its number. A turn of the event loop in between, so that whoever reads can. */
+async function publishAll(): Promise<void> {
+  for (let number = 0; number < FRAMES; number++) {
+    const frame = Buffer.alloc(FRAME_BYTES);
+    frame.writeUInt32BE(number);
+    app.publish(TOPIC, frame, true);
+    await new Promise(setImmediate);
+  }
+}
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+test("[UWS1] past maxBackpressure a publish is dropped for that subscriber, who is told nothing and reads on behind the hole", async () => {
+  await serve(false);
+  const [stalled, other] = [await enter(), await enter()];
+  stalled.client.pause();
+  await publishAll();
+  stalled.client.resume();
+  await until(() => other.got.length === FRAMES, "the other has all");
+  const last = Buffer.alloc(FRAME_BYTES);
+  last.writeUInt32BE(FRAMES);
+  await until(() => (app.publish(TOPIC, last, true), stalled.got.at(-1) === FRAMES), "the stalled reader has what came last");
+
+  expect(other.got.slice(0, FRAMES)).toEqual(numbers(FRAMES));
+  expect(stalled.got.filter((number) => number < FRAMES).length).toBeLessThan(FRAMES);
+  expect([stalled.closed, closedByServer]).toEqual([false, 0]);
+});
+
+test("[UWS2] with closeOnBackpressureLimit it is cut instead, and has an unbroken beginning of what was published", async () => {
+  await serve(true);
+  const [stalled, other] = [await enter(), await enter()];
+  stalled.client.pause();
+  await publishAll();
+  await until(() => closedByServer === 1, "the stalled reader is cut");
+  stalled.client.resume();
+  await until(() => stalled.closed && other.got.length === FRAMES, "it has noticed, and the other has all");
+
+  expect(other.got).toEqual(numbers(FRAMES));
+  expect(stalled.got).toEqual(numbers(stalled.got.length));
+  expect(stalled.got.length).toBeLessThan(FRAMES);
+});
