@@ -6,6 +6,7 @@
 import { comeBack } from "./come-back.bench.ts";
 import { idle } from "./idle.bench.ts";
 import type { Figures } from "./report.ts";
+import { stalledReader } from "./stalled-reader.bench.ts";
 
 export type Experiment = {
   readonly name: string;
@@ -28,4 +29,4 @@ export type ExperimentOptions = {
 /** Figures by system, Coroom first. `more`: for the results' file. */
 export type Outcome = { readonly figures: Readonly<Record<string, Figures>>; readonly more?: object };
 
-export const EXPERIMENTS: readonly Experiment[] = [idle, comeBack];
+export const EXPERIMENTS: readonly Experiment[] = [idle, comeBack, stalledReader];

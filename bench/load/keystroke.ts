@@ -10,9 +10,9 @@ export const TEXT = "text";
 const STRING = 4;
 const HAS_ORIGIN = 0x80;
 
-/** `counter` counts from 1; `writer` is the Yjs client id. */
-export function keystroke(writer: number, counter: number): Uint8Array {
-  const clock = counter - 1;
+/** `counter` counts from 1; `writer` is the Yjs client id. `letters`: more than one where each edit is to weigh more. */
+export function keystroke(writer: number, counter: number, letters = 1): Uint8Array {
+  const clock = (counter - 1) * letters;
   return encoding.encode((out) => {
     encoding.writeVarUint(out, 1); // one client,
     encoding.writeVarUint(out, 1); // one item,
@@ -27,7 +27,7 @@ export function keystroke(writer: number, counter: number): Uint8Array {
       encoding.writeVarUint(out, writer);
       encoding.writeVarUint(out, clock - 1);
     }
-    encoding.writeVarString(out, String.fromCharCode(97 + (clock % 26)));
+    encoding.writeVarString(out, String.fromCharCode(97 + ((counter - 1) % 26)).repeat(letters));
     encoding.writeVarUint(out, 0); // nothing deleted
   });
 }

@@ -9,6 +9,9 @@ import { connect, type Socket } from "node:net";
 export interface LoadSocket {
   send(frame: Uint8Array): void;
   close(): void;
+  /** Reads nothing from now on: what comes fills the kernel's buffers, then the server's. */
+  pause(): void;
+  resume(): void;
 }
 
 export type SocketListener = {
@@ -57,6 +60,8 @@ export function openSocket(url: URL, listener: SocketListener): Promise<LoadSock
     const writer = new FrameWriter(socket);
     const loadSocket: LoadSocket = {
       send: (frame) => writer.write(OPCODE.binary, frame),
+      pause: () => void socket.pause(),
+      resume: () => void socket.resume(),
       close: () => {
         closed = true;
         writer.write(OPCODE.close, EMPTY);
