@@ -28,7 +28,7 @@ export const roomServerMetrics = (registry: Registry) => {
     appendSeconds: new Histogram({ name: "coroom_log_append_seconds", help: "From sending a record to knowing that the log holds it", buckets: APPEND_BUCKETS, registers }),
     appendRetries: new Counter({ name: "coroom_log_append_retries_total", help: "Records sent again, by what came instead of an answer: silence, unavailable, disconnect", labelNames: ["cause"], registers }),
     catchUps: new Counter({ name: "coroom_catch_ups_total", help: "Catch-ups answered, by source: backlog, log, resync", labelNames: ["source"], registers }),
-    limitsReached: new Counter({ name: "coroom_room_server_limits_reached_total", help: "Times that something bounded was full, by which", labelNames: ["limit"], registers }),
+    limitsReached: new Counter({ name: "coroom_room_server_limits_reached_total", help: "Times that something bounded was full, by which; rooms: the server has as many as it takes", labelNames: ["limit"], registers }),
     events: new Counter({ name: "coroom_room_server_events_total", help: "Events that operations were told of, by kind", labelNames: ["kind"], registers }),
     participants: new Gauge({ name: "coroom_participants", help: "Participants of the rooms that this server owns", registers }),
     presenceBytes: new Gauge({ name: "coroom_presence_bytes", help: "What participants show, kept in memory", registers }),

@@ -41,12 +41,14 @@ class Hands {
   }
 }
 
-function world(options: { settings?: Record<string, string>; entry?: RoomEntry } = {}) {
+function world(options: { settings?: Record<string, string>; entry?: RoomEntry; registry?: Registry } = {}) {
   const hands = new Hands();
   const stored: StoredRecord[] = [];
   const state = { logAnswers: true, natsAnswers: true, inhabited: false, entry: options.entry, subscribed: false, givenUp: 0 };
   let deliver: ((message: ToOwner, bytes: number) => void) | undefined;
-  const append = (record: OutgoingRecord): { kind: "appended"; streamSeq: number } | { kind: "fenced" } => {
+  const logs = new Map([[room, stored]]);
+  const logOf = (key: RoomKey): StoredRecord[] => logs.get(key) ?? logs.set(key, []).get(key)!;
+  const append = (stored: StoredRecord[], record: OutgoingRecord): { kind: "appended"; streamSeq: number } | { kind: "fenced" } => {
     if ((stored.at(-1)?.streamSeq ?? 0) !== record.expectedStreamSeq) return { kind: "fenced" };
     stored.push({ record: decodeRecord(record.bytes)!, streamSeq: stored.length + 1 });
     return { kind: "appended", streamSeq: stored.length };
@@ -57,13 +59,13 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry }
   };
   const ports: RoomHostPorts = {
     log: {
-      append: (_, record, settled) => {
-        if (state.logAnswers) setImmediate(() => settled(append(record)));
+      append: (key, record, settled) => {
+        if (state.logAnswers) setImmediate(() => settled(append(logOf(key), record)));
         return () => void (state.givenUp += 1);
       },
-      readLast: () => answering(() => stored.at(-1)),
-      read: async function* (_, after, through) {
-        yield* stored.filter(({ streamSeq }) => streamSeq > after && streamSeq <= through);
+      readLast: (key) => answering(() => logOf(key).at(-1)),
+      read: async function* (key, after, through) {
+        yield* logOf(key).filter(({ streamSeq }) => streamSeq > after && streamSeq <= through);
       },
     },
     inbox: {
@@ -87,7 +89,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry }
   };
   const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const settings = readSettings(roomServerSettings, { flags: options.settings ?? {}, env: {} });
-  const host = new RoomHost(own, ports, roomHostOptions(settings, undefined), { clock: hands.clock, log: silent, metrics: roomServerMetrics(new Registry()), budget: new BacklogBudget({ bytesMax: 1_000_000 }), warmCopy: () => undefined, loads: { count: () => {} }, isLive: (server) => server === peer });
+  const host = new RoomHost(own, ports, roomHostOptions(settings, undefined), { clock: hands.clock, log: silent, metrics: roomServerMetrics(options.registry ?? new Registry()), budget: new BacklogBudget({ bytesMax: 1_000_000 }), warmCopy: () => undefined, loads: { count: () => {} }, isLive: (server) => server === peer });
   const send = (counter: number) => deliver?.({ kind: "edits", gateway: "gw" as GatewayId, edits: [{ author: ann, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] }, 20);
   return { host, hands, stored, state, send };
 }
@@ -152,6 +154,29 @@ test("[HOST7] a server takes only so many rooms", async () => {
   const { host } = world({ settings: { roomsMax: "1" } });
   await host.claim({ room });
   expect(await host.claim({ room: "acme.other" as RoomKey })).toMatchObject({ kind: "refused", reason: expect.stringContaining("COROOM_ROOMS_MAX") });
+  expect(await host.claim({ room })).toMatchObject({ kind: "owned" });
+});
+
+test("[HOST20] asked for many rooms at once, it takes as many as it may and counts the others; room for one is there again when one has gone", async () => {
+  const registry = new Registry();
+  const { host, hands } = world({ settings: { roomsMax: "3", roomIdleMsMax: "1000" }, registry });
+  const ask = (count: number) => Promise.all(Array.from({ length: count }, (_, index) => host.claim({ room: `acme.r${index}` as RoomKey })));
+  const first = ask(10);
+  await hands.turn(100);
+  expect((await first).map(({ kind }) => kind).sort()).toEqual([...Array<string>(3).fill("owned"), ...Array<string>(7).fill("refused")]);
+  expect(host.rooms).toBe(3);
+  expect(await registry.getSingleMetricAsString("coroom_room_server_limits_reached_total")).toContain('{limit="rooms"} 7');
+  await hands.turn(3_000);
+  const again = ask(1);
+  await hands.turn(100);
+  expect((await again)[0]).toMatchObject({ kind: "owned" });
+});
+
+test("[HOST21] two who ask for the same room while there is place for one both get it", async () => {
+  const { host, hands } = world({ settings: { roomsMax: "1" } });
+  const both = Promise.all([host.claim({ room }), host.claim({ room })]);
+  await hands.turn(100);
+  expect((await both).map(({ kind }) => kind)).toEqual(["owned", "owned"]);
 });
 
 test("[HOST8] stopping, it commits what waits, withdraws its entries, and refuses claims", async () => {

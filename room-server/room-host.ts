@@ -149,7 +149,10 @@ export class RoomHost {
     const entry = await this.#entryOf(request.room);
     if (entry !== undefined && entry.owner !== request.suspect && this.#isLivePeer(entry.owner)) return { kind: "elsewhere", server: entry.owner, epoch: entry.epoch };
     if (this.#stopping) return { kind: "refused", reason: "the server is stopping" };
-    if (this.#rooms.size >= this.#options.roomsMax) return { kind: "refused", reason: "the server has as many rooms as it takes: start another one, or raise COROOM_ROOMS_MAX" };
+    if (this.#rooms.size >= this.#options.roomsMax && !this.#rooms.has(request.room)) {
+      this.#deps.metrics.limitsReached.inc({ limit: "rooms" });
+      return { kind: "refused", reason: "the server has as many rooms as it takes: start another one, or raise COROOM_ROOMS_MAX" };
+    }
     const claimed = await this.#take(request.room);
     return claimed.kind === "owned" ? this.#owned(claimed.epoch) : this.#lost(request.room, claimed.reason);
   }
