@@ -209,7 +209,7 @@ export class YjsProvider {
 
   #receiveContent(edits: readonly { readonly seq: Seq; readonly payload: Uint8Array }[]): void {
     const read = this.#apply(edits);
-    if (this.#mode.kind === "meeting") this.#mode.received.push(...read);
+    if (this.#mode.kind === "meeting") for (const payload of read) this.#mode.received.push(payload);
   }
 
   /** In one transaction, so that an editor draws once, and one that is not `local`: bindings and undo go by that. Those that could be read. */

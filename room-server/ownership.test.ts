@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { ToOwner } from "../shared/bus/envelope.ts";
-import { decodeRecord, type LogRecord } from "../shared/bus/record.ts";
+import { decodeRecord, encodeEditsRecord, type LogRecord } from "../shared/bus/record.ts";
 import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { BacklogBudget } from "./backlog.ts";
 import { Loading } from "./loading.ts";
@@ -278,4 +278,16 @@ test("[OWN33] with a warm copy there is nothing left to load, unless the log has
   expect(claimWith(390, "other.0").effects).toContainEqual({ kind: "load", after: 390, through: 401 });
   expect(claimWith(400, "lost.1").effects).toContainEqual({ kind: "load", after: 0, through: 401 });
   expect(claimWith(410, "lost.2").effects).toContainEqual({ kind: "load", after: 0, through: 401 });
+});
+
+test("[OWN40] however much a message held during the claim leads to, it is carried out", () => {
+  const { receive } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: last(6, 1, 400), checkpoint: undefined });
+  receive(appended(401));
+  const repeat = { author: ann, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) };
+  receive(message({ kind: "edits", gateway, edits: Array.from({ length: 200_000 }, () => repeat) }));
+  const committed = encodeEditsRecord({ id: "other.2", time: DATE, users: new Map([[ann.client, ann.user]]), edits: { epoch: 6 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] } });
+  receive({ kind: "log-read", record: decodeRecord(committed)! });
+  expect(receive({ kind: "log-read-whole" })).toHaveLength(200_000);
 });

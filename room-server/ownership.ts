@@ -237,9 +237,7 @@ export class Ownership {
     const { epoch, streamSeq } = state;
     const room = new Room({ key: this.#key, epoch, streamSeq, sequencer, backlog }, this.#options, this.#deps, now);
     this.#state = { kind: "owning", room, doubts: new Doubts(this.#options) };
-    const effects: OwnershipEffect[] = hole === undefined ? [] : [{ kind: "log-hole", hole }];
-    for (const message of this.#held.takeAll()) effects.push(...this.#carry(room.receive(message, now)));
-    return effects;
+    return [...(hole === undefined ? [] : [{ kind: "log-hole", hole } as const]), ...this.#receiveHeld(room, now)];
   }
 
   #reload(checkpoint: Checkpoint | undefined, now: Millis): readonly OwnershipEffect[] {
@@ -254,6 +252,10 @@ export class Ownership {
     if (this.#state.kind === "owning" && message.kind === "catch-up-request") this.#state.doubts.answered(now);
     if (this.#state.kind === "owning" || this.#state.kind === "releasing") return this.#carry(this.#state.room.receive(message, now));
     return this.#held.hold(message, bytes) ? [] : [{ kind: "limit-reached", limit: "held-messages" }];
+  }
+
+  #receiveHeld(room: Room, now: Millis): readonly OwnershipEffect[] {
+    return this.#held.takeAll().flatMap((message) => this.#carry(room.receive(message, now)));
   }
 
   /** The room's effects, but that a doubt about the ownership is settled here. */
@@ -308,9 +310,7 @@ export class Ownership {
     const state = this.#state;
     if (state.kind !== "handing-over") return [];
     this.#state = { ...state, kind: "owning" };
-    const effects = [...this.#carry(state.room.resumeAppends(now))];
-    for (const message of this.#held.takeAll()) effects.push(...this.#carry(state.room.receive(message, now)));
-    return [...effects, ...this.#receiveDoubt(undefined)];
+    return [...this.#carry(state.room.resumeAppends(now)), ...this.#receiveHeld(state.room, now), ...this.#receiveDoubt(undefined)];
   }
 
   #receiveUnsubscribed(): readonly OwnershipEffect[] {
