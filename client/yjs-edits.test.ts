@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
-import { clocksBefore, contentSince, lackingIn, splitEdit, yjsEdits } from "./yjs-edits.ts";
+import { clocksBefore, contentSince, lackingIn, saysNothing, splitEdit, yjsEdits } from "./yjs-edits.ts";
 
 function docWith(...texts: string[]): Y.Doc {
   const doc = new Y.Doc();
@@ -112,3 +112,11 @@ function replayed(update: Uint8Array): Y.Doc {
   Y.applyUpdate(doc, update);
   return doc;
 }
+
+test("[YED6] what a document has beyond all that it was given says nothing, and so does no update with content or deletions", () => {
+  const doc = docWith("abc");
+  expect(saysNothing(Y.encodeStateAsUpdate(new Y.Doc()))).toBe(true);
+  expect(saysNothing(Y.encodeStateAsUpdate(doc, Y.encodeStateVector(doc)))).toBe(true);
+  expect(editsOf(doc, () => doc.getText("t").insert(0, "x")).some(saysNothing)).toBe(false);
+  expect(editsOf(doc, () => doc.getText("t").delete(0, 1)).some(saysNothing)).toBe(false);
+});

@@ -35,6 +35,11 @@ export function contentSince(clocks: Clocks, doc: Y.Doc): Uint8Array {
   return Y.encodeStateAsUpdate(doc, Y.encodeStateVector(known));
 }
 
+/** The update without structs and deletions. It is not sent: a room cannot tell it from other bytes of its kind. */
+export function saysNothing(update: Uint8Array): boolean {
+  return update.byteLength === 2 && update[0] === 0 && update[1] === 0;
+}
+
 /** An update's header, and a client's before its structs, take at most this. */
 const HEADER_BYTES = 32;
 const NO_DELETIONS = 0;

@@ -21,7 +21,7 @@ import type { Presence } from "./presence-fields.ts";
 import type { Problem, Refusal } from "./problems.ts";
 import { RoomHost, type RoomOptions, type Status } from "./room-host.ts";
 import type { ModeFacts } from "./room-presence.ts";
-import { type Clocks, clocksBefore, contentSince, lackingIn, splitEdit, yjsEdits } from "./yjs-edits.ts";
+import { type Clocks, clocksBefore, contentSince, lackingIn, saysNothing, splitEdit, yjsEdits } from "./yjs-edits.ts";
 
 export type ProviderOptions = RoomOptions & { readonly doc: Y.Doc };
 
@@ -275,7 +275,7 @@ export class YjsProvider {
     const withheld = contentSince(this.#mode.since, this.doc);
     if (withheld.byteLength > bytesMax && splitEdit(withheld, bytesMax) === undefined) return;
     this.#mode = { kind: "following" };
-    this.#room.send(withheld);
+    if (!saysNothing(withheld)) this.#room.send(withheld);
   }
 
   #tellSaved(): void {

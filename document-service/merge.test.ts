@@ -57,3 +57,11 @@ test("[MRG4] where no edit is a Yjs update the state stays as it was", () => {
   const bad = Array.from({ length: 1000 }, (_, index) => new TextEncoder().encode(`edit ${index}`));
   expect(mergeEdits(EMPTY_STATE, bad)).toEqual({ state: EMPTY_STATE, refused: 1000 });
 });
+
+test("[MRG5] empty updates count as edits of another kind for as long as the document has no content, and as nothing from then on", () => {
+  const nothing = Uint8Array.of(0, 0);
+  expect(mergeEdits(EMPTY_STATE, [nothing, nothing])).toEqual({ state: EMPTY_STATE, refused: 2 });
+  expect(mergeEdits(EMPTY_STATE, [nothing, new TextEncoder().encode("{}")])).toEqual({ state: EMPTY_STATE, refused: 2 });
+  expect(mergeEdits(EMPTY_STATE, [nothing, ...typed("one")]).refused).toBe(0);
+  expect(mergeEdits(mergeEdits(EMPTY_STATE, typed("one")).state, [nothing]).refused).toBe(0);
+});

@@ -11,7 +11,8 @@ import { assert } from "../shared/assert.ts";
 /**
  * `refused`: how many edits are no Yjs updates; the state has all the others. An update that something follows
  * counts among them, though clients take it and the state has it: bytes of any kind that begin with two zeros
- * read as an empty update, and what they really are only the log knows.
+ * read as an empty update, and what they really are only the log knows. So do empty updates for as long as the
+ * document has no content: a room of another kind of payload may send two zeros, and mean something.
  */
 export type Merged = { readonly state: Uint8Array; readonly refused: number };
 
@@ -21,11 +22,15 @@ export const EMPTY_STATE: Uint8Array = Y.encodeStateAsUpdate(new Y.Doc());
 export function mergeEdits(state: Uint8Array, given: readonly Uint8Array[]): Merged {
   const edits = given.map(inOwnBuffer);
   const whole = tryMerge(state, edits);
-  if (whole !== undefined) return whole;
+  if (whole !== undefined) return isEmpty(whole.state) ? { ...whole, refused: edits.length } : whole;
   assert(tryMerge(state, []) !== undefined, "a document's own state can be read");
   const readable = edits.filter(isReadable);
   const halved = mergeHalves(state, readable);
-  return { state: halved.state, refused: edits.length - readable.length + halved.refused };
+  return { state: halved.state, refused: isEmpty(halved.state) ? edits.length : edits.length - readable.length + halved.refused };
+}
+
+function isEmpty(state: Uint8Array): boolean {
+  return state.byteLength <= EMPTY_STATE.byteLength;
 }
 
 /** Finds what can be read and still cannot be merged: rare, so halving until it stands alone is quick enough. */
