@@ -1,6 +1,7 @@
 /** The help text, from the same declarations that parse the settings. */
 
 import { envName, flagName, type Settings } from "../shared/config.ts";
+import { adminSettings } from "./admin.ts";
 import { opsWatchSettings } from "./ops.ts";
 import { startSettings } from "./settings.ts";
 import { tokenSettings } from "./token.ts";
@@ -12,6 +13,13 @@ export function helpText(): string {
     "  coroom start      runs Coroom: all of it on this machine, or the roles you name",
     "  coroom token      prints a token that the local system accepts",
     "  coroom ops watch  shows what happens to rooms and servers, as it happens",
+    "  coroom members    lists who is in a room",
+    "  coroom kick       sends a user out of a room, or ends a connection",
+    "  coroom downgrade  lets a user only read for a time",
+    "  coroom ban        keeps a user or an address out for a time",
+    "  coroom bans       lists who is banned or may only read",
+    "  coroom unban      lifts one of these",
+    "  coroom drain      sends a gateway's clients to the others, before it is ended",
     "",
     "A setting is given as a flag or as a variable; the flag wins.",
     "",
@@ -24,6 +32,7 @@ export function helpText(): string {
     "coroom ops watch",
     ...table(opsWatchSettings),
     "",
+    ...Object.entries(adminSettings).flatMap(([command, settings]) => [`coroom ${command}`, ...table(settings), ""]),
   ].join("\n");
 }
 

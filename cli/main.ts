@@ -3,6 +3,7 @@
 
 import { EngineError } from "../engines/engine-error.ts";
 import { readSettings, SettingError } from "../shared/config.ts";
+import { adminSettings, isAdminCommand, runAdmin } from "./admin.ts";
 import { parseCommandLine } from "./arguments.ts";
 import { helpText } from "./help.ts";
 import { opsWatchSettings, watchEvents } from "./ops.ts";
@@ -30,8 +31,11 @@ async function run(words: readonly string[]): Promise<void> {
     case "ops watch":
       refuseUnknownFlags(flags, opsWatchSettings);
       return runUntilSignalled(() => watchEvents(readSettings(opsWatchSettings, given), (line) => process.stdout.write(`${line}\n`)));
-    default:
-      throw new SettingError(`there is no command "${command}": see coroom --help`);
+    default: {
+      if (!isAdminCommand(command)) throw new SettingError(`there is no command "${command}": see coroom --help`);
+      refuseUnknownFlags(flags, adminSettings[command]);
+      return void process.stdout.write(`${await runAdmin(command, readSettings(adminSettings[command], given))}\n`);
+    }
   }
 }
 

@@ -31,7 +31,7 @@ function rights(raw: string): readonly string[] {
 }
 
 /** Seconds. */
-function duration(raw: string): number {
+export function duration(raw: string): number {
   const match = /^(\d+)([smhd])$/.exec(raw);
   if (match === null) throw new SettingError("must be a number and a unit: 90s, 15m, 1h, 7d");
   return positiveInteger(match[1]!) * { s: 1, m: 60, h: 3600, d: 86_400 }[match[2] as "s" | "m" | "h" | "d"];

@@ -15,6 +15,7 @@ const OPTIONS: ConnectionOptions = {
   renewMsMin: 3_000,
   openMsMax: 10_000,
   retryMsMax: 300_000,
+  banMsMax: 86_400_000,
   healthyAfterMs: 5_000,
   quickRetryMs: 400,
   backoff: { baseMs: 500, maxMs: 15_000, jitterMs: 5_000 },
@@ -206,6 +207,14 @@ test("[CON11] told that the gateway goes away, it asks for another line when its
   expect(driver.receive({ kind: "frame", frame: { type: "going-away", reconnectAfterMs: 12_000 } })).toEqual([]);
   expect([driver.untilDue(), driver.tick()]).toEqual([12_000, ["move"]]);
   expect([driver.connection.status, driver.untilDue(), driver.tick()]).toEqual(["connected", 18_000, ["send ping"]]);
+});
+
+test("[CON15] who is banned comes back when the ban is over, however long it is, and not much later", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.receive({ kind: "frame", frame: { type: "retry-later", retryAfterMs: 3_600_000 } });
+  driver.receive({ kind: "socket-closed", code: CLOSE.banned.code });
+  expect([driver.connection.status, driver.untilDue()]).toEqual(["waiting", 3_602_500]);
 });
 
 test("[CON14] a gateway that lost its backbone is shown and left when the time has come; one that finds it again is stayed with", () => {

@@ -1,6 +1,6 @@
 /**
  * One line to the server, for as long as it is wanted: token, socket, HELLO, pings, and back again after whatever
- * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON14.
+ * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON15.
  */
 
 import { assertNever } from "../shared/assert.ts";
@@ -48,6 +48,8 @@ export type ConnectionOptions = {
   readonly openMsMax: number;
   /** What a server may ask for at most before the next attempt. */
   readonly retryMsMax: number;
+  /** How long it believes to be banned at most. */
+  readonly banMsMax: number;
   /** A line that held for so long was healthy: the first attempt after it comes quickly. */
   readonly healthyAfterMs: number;
   readonly quickRetryMs: number;
@@ -81,6 +83,8 @@ export class Connection {
 
   /** The least that the server wants to be left alone for. */
   #retryAfterMs = 0;
+  /** Banned for so long, and not one of many who come too fast. */
+  #isToldToWait = false;
 
   /** `unit`: a number in [0, 1). */
   constructor(options: ConnectionOptions, unit: () => number) {
@@ -162,6 +166,7 @@ export class Connection {
     this.#state = { kind: "asking-token", until: (now + this.#options.tokenMsMax) as Millis };
     this.#said = undefined;
     this.#retryAfterMs = 0;
+    this.#isToldToWait = false;
     return [{ kind: "ask-token" }];
   }
 
@@ -182,7 +187,7 @@ export class Connection {
     if (state.kind === "open") state.heardAt = now;
     if (frame === undefined) return this.#giveUp(connectionRefused(CLOSE.badFrame.code, "the server sent bytes that are no frame: it may speak another protocol"));
     if (frame.type === "error") this.#said = frame.message;
-    if (frame.type === "retry-later") this.#retryAfterMs = Math.min(frame.retryAfterMs, this.#options.retryMsMax);
+    if (frame.type === "retry-later") this.#retryAfterMs = frame.retryAfterMs;
     if (frame.type === "going-away" && state.kind === "open") state.moveAt = (now + frame.reconnectAfterMs) as Millis;
     if (frame.type === "degraded" && state.kind === "open") return receiveDegraded(state, frame, now);
     if (frame.type === "renewed" && state.kind === "open") state.renewAt = this.#renewAt(frame.tokenExpiresInMs, now);
@@ -200,6 +205,9 @@ export class Connection {
         return this.#giveUp(connectionRefused(code, this.#said));
       case "with-new-token":
         return this.#options.tokenIsFixed ? this.#giveUp(tokenExpired()) : this.#breakOff(now);
+      case "when-told":
+        this.#isToldToWait = true;
+        return this.#breakOff(now);
       case "now":
       case "after-backoff":
         return this.#breakOff(now);
@@ -288,9 +296,15 @@ export class Connection {
 
   #wait(now: Millis): void {
     const delayMs = this.#failures === 0 ? this.#unit() * this.#options.quickRetryMs : backoffMs(this.#options.backoff, this.#failures, this.#unit());
-    const askedForMs = this.#retryAfterMs * (1 + this.#unit()); // Spread over as much again, so that a crowd does not come back as one.
+    const askedForMs = this.#retryAfterMs === 0 ? 0 : this.#askedForMs();
     this.#failures += 1;
     this.#state = { kind: "waiting", until: (now + Math.max(delayMs, askedForMs)) as Millis };
+  }
+
+  #askedForMs(): number {
+    const { retryMsMax, banMsMax, backoff } = this.#options;
+    if (this.#isToldToWait) return Math.min(this.#retryAfterMs, banMsMax) + this.#unit() * backoff.jitterMs;
+    return Math.min(this.#retryAfterMs, retryMsMax) * (1 + this.#unit()); // Spread over as much again, so that a crowd does not come back as one.
   }
 
   #openUntil(now: Millis): Millis {

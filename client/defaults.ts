@@ -13,6 +13,7 @@ export const CONNECTION: Omit<ConnectionOptions, "agent" | "tokenIsFixed"> = {
   renewMsMin: 3_000,
   openMsMax: 10_000,
   retryMsMax: 300_000,
+  banMsMax: 86_400_000,
   healthyAfterMs: 5_000,
   quickRetryMs: 500,
   backoff: { baseMs: 500, maxMs: 15_000, jitterMs: 5_000 },

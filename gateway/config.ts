@@ -43,6 +43,7 @@ export const gatewaySettings = {
   ownerSearchesMax: { parse: positiveInteger, fallback: 256, meaning: "questions for rooms' owners that are under way at a time, to placement and to room servers; others wait" },
   controlBurst: { parse: positiveInteger, fallback: 300, meaning: "frames other than edits that one connection may send at once" },
   controlsPerSecond: { parse: positiveInteger, fallback: 20, meaning: "frames other than edits that one connection may send in the long run" },
+  sanctionsMax: { parse: positiveInteger, fallback: 10_000, meaning: "bans and downgrades held at once; the one that ends first makes room for another" },
   snapshotBurst: { parse: positiveInteger, fallback: 20, meaning: "snapshots that one user may fetch from a gateway at once" },
   snapshotsPerSecond: { parse: positiveInteger, fallback: 2, meaning: "snapshots that one user may fetch from a gateway in the long run" },
   snapshotSharedMs: { parse: wholeNumber, fallback: 1_000, meaning: "a snapshot is fetched once for all who ask for it within so long; what came since follows as edits. 0: only while it is being fetched" },
@@ -165,7 +166,7 @@ export function quotaOptions(config: GatewayConfig): SharedCountsOptions {
 }
 
 /** What each connection keeps to. */
-export function sessionOptions(config: GatewayConfig, clientIdOf: SessionOptions["clientIdOf"]): SessionOptions {
+export function sessionOptions(config: GatewayConfig, { clientIdOf, restrictionOn }: Pick<SessionOptions, "clientIdOf" | "restrictionOn">): SessionOptions {
   const { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond } = config;
   return {
     limits: { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond },
@@ -178,5 +179,6 @@ export function sessionOptions(config: GatewayConfig, clientIdOf: SessionOptions
     controlRate: { burst: config.controlBurst, perSecond: config.controlsPerSecond },
     presenceRate: { burst: config.presenceBurst, perSecond: config.presencePerSecondMax },
     clientIdOf,
+    restrictionOn,
   };
 }

@@ -4,11 +4,13 @@ import type { GatewayId } from "../shared/ids.ts";
 import { type GatewayConfig, presenceOptions, roomOptions, sessionOptions } from "./config.ts";
 import { BoardHost } from "./board-host.ts";
 import { Boards } from "./boards.ts";
+import { DisciplineHost } from "./discipline-host.ts";
 import type { BoardBus, Placement, PresenceRooms, Rooms, Sockets, Tokens, Topics } from "./ports.ts";
 import { PresenceHost } from "./presence-host.ts";
 import type { Quotas } from "./quotas.ts";
 import { RoomDirectory } from "./room-directory.ts";
 import { type HostDeps, RoomHost } from "./room-host.ts";
+import type { Sanctions } from "./sanctions.ts";
 import type { SessionOptions } from "./session.ts";
 import { SessionHost, type Sessions } from "./session-host.ts";
 import { UnackedBudget } from "./unacked.ts";
@@ -23,9 +25,20 @@ export type GatewayPorts = {
   readonly placement: Placement;
   readonly clientIdOf: SessionOptions["clientIdOf"];
 };
-export type GatewayParts = { readonly rooms: RoomHost; readonly presence: PresenceHost; readonly clients: SessionHost; readonly boards: BoardHost };
+/** What others beside the parts look at. */
+export type Held = { readonly quotas: Quotas; readonly sanctions: Sanctions };
+export type GatewayParts = {
+  readonly rooms: RoomHost;
+  readonly presence: PresenceHost;
+  readonly clients: SessionHost;
+  readonly boards: BoardHost;
+  readonly discipline: DisciplineHost;
+  start(): void;
+  /** Waits so long for edits that the log does not have yet. */
+  stop(settleMsMax: number): Promise<void>;
+};
 
-export function assembleGateway(gateway: GatewayId, config: GatewayConfig, quotas: Quotas, ports: GatewayPorts, deps: HostDeps): GatewayParts {
+export function assembleGateway(gateway: GatewayId, config: GatewayConfig, { quotas, sanctions }: Held, ports: GatewayPorts, deps: HostDeps): GatewayParts {
   const { sockets, topics, tokens, placement } = ports;
   const sessions: Sessions = new Map();
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
@@ -33,6 +46,23 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, quota
   const presence = new PresenceHost({ sockets, topics, rooms: ports.presence }, { ...presenceOptions(config), gateway }, { ...deps, onOwnerMissing: (room) => rooms.receiveNoResponders(room) });
   const rooms = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions, presence }, directory, unacked, quotas, { searchesMax: config.ownerSearchesMax }, deps);
   const boards = new BoardHost(new Boards(config), ports, deps);
-  const clients = new SessionHost({ sockets, tokens, rooms, presence, boards, quotas }, sessions, { name: gateway, session: sessionOptions(config, ports.clientIdOf), backboneLossMsMax: config.backboneLossMsMax }, deps);
-  return { rooms, presence, clients, boards };
+  const restrictionOn: SessionOptions["restrictionOn"] = (...where) => sanctions.restriction(...where);
+  const discipline = new DisciplineHost(sanctions, { gateway, sessions, quotas, carryOut: (...what) => clients.carryOut(...what) }, deps.clock);
+  const options = { name: gateway, session: sessionOptions(config, { clientIdOf: ports.clientIdOf, restrictionOn }), backboneLossMsMax: config.backboneLossMsMax };
+  const clients = new SessionHost({ sockets, tokens, rooms, presence, boards, quotas, discipline }, sessions, options, deps);
+  const start = (): void => {
+    rooms.start();
+    presence.start();
+    boards.start();
+    clients.start();
+  };
+  const stop = (settleMsMax: number): Promise<void> => {
+    clients.stop();
+    boards.stop();
+    return rooms.settled(settleMsMax).then(() => {
+      rooms.stop();
+      presence.stop();
+    });
+  };
+  return { rooms, presence, clients, boards, discipline, start, stop };
 }

@@ -29,11 +29,15 @@ const READ_AND_WRITE: Rights = { read: true, write: true };
 
 /** Without the right to read nobody is in a room: whoever writes must see what is written. */
 export function admit(identity: Identity, room: RoomId): Admission {
-  if (!identity.rooms.some((pattern) => matches(pattern, room))) {
+  if (!opens(identity, room)) {
     return { kind: "refused", why: "the token does not open this room: ask for one whose claim `rooms` names it" };
   }
   if (!identity.rights.read) return { kind: "refused", why: "the token does not give the right to read: ask for one whose claim `rights` has `read`" };
   return { kind: "admitted", room: roomKey(identity.tenant, room), rights: identity.rights.write ? READ_AND_WRITE : READ_ONLY };
+}
+
+export function opens({ rooms }: Identity, room: RoomId): boolean {
+  return rooms.some((pattern) => matches(pattern, room));
 }
 
 function matches(pattern: string, room: RoomId): boolean {

@@ -19,17 +19,20 @@ import { clientIdOf } from "./io/client-ids.ts";
 import type { HttpRoute } from "./io/http-routes.ts";
 import { jwtTokens } from "./io/jwt-tokens.ts";
 import { loadUws } from "./io/load-uws.ts";
+import { natsOrders, natsSanctions } from "./io/nats-admin.ts";
 import { natsBoards } from "./io/nats-boards.ts";
 import { natsPlacement } from "./io/nats-placement.ts";
 import { natsPresence } from "./io/nats-presence.ts";
 import { natsRooms } from "./io/nats-rooms.ts";
 import { natsServices } from "./io/nats-services.ts";
 import { serveHttp } from "./io/routes.ts";
-import type { Unready } from "./io/upgrades.ts";
+import type { Door, Unready } from "./io/upgrades.ts";
 import { listen, uwsSockets } from "./io/uws-server.ts";
 import { countBehind, gatewayMetrics } from "./metrics.ts";
 import { shareCounts } from "./quotas-host.ts";
 import { Quotas } from "./quotas.ts";
+import { SanctionsHost } from "./sanctions-host.ts";
+import { Sanctions } from "./sanctions.ts";
 
 /** `serverSilenceMsMax` is placement's setting: gateways judge by it when no placement answers. */
 export type StartGatewayConfig = SharedConfig & GatewayConfig & { readonly serverSilenceMsMax: number };
@@ -48,33 +51,34 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const { boardBus, start: hearBoards } = natsBoards(nats, subjects, leaderboards);
   const placement = natsPlacement(nats, subjects, config, clock);
 
+  const orders = natsOrders(nats, subjects);
+
   const uws = loadUws();
   const app = uws.App();
-  let draining = false;
-  const unready = (): Unready | undefined => (draining ? "draining" : rooms.backboneLostAt === undefined ? undefined : "degraded");
-  const quotas = new Quotas(quotaOptions(config));
-  const admission = new AdmissionHost(config, deps);
-  const web = uwsSockets(app, config, { unready, admission, mayConnect: (address) => quotas.mayConnect(address), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) }, (behind) => countBehind(deps.metrics, behind));
+  let draining: Promise<void> | undefined;
+  const drain = (): Promise<void> => (draining ??= clients.drain(config.drainMsMax));
+  const unready = (): Unready | undefined => (draining !== undefined ? "draining" : rooms.backboneLostAt === undefined ? undefined : "degraded");
+  const held = { quotas: new Quotas(quotaOptions(config)), sanctions: new Sanctions(config) };
+  const mayConnect: Door["mayConnect"] = (address) => held.quotas.mayConnect(address);
+  const web = uwsSockets(app, config, { unready, mayConnect, admission: new AdmissionHost(config, deps), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) }, (behind) => countBehind(deps.metrics, behind));
+  const sanctions = new SanctionsHost(held.sanctions, natsSanctions(nats, subjects, gateway), undefined, { ...deps, isLineUp: () => rooms.backboneLostAt === undefined });
 
-  const { rooms, presence, clients, boards } = assembleGateway(gateway, config, quotas, { ...web, boardBus, tokens, rooms: bus.rooms, presence: presenceBus.rooms, placement, clientIdOf }, deps);
+  const parts = assembleGateway(gateway, config, held, { ...web, boardBus, tokens, rooms: bus.rooms, presence: presenceBus.rooms, placement, clientIdOf }, deps);
+  const { rooms, presence, clients, boards, discipline } = parts;
 
   await bus.start(rooms);
   await presenceBus.start(presence);
   hearBoards(boards);
-  rooms.start();
-  presence.start();
-  boards.start();
-  clients.start();
+  parts.start();
+  sanctions.start((sanction) => discipline.receiveChanged(sanction));
+  orders.onOrder((order) => discipline.receiveOrder(order));
   web.start(clients);
-  const stopSharing = shareCounts(quotas, natsCounts(nats, subjects), gateway, { ...deps, isLineUp: () => rooms.backboneLostAt === undefined });
-  serveHttp(app, config, { tokens, documents, leaderboards, unready }, routes, { ...deps, registry });
+  const stopSharing = shareCounts(held.quotas, natsCounts(nats, subjects), gateway, { ...deps, isLineUp: () => rooms.backboneLostAt === undefined });
+  serveHttp(app, config, { tokens, documents, leaderboards, unready, orders, sanctions, drain: () => (void drain(), clients.size) }, routes, { ...deps, registry });
 
   const end = async (): Promise<void> => {
-    clients.stop();
-    boards.stop();
-    await rooms.settled(config.drainMsMax);
-    rooms.stop();
-    presence.stop();
+    await parts.stop(config.drainMsMax);
+    sanctions.stop();
     stopSharing();
     await web.stop();
     await closeNats(nats);
@@ -85,8 +89,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   });
   log.info({ gateway, port }, "gateway is listening");
   const stop = async (): Promise<void> => {
-    draining = true;
-    await clients.drain(config.drainMsMax);
+    await drain();
     close();
     await end();
   };

@@ -1,6 +1,7 @@
 /** What the gateway needs from the world, in its own words. `io/` implements each; tests fake each. */
 
 import type { BoardName, BoardWatch } from "../shared/bus/board-messages.ts";
+import type { Order, OrderAnswer, Sanction } from "../shared/bus/admin-messages.ts";
 import type { CountsReport } from "../shared/bus/counts-report.ts";
 import type { ClaimReply, ClaimRequest, LocateReply, LocateRequest } from "../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
@@ -85,6 +86,27 @@ export interface Tokens {
 export interface CountsLine {
   tell(report: CountsReport): void;
   onReport(receive: (report: CountsReport) => void): void;
+}
+
+/** Sanctions on their way between the gateways. */
+export interface SanctionsLine {
+  tell(sanction: Sanction): void;
+  onTold(receive: (sanction: Sanction) => void): void;
+  /** All that another gateway knows; empty where there is none, or no answer in time. */
+  ask(): Promise<readonly Sanction[]>;
+  onAsked(answer: () => readonly Sanction[]): void;
+}
+
+/** Where sanctions outlive the gateways. Rejects while it is away. */
+export interface SanctionStore {
+  load(): Promise<readonly Sanction[]>;
+  save(sanction: Sanction): Promise<void>;
+}
+
+/** To all gateways, this one among them. */
+export interface Orders {
+  issue(order: Order): Promise<readonly OrderAnswer[]>;
+  onOrder(carryOut: (order: Order) => OrderAnswer): void;
 }
 
 /** What the sockets tell the gateway. */

@@ -47,6 +47,10 @@ export class Quotas {
     return true;
   }
 
+  addressOf(connection: ConnectionId): ClientAddress | undefined {
+    return this.#holdings.get(connection)?.address;
+  }
+
   receiveDisconnection(connection: ConnectionId): void {
     const { address, tenant } = this.#holdings.get(connection) ?? {};
     this.#holdings.delete(connection);

@@ -8,18 +8,28 @@ import type { Millis } from "../shared/ids.ts";
 import type { CloseName } from "../shared/wire/close-codes.ts";
 import { encodeFrame } from "../shared/wire/codec.ts";
 import type { ServerFrame } from "../shared/wire/frames.ts";
-import type { TokenVerdict } from "./identity.ts";
+import type { Identity, TokenVerdict } from "./identity.ts";
 import type { BoardHost } from "./board-host.ts";
 import type { ClientAddress } from "./client-address.ts";
+import type { Ban, DisciplineHost } from "./discipline-host.ts";
 import type { Clients, ConnectionId, Sockets, Tokens } from "./ports.ts";
 import type { PresenceHost } from "./presence-host.ts";
 import type { Quotas } from "./quotas.ts";
 import type { HostDeps, RoomHost } from "./room-host.ts";
-import { farewell, Session, type SessionEffect, type SessionOptions } from "./session.ts";
+import { farewell } from "./farewell.ts";
+import { Session, type SessionEffect, type SessionOptions } from "./session.ts";
 
 export type Sessions = Map<ConnectionId, Session>;
 
-export type SessionHostPorts = { readonly sockets: Sockets; readonly tokens: Tokens; readonly rooms: RoomHost; readonly presence: PresenceHost; readonly boards: BoardHost; readonly quotas: Quotas };
+export type SessionHostPorts = {
+  readonly sockets: Sockets;
+  readonly tokens: Tokens;
+  readonly rooms: RoomHost;
+  readonly presence: PresenceHost;
+  readonly boards: BoardHost;
+  readonly quotas: Quotas;
+  readonly discipline: DisciplineHost;
+};
 
 export type SessionHostOptions = {
   /** What connections are named after. */
@@ -57,6 +67,10 @@ export class SessionHost implements Clients {
     });
   }
 
+  get size(): number {
+    return this.#sessions.size;
+  }
+
   /** Asks everybody to move to another gateway, one after the other. Resolves once all are gone, or the time is up. */
   drain(drainMsMax: number): Promise<void> {
     const everybody = [...this.#sessions];
@@ -68,7 +82,7 @@ export class SessionHost implements Clients {
         stopWaiting();
         resolve();
       };
-      everybody.forEach(([connection, session], index) => this.#carryOut(connection, session, session.receiveGoingAway(Math.floor(index * stepMs))));
+      everybody.forEach(([connection, session], index) => this.carryOut(connection, session, session.receiveGoingAway(Math.floor(index * stepMs))));
     });
   }
 
@@ -79,6 +93,8 @@ export class SessionHost implements Clients {
   }
 
   receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
+    const ban = this.#ports.discipline.banOfAddress(address);
+    if (ban !== undefined) return this.#turnAway(connection, "banned", ban);
     this.#ports.quotas.receiveConnection(connection, address);
     this.#sessions.set(connection, new Session(this.#options.session, `${this.#options.name}-${connection}`, this.#now()));
     this.#deps.metrics.connects.inc();
@@ -88,7 +104,11 @@ export class SessionHost implements Clients {
   /** It has no session and costs nothing here. */
   receiveTurnedAway(connection: ConnectionId): void {
     this.#deps.metrics.turnedAway.inc({ reason: "herd" });
-    for (const effect of farewell("overloaded", "too many connections come at once: try again later", this.#options.session.retryAfterMs)) {
+    this.#turnAway(connection, "overloaded", { message: "too many connections come at once: try again later", retryAfterMs: this.#options.session.retryAfterMs });
+  }
+
+  #turnAway(connection: ConnectionId, close: CloseName, { message, retryAfterMs }: Ban): void {
+    for (const effect of farewell(close, message, retryAfterMs)) {
       if (effect.kind === "send") this.#ports.sockets.send(connection, encodeFrame(effect.frame));
       else this.#close(connection, effect.close);
     }
@@ -96,7 +116,7 @@ export class SessionHost implements Clients {
 
   receiveFrame(connection: ConnectionId, bytes: Uint8Array): void {
     const session = this.#sessions.get(connection);
-    if (session !== undefined) this.#carryOut(connection, session, session.receiveFrame(bytes, this.#now()));
+    if (session !== undefined) this.carryOut(connection, session, session.receiveFrame(bytes, this.#now()));
   }
 
   receiveSlowness(connection: ConnectionId): void {
@@ -114,7 +134,7 @@ export class SessionHost implements Clients {
     if (this.#sessions.size === 0) this.#drained();
   }
 
-  #carryOut(connection: ConnectionId, session: Session, effects: readonly SessionEffect[]): void {
+  carryOut(connection: ConnectionId, session: Session, effects: readonly SessionEffect[]): void {
     const { rooms, presence, boards, sockets } = this.#ports;
     for (const effect of effects) {
       switch (effect.kind) {
@@ -168,14 +188,23 @@ export class SessionHost implements Clients {
   #verify(connection: ConnectionId, session: Session, token: string): void {
     const conclude = (verdict: TokenVerdict): void => {
       if (this.#sessions.get(connection) !== session) return;
-      const isFull = verdict.kind === "valid" && !this.#ports.quotas.admitTo(verdict.identity.tenant, connection);
-      if (isFull) this.#deps.metrics.limitsReached.inc({ limit: "tenant" });
-      this.#carryOut(connection, session, isFull ? session.receiveRefusal("tenantFull", "the tenant has as many connections as it may: try again later") : session.receiveVerdict(verdict, this.#now()));
+      const refused = verdict.kind === "valid" ? this.#refuseByIdentity(connection, session, verdict.identity) : undefined;
+      this.carryOut(connection, session, refused ?? session.receiveVerdict(verdict, this.#now()));
     };
     this.#ports.tokens.verify(token).then(conclude, (cause: unknown) => {
       this.#deps.log.error({ cause }, "tokens cannot be checked: see whether the JWKS address answers");
       conclude({ kind: "unchecked" });
     });
+  }
+
+  /** For what it is, whatever its token says. Undefined: it is welcome. */
+  #refuseByIdentity(connection: ConnectionId, session: Session, identity: Identity): SessionEffect[] | undefined {
+    const { discipline, quotas } = this.#ports;
+    const ban = discipline.banOf(identity);
+    if (ban !== undefined) return session.receiveRefusal("banned", ban.message, ban.retryAfterMs);
+    if (quotas.admitTo(identity.tenant, connection)) return undefined;
+    this.#deps.metrics.limitsReached.inc({ limit: "tenant" });
+    return session.receiveRefusal("tenantFull", "the tenant has as many connections as it may: try again later");
   }
 
   #count(frame: ServerFrame): void {
@@ -195,7 +224,7 @@ export class SessionHost implements Clients {
   #tick(): void {
     const { rooms } = this.#ports;
     const now = this.#now();
-    for (const [connection, session] of this.#sessions) this.#carryOut(connection, session, session.receiveTick(now));
+    for (const [connection, session] of this.#sessions) this.carryOut(connection, session, session.receiveTick(now));
     rooms.closeIdle();
     this.#lookAtBackbone(rooms.backboneLostAt, now);
   }
@@ -208,7 +237,7 @@ export class SessionHost implements Clients {
     if (isLost === this.#toldLost) return;
     this.#toldLost = isLost;
     const stepMs = isLost ? (backboneLossMsMax * SPREAD_SHARE) / this.#sessions.size : 0;
-    [...this.#sessions].forEach(([connection, session], index) => this.#carryOut(connection, session, session.receiveBackbone(isLost ? "lost" : "found", Math.floor(index * stepMs))));
+    [...this.#sessions].forEach(([connection, session], index) => this.carryOut(connection, session, session.receiveBackbone(isLost ? "lost" : "found", Math.floor(index * stepMs))));
   }
 
   #now(): Millis {

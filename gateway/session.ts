@@ -7,13 +7,14 @@
 
 import { assertNever } from "../shared/assert.ts";
 import type { SubmittedEdit } from "../shared/bus/envelope.ts";
-import { type ClientId, type ClientKey, type Millis, type Position, type RoomKey, roomOf, type Seq, type TenantId, type UserId } from "../shared/ids.ts";
-import { CLOSE, type CloseName } from "../shared/wire/close-codes.ts";
+import { type ClientId, type ClientKey, type Millis, type Position, type RoomId, type RoomKey, roomOf, type Seq, type TenantId, type UserId } from "../shared/ids.ts";
+import type { CloseName } from "../shared/wire/close-codes.ts";
 import { decodeFrame } from "../shared/wire/codec.ts";
-import { type BackboneState, type Channel, type Counter, type Frame, type JoinRefusal, type Limits, type NackReason, PROTOCOL_VERSION, type Rights, type ServerFrame, type TentativeEdit } from "../shared/wire/frames.ts";
+import { type BackboneState, type Channel, type Counter, type Frame, type JoinRefusal, type LeftReason, type Limits, type NackReason, PROTOCOL_VERSION, type Rights, type ServerFrame, type TentativeEdit } from "../shared/wire/frames.ts";
 import type { BoardRequest } from "./boards.ts";
 import type { PresenceField } from "../shared/wire/presence.ts";
-import { admit, type Identity, READ_ONLY, type TokenVerdict } from "./identity.ts";
+import { farewell } from "./farewell.ts";
+import { type Admission, admit, type Identity, READ_ONLY, type TokenVerdict } from "./identity.ts";
 import { EditRate, PresenceRate, type Rate, TokenBucket } from "./rate-limit.ts";
 import { type JoinedRoom, SessionRooms } from "./session-rooms.ts";
 
@@ -35,6 +36,8 @@ export type SessionEffect =
 /** What one connection alone can come up against. */
 export type ConnectionLimit = "edits" | "presence" | "frames" | "bytes" | "catch-ups";
 
+export type Restriction = { readonly level: "banned" | "read-only"; readonly reason: string };
+
 /** One for all connections: what is copied for each weighs more than all else that an idle one holds. */
 export type SessionOptions = {
   readonly limits: Limits;
@@ -51,6 +54,8 @@ export type SessionOptions = {
   readonly retryAfterMs: number;
   /** Derives who a client is from its user and its own key, so that nobody can be another. */
   readonly clientIdOf: (tenant: TenantId, user: UserId, key: ClientKey) => ClientId;
+  /** What somebody may not do in a room, whatever the token says. */
+  readonly restrictionOn: (tenant: TenantId, user: UserId, room: RoomKey) => Restriction | undefined;
 };
 
 /** `name`: the connection's in WELCOME, for logs on both sides. */
@@ -140,8 +145,8 @@ export class Session {
   /** The room has let the connection in. */
   receiveJoined(joined: { room: RoomKey; channel: Channel; client: ClientId; rights: Rights }, now: Millis): void {
     if (this.#state.kind !== "open") return;
-    const { write } = this.#state.identity.rights; // May have been lost while the room was asked for.
-    this.#state.rooms.joined(write ? joined : { ...joined, rights: READ_ONLY }, now);
+    const admission = this.#admit(this.#state.identity, roomOf(joined.room)); // The right may have been lost while the room was asked for.
+    this.#state.rooms.joined(admission.kind === "admitted" && admission.rights.write ? joined : { ...joined, rights: READ_ONLY }, now);
   }
 
   /** So much of a room's past was sent because the client asked. What it costs is known only now: its next question is refused if that was too much. */
@@ -189,8 +194,30 @@ export class Session {
   }
 
   /** The gateway will not have the connection, whatever it says. */
-  receiveRefusal(close: CloseName, message: string): SessionEffect[] {
-    return this.#refuse(close, message);
+  receiveRefusal(close: CloseName, message: string, retryAfterMs?: number): SessionEffect[] {
+    return this.#refuse(close, message, retryAfterMs);
+  }
+
+  /** What its user may do in some room is another thing now. */
+  receiveRestriction(): SessionEffect[] {
+    return this.#state.kind === "open" ? this.#takeBackAll(this.#state) : [];
+  }
+
+  /** Out of one room. */
+  receiveKick(room: RoomKey): SessionEffect[] {
+    if (this.#state.kind !== "open") return [];
+    const entry = this.#state.rooms.all().find((entry) => entry.room === room);
+    return entry === undefined ? [] : takeAway(this.#state, entry.room, entry.request, entry.joined, "rights-revoked");
+  }
+
+  /** Undefined: not in yet, or not any more. */
+  get identity(): Identity | undefined {
+    return this.#state.kind === "open" ? this.#state.identity : undefined;
+  }
+
+  /** Its rights there; undefined where it is not. */
+  rightsIn(room: RoomKey): Rights | undefined {
+    return this.#state.kind === "open" ? this.#state.rooms.all().find((entry) => entry.room === room)?.joined?.rights : undefined;
   }
 
   /** The rooms to leave. */
@@ -215,7 +242,7 @@ export class Session {
   #renew(state: OpenState, identity: Identity, now: Millis): SessionEffect[] {
     if (identity.tenant !== state.identity.tenant || identity.user !== state.identity.user) return this.#refuse("unauthorized", "the new token is of another user or tenant: connect again with it");
     state.identity = identity;
-    return [...answerRenewal(state, now), ...state.rooms.all().flatMap(({ room, request, joined }) => takeBack(state, room, request, joined))];
+    return [...answerRenewal(state, now), ...this.#takeBackAll(state)];
   }
 
   #receiveWhileOpen(state: OpenState, frame: Frame, now: Millis): SessionEffect[] {
@@ -264,13 +291,31 @@ export class Session {
   }
 
   #receiveJoin(state: OpenState, frame: JoinFrame): SessionEffect[] {
-    const admission = admit(state.identity, frame.room);
+    const admission = this.#admit(state.identity, frame.room);
     if (admission.kind === "refused") return [joinRefused(frame.request, "not-allowed", admission.why)];
     const { room, rights } = admission;
     if (!state.rooms.ask(room, frame.request)) return [joinRefused(frame.request, "too-many-rooms", `a connection joins ${this.#options.roomsMax} rooms at most: leave one first`)];
     const client = this.#options.clientIdOf(state.identity.tenant, state.identity.user, frame.clientKey);
     const { user, name } = state.identity;
     return [{ kind: "join", room, request: frame.request, client, user, name, position: frame.position, rights }];
+  }
+
+  #admit(identity: Identity, room: RoomId): Admission {
+    const admission = admit(identity, room);
+    if (admission.kind === "refused") return admission;
+    const restriction = this.#options.restrictionOn(identity.tenant, identity.user, admission.room);
+    if (restriction?.level === "banned") return { kind: "refused", why: `banned from the room for a time: ${restriction.reason}` };
+    return restriction === undefined ? admission : { ...admission, rights: READ_ONLY };
+  }
+
+  /** What the token, or what is said of its user, does not give any more, or gives again. */
+  #takeBackAll(state: OpenState): SessionEffect[] {
+    return state.rooms.all().flatMap(({ room, request, joined }) => {
+      const admission = this.#admit(state.identity, roomOf(room));
+      if (admission.kind === "refused") return takeAway(state, room, request, joined, "rights-revoked");
+      const isAsBefore = joined === undefined || joined.rights.write === admission.rights.write;
+      return isAsBefore ? [] : takeAway(state, room, request, joined, "rights-changed");
+    });
   }
 
   #receiveEdit({ rooms, identity }: OpenState, frame: Frame & { type: "edit" }, now: Millis): SessionEffect[] {
@@ -308,9 +353,9 @@ export class Session {
   }
 
   /** The error is for whoever reads logs; the code tells the client what to do. */
-  #refuse(close: CloseName, message: string): SessionEffect[] {
+  #refuse(close: CloseName, message: string, retryAfterMs = this.#options.retryAfterMs): SessionEffect[] {
     this.#end();
-    return farewell(close, message, this.#options.retryAfterMs);
+    return farewell(close, message, retryAfterMs);
   }
 
   #end(): void {
@@ -319,23 +364,9 @@ export class Session {
   }
 }
 
-/** Trying again at once would make it worse. */
-const FOR_LOAD: ReadonlySet<CloseName> = new Set(["overloaded", "rateLimited", "tenantFull"]);
-
-/** The last that a connection hears. */
-export function farewell(close: CloseName, message: string, retryAfterMs: number): (SessionEffect & { kind: "send" | "close" })[] {
-  const hint: ServerFrame[] = FOR_LOAD.has(close) ? [{ type: "retry-later", retryAfterMs }] : [];
-  const frames: ServerFrame[] = [...hint, { type: "error", code: CLOSE[close].code, message }];
-  return [...frames.map((frame) => ({ kind: "send" as const, frame })), { kind: "close", close }];
-}
-
-/** What the token that now holds does not give any more. */
-function takeBack(state: OpenState, room: RoomKey, request: number, joined: JoinedRoom | undefined): SessionEffect[] {
-  const admission = admit(state.identity, roomOf(room));
-  const revoked = admission.kind === "refused";
-  if (!revoked && (joined === undefined || joined.rights.write === admission.rights.write)) return [];
+function takeAway(state: OpenState, room: RoomKey, request: number, joined: JoinedRoom | undefined, reason: LeftReason): SessionEffect[] {
   state.rooms.takeAway(room);
-  const answer: SessionEffect = joined === undefined ? joinRefused(request, "not-allowed", "the new token does not open this room") : { kind: "send", frame: { type: "left", channel: joined.channel, reason: revoked ? "rights-revoked" : "rights-changed" } };
+  const answer: SessionEffect = joined === undefined ? joinRefused(request, "not-allowed", "the right to this room was taken away") : { kind: "send", frame: { type: "left", channel: joined.channel, reason } };
   return [{ kind: "leave", room }, answer];
 }
 

@@ -13,6 +13,8 @@ export type HttpQuestion = {
   readonly parameters: readonly string[];
   readonly query: URLSearchParams;
   readonly header: (lowerCaseName: string) => string;
+  /** Of a POST; at most BODY_BYTES_MAX. */
+  readonly body: Uint8Array;
   /** Fires when the asker goes away. */
   readonly signal: AbortSignal;
 };
@@ -29,12 +31,19 @@ export function errorAnswer(status: number, error: string, message: string): Htt
   return jsonAnswer(status, { error, message });
 }
 
+const BODY_BYTES_MAX = 65_536;
+const NO_BODY = new Uint8Array(0);
+
 export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], { allowedOrigins, log }: { allowedOrigins: readonly string[]; log: Log }): void {
   for (const { method, path, answer } of routes) {
     app[method](path, (res, req) => {
       const question = readQuestion(res, req, path);
       const cors = corsHeaders(question.header("origin"), allowedOrigins);
-      void respond(res, question, answer, cors, log);
+      if (method === "get") return void respond(res, question, answer, cors, log);
+      readBody(res, (body) => {
+        const tooLarge = (): HttpAnswer => errorAnswer(413, "too-large", `a body may have ${BODY_BYTES_MAX} bytes`);
+        void respond(res, { ...question, body: body ?? NO_BODY }, body === undefined ? tooLarge : answer, cors, log);
+      });
     });
   }
   app.options("/*", (res, req) => {
@@ -102,7 +111,20 @@ function readQuestion(res: HttpResponse, req: HttpRequest, path: string): HttpQu
   req.forEach((name, value) => headers.set(name, value));
   const count = path.split("/").filter((part) => part.startsWith(":")).length;
   const parameters = Array.from({ length: count }, (_, index) => req.getParameter(index) ?? "");
-  return { path: req.getUrl(), parameters, query: new URLSearchParams(req.getQuery()), header: (name) => headers.get(name) ?? "", signal: gone.signal };
+  return { path: req.getUrl(), parameters, query: new URLSearchParams(req.getQuery()), header: (name) => headers.get(name) ?? "", body: NO_BODY, signal: gone.signal };
+}
+
+/** Undefined: too large. Called once the whole has come, or is known to be too large. */
+function readBody(res: HttpResponse, done: (body: Uint8Array | undefined) => void): void {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  res.onData((chunk, isLast) => {
+    if (bytes > BODY_BYTES_MAX) return; // Told already.
+    bytes += chunk.byteLength;
+    if (bytes > BODY_BYTES_MAX) return done(undefined);
+    chunks.push(new Uint8Array(chunk.slice(0))); // Lent for this call.
+    if (isLast) done(Buffer.concat(chunks));
+  });
 }
 
 function writeHead(res: HttpResponse, status: number, headers: Readonly<Record<string, string>>): HttpResponse {
@@ -113,12 +135,14 @@ function writeHead(res: HttpResponse, status: number, headers: Readonly<Record<s
 
 const STATUS_TEXTS: Readonly<Record<number, string>> = {
   200: "OK",
+  202: "Accepted",
   204: "No Content",
   304: "Not Modified",
   400: "Bad Request",
   401: "Unauthorized",
   403: "Forbidden",
   404: "Not Found",
+  413: "Content Too Large",
   429: "Too Many Requests",
   500: "Internal Server Error",
   502: "Bad Gateway",

@@ -7,7 +7,7 @@ import type { Clock } from "../../shared/clock.ts";
 import type { Log } from "../../shared/log.ts";
 import { boardRouteOptions, type GatewayConfig, snapshotRouteOptions } from "../config.ts";
 import type { GatewayMetrics } from "../metrics.ts";
-import type { Tokens } from "../ports.ts";
+import { type AdminPorts, adminRoutes } from "./admin-routes.ts";
 import { boardRoutes } from "./board-routes.ts";
 import { healthRoutes } from "./health-routes.ts";
 import { type HttpRoute, serveRoutes } from "./http-routes.ts";
@@ -16,15 +16,17 @@ import { snapshotRoutes } from "./snapshot-routes.ts";
 import { staticRoutes } from "./static-files.ts";
 import type { Unready } from "./upgrades.ts";
 
-export type RoutePorts = { readonly tokens: Tokens; readonly documents: Services; readonly leaderboards: Services; readonly unready: () => Unready | undefined };
+export type RoutePorts = AdminPorts & { readonly documents: Services; readonly leaderboards: Services; readonly unready: () => Unready | undefined };
 export type RouteDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics; readonly registry: Registry };
 
 /** `more`: of whoever starts the gateway. Files come last: their path is every path. */
-export function serveHttp(app: TemplatedApp, config: GatewayConfig, { tokens, documents, leaderboards, unready }: RoutePorts, more: readonly HttpRoute[], deps: RouteDeps): void {
+export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: RoutePorts, more: readonly HttpRoute[], deps: RouteDeps): void {
+  const { tokens, documents, leaderboards, unready } = ports;
   const routes = [
     ...healthRoutes(deps.registry, unready, config),
     ...snapshotRoutes(tokens, documents, snapshotRouteOptions(config), deps),
     ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps),
+    ...adminRoutes(ports, config, deps),
     ...more,
     ...staticRoutes(config.staticDir),
   ];

@@ -21,6 +21,8 @@
  *   {env}.boards.watch               gateway        -> leaderboards     "somebody here looks at this board"
  *   {env}.boards.names               gateway        -> leaderboards     how a user is called
  *   {env}.counts                     gateway, room server -> gateways  how much of what is limited each has
+ *   {env}.sanctions                  gateway        -> gateways         who is banned or may only read; .all: "whom do you know of?", request and reply
+ *   {env}.orders                     gateway        -> gateways         "kick them", "who is there?": a request, a reply of each
  *   {env}.placement.locate           gateway        -> placement        "who owns this room?": request and reply
  *   {env}.ops.{kind}                 everyone       -> JetStream        events for the people who run it: stream {env}_ops
  *
@@ -67,6 +69,9 @@ export function subjectsOf(env: string) {
     watchBoard: `${env}.boards.watch`,
     boardNames: `${env}.boards.names`,
     counts: `${env}.counts`,
+    sanctions: `${env}.sanctions`,
+    allSanctions: `${env}.sanctions.all`,
+    orders: `${env}.orders`,
     locate: `${env}.placement.locate`,
     operations: (kind: string) => `${env}.ops.${kind}`,
     allOperations: `${env}.ops.*`,

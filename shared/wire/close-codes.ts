@@ -5,6 +5,7 @@
  * now             connect again at once, elsewhere if it can
  * after-backoff   connect again after exponential backoff with jitter
  * with-new-token  ask the application for a new token, then connect again
+ * when-told       connect again when the time that RETRY_LATER told is over, however long it is
  * never           stop and tell the application: trying again would end the same way
  */
 export const CLOSE = {
@@ -16,14 +17,16 @@ export const CLOSE = {
   rateLimited: { code: 4006, reconnect: "after-backoff", meaning: "the client sent faster than its limits allow" },
   helloTimeout: { code: 4007, reconnect: "after-backoff", meaning: "no hello came in time" },
   tenantFull: { code: 4008, reconnect: "after-backoff", meaning: "the tenant has as many connections as it may" },
+  banned: { code: 4009, reconnect: "when-told", meaning: "the user or the address is banned for a time" },
   unauthorized: { code: 4101, reconnect: "never", meaning: "the token was refused" },
   tokenExpired: { code: 4102, reconnect: "with-new-token", meaning: "the token has expired" },
   badFrame: { code: 4103, reconnect: "never", meaning: "a frame did not decode or came out of turn" },
   frameTooLarge: { code: 4104, reconnect: "never", meaning: "a frame was over the size limit told in WELCOME" },
   versionUnsupported: { code: 4105, reconnect: "never", meaning: "the client's protocol version is not served here" },
+  kicked: { code: 4106, reconnect: "never", meaning: "whoever runs the room ended the connection" },
 } as const satisfies Record<string, CloseCode>;
 
-export type Reconnect = "now" | "after-backoff" | "with-new-token" | "never";
+export type Reconnect = "now" | "after-backoff" | "with-new-token" | "when-told" | "never";
 export type CloseCode = { code: number; reconnect: Reconnect; meaning: string };
 export type CloseName = keyof typeof CLOSE;
 

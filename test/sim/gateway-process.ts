@@ -8,6 +8,7 @@ import { natsPresence } from "../../gateway/io/nats-presence.ts";
 import { natsRooms } from "../../gateway/io/nats-rooms.ts";
 import type { BoardBus, Tokens } from "../../gateway/ports.ts";
 import type { PresenceHost } from "../../gateway/presence-host.ts";
+import { Sanctions } from "../../gateway/sanctions.ts";
 import { Quotas } from "../../gateway/quotas.ts";
 import type { RoomHost } from "../../gateway/room-host.ts";
 import type { SessionHost } from "../../gateway/session-host.ts";
@@ -46,7 +47,7 @@ export class GatewayProcess {
 
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
     const ports = { sockets, topics, boardBus: NO_BOARDS, tokens: this.#tokens(), rooms, presence: presenceBus.rooms, placement, clientIdOf };
-    const parts = assembleGateway(gateway, config, new Quotas(quotaOptions(config)), ports, deps);
+    const parts = assembleGateway(gateway, config, { quotas: new Quotas(quotaOptions(config)), sanctions: new Sanctions(config) }, ports, deps);
     [this.#rooms, this.#presence, this.#clients] = [parts.rooms, parts.presence, parts.clients];
     this.listener.isReady = () => !this.#stopping && this.#rooms.backboneLostAt === undefined;
     void Promise.all([bus.start(this.#rooms), presenceBus.start(this.#presence)]).then(

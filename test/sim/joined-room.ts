@@ -55,14 +55,14 @@ function claimedRoom(): Ownership {
 
 function join(name: string, number: number, gateway: GatewayRoom, owner: Ownership): Person {
   const connection = number as ConnectionId;
-  const session = new Session(sessionOptions(gatewayConfig, clientIdOf), name, NOW);
+  const session = new Session(sessionOptions(gatewayConfig, { clientIdOf, restrictionOn: () => undefined }), name, NOW);
   session.receiveFrame(encodeFrame({ type: "hello", version: 1, token: "t", agent: "a" }), NOW);
   const identity = { tenant: "acme" as TenantId, user: name as UserId, name, rooms: ["*"], rights: { read: true, write: true, admin: false }, expiresAt: (NOW + 60_000) as Millis };
   session.receiveVerdict({ kind: "valid", identity }, NOW);
 
   const clientKey = `${name}-tab-1` as ClientKey;
   const room = new RoomSession({ ...CLIENT_ROOM, outbox: { ...OUTBOX, format: undefined, mergeUnsent: false } }, { unit: () => 0.5, clientKey: () => clientKey });
-  const { limits } = sessionOptions(gatewayConfig, clientIdOf);
+  const { limits } = sessionOptions(gatewayConfig, { clientIdOf, restrictionOn: () => undefined });
   room.receive({ kind: "enter" }, NOW);
   const asked = the("join", room.receive({ kind: "line-open", limits, pace: new Pace(limits, NOW) }, NOW));
 

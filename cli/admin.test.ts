@@ -1,0 +1,59 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { readSettings } from "../shared/config.ts";
+import { type AdminCommand, adminSettings, runAdmin } from "./admin.ts";
+
+let server: Server;
+let asked: { line: string; bearer: string | undefined; body: unknown }[];
+let answers: { status: number; body: object }[];
+
+beforeAll(async () => {
+  server = createServer(async (question, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of question) chunks.push(chunk as Buffer);
+    asked.push({ line: `${question.method} ${question.url}`, bearer: question.headers.authorization, body: chunks.length === 0 ? undefined : JSON.parse(Buffer.concat(chunks).toString()) });
+    const { status, body } = answers.shift() ?? { status: 200, body: {} };
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+});
+afterAll(() => void server.close());
+beforeEach(() => {
+  [asked, answers] = [[], []];
+});
+
+function run(command: AdminCommand, flags: Record<string, string>): Promise<string> {
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return runAdmin(command, readSettings(adminSettings[command], { flags: { url, internalSecret: "operator", ...flags }, env: {} }));
+}
+
+test.each<[AdminCommand, Record<string, string>, string, unknown]>([
+  ["kick", { user: "bob", room: "notes" }, "POST /v1/admin/kick", { tenant: "default", user: "bob", room: "notes" }],
+  ["downgrade", { user: "bob", for: "1h", tenant: "acme" }, "POST /v1/admin/downgrade", { tenant: "acme", user: "bob", seconds: 3_600 }],
+  ["ban", { address: "203.0.113.7" }, "POST /v1/admin/ban", { tenant: "default", address: "203.0.113.7", seconds: 900 }],
+  ["unban", { user: "bob" }, "POST /v1/admin/lift", { tenant: "default", user: "bob", level: "banned" }],
+  ["bans", {}, "GET /v1/admin/bans", undefined],
+  ["members", { room: "a/b", tenant: "acme" }, "GET /v1/admin/rooms/a%2Fb/members?tenant=acme", undefined],
+])("[ADC1] coroom %s %o asks a gateway", async (command, flags, line, body) => {
+  await run(command, flags);
+  expect(asked).toEqual([{ line, bearer: "Bearer operator", body }]);
+});
+
+test("[ADC2] a token given goes before the operator's secret, and a refusal is told as the gateway says it", async () => {
+  answers = [{ status: 403, body: { error: "not-allowed", message: "the token does not open this room" } }];
+  await expect(run("kick", { token: "t", user: "bob" })).rejects.toThrow("the token does not open this room");
+  expect(asked[0]!.bearer).toBe("Bearer t");
+  await expect(run("bans", { url: "http://127.0.0.1:1" })).rejects.toThrow("no gateway answers");
+});
+
+test("[ADC3] a drain asks until nobody is left, or its time is up", async () => {
+  answers = [{ status: 202, body: { connections: 2 } }, { status: 202, body: { connections: 0 } }];
+  expect(await run("drain", {})).toContain("drained");
+  expect(asked).toHaveLength(2);
+  answers = Array.from({ length: 3 }, () => ({ status: 202, body: { connections: 2 } }));
+  await expect(run("drain", { drainMs: "1" })).rejects.toThrow("2 connections have not moved");
+});

@@ -1,0 +1,86 @@
+/** What people who run rooms type: asks a gateway over HTTP (`gateway/io/admin-routes.ts`), as an operator or with a token. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { oneOf, positiveInteger, SettingError, type Settings, text, type Values } from "../shared/config.ts";
+import { localSecrets } from "./secrets.ts";
+import { startSettings } from "./settings.ts";
+import { duration } from "./token.ts";
+
+const gateway = {
+  url: { parse: text, fallback: "http://127.0.0.1:8080", meaning: "a gateway; what it is asked to do reaches all of them" },
+  token: { parse: text, fallback: "", meaning: "a token with the right admin; empty: the operator's secret is used" },
+  internalSecret: { ...startSettings.internalSecret, meaning: "the operator's secret; empty: that of the local system" },
+  dataDir: startSettings.dataDir,
+} as const satisfies Settings;
+const whose = { tenant: { parse: text, fallback: "default", meaning: "the tenant it is about" } } as const satisfies Settings;
+const who = { ...gateway, ...whose, user: { parse: text, fallback: "", meaning: "id of the user" }, room: { parse: text, fallback: "", meaning: "only in this room; empty: everywhere" } } as const satisfies Settings;
+const address = { parse: text, fallback: "", meaning: "an IP address, instead of a user" } as const;
+const reason = { parse: text, fallback: "", meaning: "what the user is told" } as const;
+const howLong = { parse: duration, fallback: 900, meaning: "for how long: 90s, 15m, 1h, 7d" } as const;
+
+/** By command. */
+export const adminSettings = {
+  kick: { ...who, connection: { parse: text, fallback: "", meaning: "one connection, as WELCOME names it, instead of a user" } },
+  downgrade: { ...who, for: howLong, reason },
+  ban: { ...who, address, for: howLong, reason },
+  unban: { ...who, address, level: { parse: oneOf("banned", "read-only"), fallback: "banned", meaning: "what to lift: banned or read-only" } },
+  bans: gateway,
+  members: { ...gateway, ...whose, room: { parse: text, meaning: "the room" } },
+  drain: { ...gateway, drainMs: { parse: positiveInteger, fallback: 60_000, meaning: "how long to wait until everybody has moved" } },
+} as const satisfies Record<string, Settings>;
+
+export type AdminCommand = keyof typeof adminSettings;
+type Gateway = Values<typeof gateway>;
+
+export function isAdminCommand(command: string): command is AdminCommand {
+  return Object.hasOwn(adminSettings, command);
+}
+
+const DRAIN_STEP_MS = 1_000;
+
+/** Resolves with what to print. Throws SettingError with what the gateway answers to a refusal. */
+export async function runAdmin(command: AdminCommand, given: Values<Settings>): Promise<string> {
+  const { url, token, internalSecret, dataDir, for: seconds, ...named } = given as Gateway & Record<string, unknown>;
+  const bearer = token !== "" ? token : internalSecret !== "" ? internalSecret : localSecrets(dataDir).internalSecret;
+  const ask = (path: string, body?: object) => askGateway(new URL(`/v1/admin${path}`, url), bearer, body);
+  const body = { ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== "")), ...(seconds === undefined ? {} : { seconds }) };
+  switch (command) {
+    case "kick":
+    case "downgrade":
+    case "ban":
+      return print(await ask(`/${command}`, body));
+    case "unban":
+      return print(await ask("/lift", body));
+    case "bans":
+      return print(await ask("/bans"));
+    case "members":
+      return print(await ask(`/rooms/${encodeURIComponent(String(named["room"]))}/members?tenant=${encodeURIComponent(String(named["tenant"]))}`));
+    case "drain":
+      return drain(() => ask("/drain", {}), Number(named["drainMs"]));
+  }
+}
+
+/** Until nobody is left; the process itself stays, for whoever started it to end. */
+async function drain(ask: () => Promise<unknown>, msMax: number): Promise<string> {
+  for (let waitedMs = 0; ; waitedMs += DRAIN_STEP_MS) {
+    const { connections } = (await ask()) as { connections: number };
+    if (connections === 0) return "drained: nobody is connected, and nobody new is let in";
+    if (waitedMs >= msMax) throw new SettingError(`${connections} connections have not moved in ${msMax} ms: is there another gateway to move to? Ending this one closes them`);
+    await sleep(DRAIN_STEP_MS);
+  }
+}
+
+async function askGateway(url: URL, bearer: string, body: object | undefined): Promise<unknown> {
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${bearer}` }, ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }) }).catch((cause: unknown) => {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new SettingError(`no gateway answers at ${url.origin}: start one, or give --url`); // What fetch throws when nobody answers.
+  });
+  const said = (await answer.json()) as { message?: string };
+  if (!answer.ok) throw new SettingError(said.message ?? `the gateway answered ${answer.status}`);
+  return said;
+}
+
+function print(answer: unknown): string {
+  return JSON.stringify(answer, null, 2);
+}

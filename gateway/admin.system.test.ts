@@ -1,0 +1,181 @@
+/** What people who run rooms do over one gateway's HTTP, and what those on another gateway notice of it. */
+
+import { SignJWT } from "jose";
+import { connect, type NatsConnection } from "nats";
+import { Registry } from "prom-client";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { readSettings } from "../shared/config.ts";
+import { roomKey, type RoomId, type TenantId } from "../shared/ids.ts";
+import type { Running } from "../shared/lifecycle.ts";
+import type { Log } from "../shared/log.ts";
+import { sharedSettings } from "../shared/settings.ts";
+import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
+import { gatewaySettings } from "./config.ts";
+import { startGateway } from "./main.ts";
+import { FakeLog, FakeOwner } from "./testing/fake-owner.ts";
+import { WireClient } from "./testing/wire-client.ts";
+
+const SECRET = "a secret of at least 32 bytes, for tests only";
+const OPERATOR = "what operators show";
+const ROOM = "notes";
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+let nats: RealNats;
+let line: NatsConnection;
+let environment: string;
+let runs = 0;
+let gateways: Running[];
+let clients: WireClient[];
+let owner: FakeOwner;
+let one: string;
+let two: string;
+
+beforeAll(async () => {
+  nats = await startRealNats();
+});
+afterAll(() => nats.stop());
+beforeEach(async () => {
+  line = await connect({ servers: nats.url });
+  environment = `admin${++runs}`;
+  [gateways, clients] = [[], []];
+  owner = new FakeOwner(line, subjectsOf(environment), new FakeLog(), roomKey("acme" as TenantId, ROOM as RoomId), "rs-1");
+  [one, two] = [await start(), await start()];
+});
+afterEach(async () => {
+  for (const client of clients) client.close();
+  owner.stop();
+  await Promise.all(gateways.map((gateway) => gateway.stop()));
+  await line.close();
+});
+
+async function start(settings: Record<string, string> = {}): Promise<string> {
+  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, internalSecret: OPERATOR, drainMsMax: "0", clientAddressHeader: "x-forwarded-for", ...settings };
+  const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
+  const gateway = await startGateway(config, { log: silent, registry: new Registry() });
+  gateways.push(gateway);
+  return `127.0.0.1:${gateway.port}`;
+}
+
+function tokenOf(user: string, claims: object = {}): Promise<string> {
+  return new SignJWT({ tenant: "acme", rooms: ["*"], rights: ["read", "write"], ...claims }).setProtectedHeader({ alg: "HS256" }).setSubject(user).setExpirationTime("1h").sign(new TextEncoder().encode(SECRET));
+}
+
+async function greet(address: string, user: string, from = ""): Promise<WireClient> {
+  const client = await WireClient.open(`ws://${address}/v1/connect`, from === "" ? {} : { "x-forwarded-for": from });
+  clients.push(client);
+  client.send({ type: "hello", version: 1, token: await tokenOf(user), agent: "test" });
+  return client;
+}
+
+async function enter(address: string, user: string): Promise<{ client: WireClient; channel: number }> {
+  const client = await greet(address, user);
+  return { client, channel: (await client.join(ROOM, `${user}-${user}-key`)).channel };
+}
+
+type Answer = { readonly status: number; readonly body: Record<string, unknown> };
+
+async function ask(address: string, path: string, token: string, body?: object): Promise<Answer> {
+  const response = await fetch(`http://${address}/v1/admin${path}`, { headers: { authorization: `Bearer ${token}` }, ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }) });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+const admin = (claims: object = {}) => tokenOf("boss", { rights: ["read", "admin"], ...claims });
+
+test("[ADN1] a room's members are listed from all gateways, with what they may do", async () => {
+  await enter(one, "ann");
+  await enter(two, "bob");
+  const { body } = await ask(one, `/rooms/${ROOM}/members`, await admin());
+  expect(body["gateways"]).toBe(2);
+  expect((body["members"] as { user: string }[]).toSorted((a, b) => a.user.localeCompare(b.user))).toMatchObject([{ user: "ann", write: true }, { user: "bob", write: true }]);
+});
+
+test("[ADN2] a kick reaches its user on another gateway: out of one room, or off the line for good", async () => {
+  const bob = await enter(two, "bob");
+  expect((await ask(one, "/kick", await admin(), { user: "bob", room: ROOM })).body).toEqual({ kicked: 1, gateways: 2 });
+  expect(await bob.client.next("left")).toMatchObject({ channel: bob.channel, reason: "rights-revoked" });
+  expect((await ask(one, "/kick", await admin(), { user: "bob" })).body).toMatchObject({ kicked: 1 });
+  expect((await bob.client.end()).code).toBe(4106);
+  const { connection } = await (await greet(two, "cid")).next("welcome");
+  expect((await ask(one, "/kick", await admin(), { connection })).body).toMatchObject({ kicked: 1 });
+});
+
+test("[ADN3] who is held back may read on at once and not write, until that is lifted", async () => {
+  const bob = await enter(two, "bob");
+  expect((await ask(one, "/downgrade", await admin(), { user: "bob", room: ROOM, seconds: 60 })).status).toBe(200);
+  expect(await bob.client.next("left")).toMatchObject({ reason: "rights-changed" });
+  const again = await bob.client.join(ROOM, "bob-bob-key");
+  expect(again.rights).toEqual({ read: true, write: false });
+  bob.client.edit(again.channel, 1, "no");
+  expect(await bob.client.next("nack")).toMatchObject({ reason: "read-only" });
+  expect((await ask(two, "/lift", await admin(), { user: "bob", room: ROOM, level: "read-only" })).status).toBe(200);
+  expect(await bob.client.next("left")).toMatchObject({ reason: "rights-changed" });
+  expect((await bob.client.join(ROOM, "bob-bob-key")).rights.write).toBe(true);
+});
+
+test("[ADN4] who is banned goes, is told for how long, and does not come back before that; a lifted ban is over", async () => {
+  const bob = await greet(two, "bob");
+  await bob.next("welcome");
+  await ask(one, "/ban", await admin(), { user: "bob", seconds: 3_600, reason: "spam" });
+  expect((await bob.next("retry-later")).retryAfterMs).toBeGreaterThan(3_590_000);
+  expect([(await bob.next("error")).message, (await bob.end()).code]).toEqual(["banned for a time: spam", 4009]);
+  expect((await (await greet(one, "bob")).end()).code).toBe(4009);
+  expect((await ask(two, "/bans", await admin())).body["sanctions"]).toMatchObject([{ kind: "user", tenant: "acme", user: "bob", level: "banned", reason: "spam" }]);
+  await ask(two, "/lift", await admin(), { user: "bob" });
+  await until(async () => (((await ask(one, "/bans", await admin())).body["sanctions"]) as object[]).length === 0, "the lift at the other gateway");
+  await (await greet(one, "bob")).next("welcome");
+});
+
+test("[ADN5] operators ban addresses: whoever is there goes, and the next are told so", async () => {
+  const bob = await greet(two, "bob", "203.0.113.7");
+  await bob.next("welcome");
+  expect((await ask(one, "/ban", await admin(), { address: "203.0.113.7", seconds: 60 })).status).toBe(403);
+  expect((await ask(one, "/ban", OPERATOR, { address: "203.0.113.7", seconds: 60 })).status).toBe(200);
+  expect((await bob.end()).code).toBe(4009);
+  const next = await greet(two, "cid", "203.0.113.7");
+  expect((await next.next("retry-later")).retryAfterMs).toBeGreaterThan(50_000);
+  expect((await next.end()).code).toBe(4009);
+  await (await greet(two, "cid", "203.0.113.8")).next("welcome");
+});
+
+test("[ADN6] a gateway that starts later knows of the bans there are", async () => {
+  await ask(one, "/ban", await admin(), { user: "bob", seconds: 60 });
+  const three = await start();
+  await until(async () => (((await ask(three, "/bans", await admin())).body["sanctions"]) as object[]).length === 1, "the ban at the new gateway");
+  expect((await (await greet(three, "bob")).end()).code).toBe(4009);
+});
+
+test("[ADN7] an admin is one in its tenant and the rooms that its token opens, and every refusal says what to do", async () => {
+  const inNotes = await admin({ rooms: [ROOM] });
+  const cases: [string, string, object | undefined, number][] = [
+    ["/kick", await tokenOf("ann"), { user: "bob" }, 403],
+    ["/kick", "nonsense", { user: "bob" }, 401],
+    ["/kick", await admin(), {}, 400],
+    ["/kick", inNotes, { user: "bob" }, 403],
+    ["/kick", inNotes, { user: "bob", room: "other" }, 403],
+    ["/kick", inNotes, { user: "bob", room: ROOM }, 200],
+    ["/kick", await admin(), { user: "bob", tenant: "other" }, 403],
+    ["/kick", OPERATOR, { user: "bob", tenant: "other" }, 200],
+    ["/ban", await admin(), { user: "bob" }, 400],
+    ["/ban", await admin(), { user: "bob", seconds: -1 }, 400],
+    ["/lift", await admin(), { user: "bob" }, 404],
+    ["/rooms/other/members", inNotes, undefined, 403],
+    ["/drain", await admin(), {}, 401],
+  ];
+  for (const [path, token, body, status] of cases) expect([path, body, (await ask(one, path, token, body)).status]).toEqual([path, body, status]);
+  const raw = (body: string) => fetch(`http://${one}/v1/admin/kick`, { method: "POST", headers: { authorization: `Bearer ${OPERATOR}` }, body });
+  expect((await raw("{")).status).toBe(400);
+  expect((await raw("x".repeat(100_000))).status).toBe(413);
+});
+
+test("[ADN8] a gateway is drained over HTTP: unready at once, and its clients are sent elsewhere", async () => {
+  const three = await start({ drainMsMax: "60000" });
+  const ann = await greet(three, "ann");
+  await ann.next("welcome");
+  expect(await ask(three, "/drain", OPERATOR, {})).toEqual({ status: 202, body: { connections: 1 } });
+  expect((await fetch(`http://${three}/readyz`)).status).toBe(503);
+  await ann.next("going-away");
+  ann.close();
+  await until(async () => (await ask(three, "/drain", OPERATOR, {})).body["connections"] === 0, "everybody to have moved");
+});

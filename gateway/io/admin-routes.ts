@@ -1,0 +1,157 @@
+/**
+ * What people who run rooms may do: see who is there, kick, hold back, ban, lift, and (operators) drain this gateway.
+ * A token with the right `admin` may do so in its tenant and in the rooms it opens; for all of the tenant it opens `*`.
+ * Operators may everywhere. docs/OPERATIONS.md describes each.
+ */
+
+import { z } from "zod";
+
+import type { Sanction, Target } from "../../shared/bus/admin-messages.ts";
+import type { Clock } from "../../shared/clock.ts";
+import { parseRoomId, parseTenantId, parseUserId, roomKey, type RoomKey, roomOf, type TenantId, tenantOf, type UnixMillis } from "../../shared/ids.ts";
+import { clientAddressOf } from "../client-address.ts";
+import { type Identity, opens } from "../identity.ts";
+import type { Orders, Tokens } from "../ports.ts";
+import type { SanctionsHost } from "../sanctions-host.ts";
+import { decodeParameter, identify } from "./ask-services.ts";
+import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "./http-routes.ts";
+import { isOperator } from "./operators.ts";
+
+export type AdminPorts = {
+  readonly tokens: Tokens;
+  readonly orders: Orders;
+  readonly sanctions: SanctionsHost;
+  /** Begins to drain this gateway, or goes on; how many connections are left. */
+  readonly drain: () => number;
+};
+
+const SECONDS_MAX = 366 * 86_400;
+
+const Who = z.object({
+  tenant: z.string().optional(),
+  user: z.string().optional(),
+  connection: z.string().max(128).optional(),
+  address: z.string().optional(),
+  room: z.string().optional(),
+  level: z.enum(["banned", "read-only"]).default("banned"),
+  seconds: z.int().positive().max(SECONDS_MAX).optional(),
+  reason: z.string().max(200).default(""),
+});
+type Who = z.infer<typeof Who>;
+
+/** Undefined: an operator, who may everywhere. */
+type Authority = Identity | undefined;
+type Place = { readonly tenant: TenantId; readonly room: RoomKey | undefined };
+
+export function adminRoutes({ tokens, orders, sanctions, drain }: AdminPorts, options: { internalSecret: string }, { clock }: { clock: Clock }): HttpRoute[] {
+  const authorityOf = async (question: HttpQuestion): Promise<{ readonly of: Authority } | HttpAnswer> => {
+    if (isOperator(question, options)) return { of: undefined };
+    const identity = await identify(question, tokens);
+    if ("status" in identity) return identity;
+    return identity.rights.admin ? { of: identity } : errorAnswer(403, "not-allowed", "this needs a token whose claim `rights` has `admin`");
+  };
+
+  /** With what was asked for read and allowed. */
+  const forAdmins = (answer: (who: Who, place: Place, authority: Authority) => HttpAnswer | Promise<HttpAnswer>) => async (question: HttpQuestion): Promise<HttpAnswer> => {
+    const authority = await authorityOf(question);
+    if ("status" in authority) return authority;
+    const who = readBody(question);
+    if ("status" in who) return who;
+    const place = placeOf(who, authority.of);
+    return "status" in place ? place : answer(who, place, authority.of);
+  };
+
+  const impose = (who: Who, { tenant, room }: Place, authority: Authority, change: Pick<Sanction, "level" | "lifted">): HttpAnswer => {
+    const target = targetOf(who, tenant, authority);
+    if ("status" in target) return target;
+    if (!change.lifted && who.seconds === undefined) return errorAnswer(400, "bad-request", "say for how long: seconds");
+    const madeAt = clock.wallNow();
+    const until = change.lifted ? untilOf(sanctions.all, target, room, change.level, madeAt) : ((madeAt + who.seconds! * 1_000) as UnixMillis);
+    if (until === undefined) return errorAnswer(404, "no-such-sanction", "nothing like that is in force");
+    sanctions.impose({ target, ...(room === undefined ? {} : { room }), ...change, until, madeAt, reason: who.reason });
+    return jsonAnswer(200, { until });
+  };
+
+  const kick = forAdmins(async ({ user, connection }, { tenant, room }) => {
+    const named = user === undefined ? undefined : parseUserId(user);
+    if (named === undefined && connection === undefined) return errorAnswer(400, "bad-request", "say whom: user or connection");
+    const answers = await orders.issue({ kind: "kick", tenant, ...(named === undefined ? {} : { user: named }), ...(connection === undefined ? {} : { connection }), ...(room === undefined ? {} : { room }) });
+    return jsonAnswer(200, { kicked: answers.reduce((sum, { kicked }) => sum + kicked, 0), gateways: answers.length });
+  });
+
+  const listMembers = async (question: HttpQuestion): Promise<HttpAnswer> => {
+    const authority = await authorityOf(question);
+    if ("status" in authority) return authority;
+    const place = placeOf({ tenant: question.query.get("tenant") ?? undefined, room: decodeParameter(question.parameters[0] ?? "") }, authority.of);
+    if ("status" in place) return place;
+    const answers = await orders.issue({ kind: "list-members", room: place.room! });
+    return jsonAnswer(200, { members: answers.flatMap(({ members }) => members), gateways: answers.length });
+  };
+
+  const listBans = async (question: HttpQuestion): Promise<HttpAnswer> => {
+    const authority = await authorityOf(question);
+    if ("status" in authority) return authority;
+    return jsonAnswer(200, { sanctions: sanctions.all.filter((sanction) => mayKnow(sanction, authority.of)).map(shown) });
+  };
+
+  return [
+    { method: "post", path: "/v1/admin/kick", answer: kick },
+    { method: "post", path: "/v1/admin/downgrade", answer: forAdmins((who, place, authority) => impose(who, place, authority, { level: "read-only", lifted: false })) },
+    { method: "post", path: "/v1/admin/ban", answer: forAdmins((who, place, authority) => impose(who, place, authority, { level: "banned", lifted: false })) },
+    { method: "post", path: "/v1/admin/lift", answer: forAdmins((who, place, authority) => impose(who, place, authority, { level: who.level, lifted: true })) },
+    { method: "get", path: "/v1/admin/bans", answer: listBans },
+    { method: "get", path: "/v1/admin/rooms/:room/members", answer: listMembers },
+    { method: "post", path: "/v1/admin/drain", answer: (question) => (isOperator(question, options) ? jsonAnswer(202, { connections: drain() }) : errorAnswer(401, "not-an-operator", "only operators drain a gateway: give COROOM_INTERNAL_SECRET as Authorization: Bearer")) },
+  ];
+}
+
+function readBody({ body }: HttpQuestion): Who | HttpAnswer {
+  try {
+    const { data, error } = Who.safeParse(JSON.parse(new TextDecoder().decode(body)));
+    return data ?? errorAnswer(400, "bad-request", error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "));
+  } catch (error) {
+    if (error instanceof SyntaxError) return errorAnswer(400, "bad-request", "the body is no JSON");
+    throw error;
+  }
+}
+
+/** Where it is to hold, if that is for this authority to say. */
+function placeOf(named: { tenant?: string | undefined; room?: string | undefined }, authority: Authority): Place | HttpAnswer {
+  const tenant = named.tenant === undefined ? (authority?.tenant ?? parseTenantId("default")) : parseTenantId(named.tenant);
+  if (tenant === undefined) return errorAnswer(400, "bad-request", "tenant: letters, digits, _ and -");
+  if (authority !== undefined && tenant !== authority.tenant) return errorAnswer(403, "not-allowed", "the token is of another tenant");
+  if (named.room === undefined) {
+    const isForAll = authority === undefined || authority.rooms.includes("*");
+    return isForAll ? { tenant, room: undefined } : errorAnswer(403, "not-allowed", "for all of the tenant the token must open the rooms `*`: name a room that it opens");
+  }
+  const room = parseRoomId(named.room);
+  if (room === undefined) return errorAnswer(400, "bad-request", "room: 1 to 128 characters without control characters");
+  if (authority !== undefined && !opens(authority, room)) return errorAnswer(403, "not-allowed", "the token does not open this room");
+  return { tenant, room: roomKey(tenant, room) };
+}
+
+function targetOf({ user, address }: Who, tenant: TenantId, authority: Authority): Target | HttpAnswer {
+  if (address !== undefined) {
+    const place = clientAddressOf("", address);
+    if (authority !== undefined) return errorAnswer(403, "not-allowed", "only operators ban addresses: others may share one");
+    return place === undefined ? errorAnswer(400, "bad-request", "address: an IPv4 or IPv6 address") : { kind: "address", address: place };
+  }
+  const named = parseUserId(user ?? "");
+  return named === undefined ? errorAnswer(400, "bad-request", "say whom: user, or address") : { kind: "user", tenant, user: named };
+}
+
+/** A lift lasts for as long as what it lifts would have. */
+function untilOf(all: readonly Sanction[], target: Target, room: RoomKey | undefined, level: Sanction["level"], now: UnixMillis): UnixMillis | undefined {
+  const lifted = all.find((sanction) => JSON.stringify([sanction.target, sanction.room, sanction.level]) === JSON.stringify([target, room, level]));
+  return lifted === undefined || lifted.until <= now ? undefined : lifted.until;
+}
+
+function mayKnow({ target, room }: Sanction, authority: Authority): boolean {
+  if (authority === undefined) return true;
+  if (target.kind === "address" || target.tenant !== authority.tenant) return false;
+  return room === undefined ? authority.rooms.includes("*") : opens(authority, roomOf(room));
+}
+
+function shown({ target, room, level, until, reason }: Sanction): object {
+  return { ...target, ...(room === undefined ? {} : { tenant: tenantOf(room), room: roomOf(room) }), level, until: new Date(until).toISOString(), reason };
+}
