@@ -15,7 +15,7 @@ import { leaderboardSettings } from "../leaderboard/config.ts";
 import { jetstreamLog } from "../leaderboard/io/jetstream-log.ts";
 import { kvArchive } from "../leaderboard/io/kv-archive.ts";
 import { kvCheckpoints } from "../leaderboard/io/kv-checkpoints.ts";
-import { type RedisLine, redisLine } from "../leaderboard/io/redis.ts";
+import { type RedisLine, redisLine } from "../shared/io/redis.ts";
 import { type RedisBoard, redisBoard } from "../leaderboard/io/redis-board.ts";
 import { redisNames } from "../leaderboard/io/redis-names.ts";
 import { redisClosings, redisProgress } from "../leaderboard/io/redis-progress.ts";

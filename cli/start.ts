@@ -59,10 +59,11 @@ async function startRoles(given: StartConfig, add: (part: Running) => void): Pro
 
   // Where the engines end with this process there is no other gateway to move to.
   const drainMsMax = runs("engines") && given.natsUrl === "" ? 0 : config.drainMsMax;
+  const hasRedis = runs("engines") || given.redisUrl !== ""; // A gateway does without.
   const { jwtSecret } = config;
   const bots = servesDemo(given) ? demoBots({ jwtSecret, url: () => `ws://127.0.0.1:${gateway.port}`, ...botsThread(deps("gateway").log) }) : undefined;
   const gateway = await startGateway(
-    { ...config, drainMsMax, staticDir: bots === undefined ? config.staticDir : fileURLToPath(new URL("../../console/dist", import.meta.url)) },
+    { ...config, redisUrl: hasRedis ? config.redisUrl : "", drainMsMax, staticDir: bots === undefined ? config.staticDir : fileURLToPath(new URL("../../console/dist", import.meta.url)) },
     { ...deps("gateway"), ...(bots === undefined ? {} : { routes: demoRoutes({ jwtSecret, bots }) }) },
   );
   add(gateway);

@@ -1,14 +1,17 @@
 /**
- * Lets sanctions and orders have their way with the connections of this gateway: whoever is banned goes, whoever may
+ * Watches for abuse, and lets sanctions and orders have their way with the connections of this gateway: whoever is banned goes, whoever may
  * only read is told, and both are told again when the time is up.
  */
 
 import { assertNever } from "../shared/assert.ts";
 import type { Order, OrderAnswer, RoomMember, Sanction } from "../shared/bus/admin-messages.ts";
 import type { Clock } from "../shared/clock.ts";
-import type { RoomKey } from "../shared/ids.ts";
+import type { RoomKey, TenantId, UnixMillis, UserId } from "../shared/ids.ts";
+import type { CloseName } from "../shared/wire/close-codes.ts";
+import type { Abuse, Fault, Measure, Suspect } from "./abuse.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { Identity } from "./identity.ts";
+import type { GatewayMetrics } from "./metrics.ts";
 import type { ConnectionId } from "./ports.ts";
 import type { Quotas } from "./quotas.ts";
 import type { Sanctions } from "./sanctions.ts";
@@ -18,10 +21,28 @@ export type DisciplinePorts = {
   readonly gateway: string;
   readonly sessions: ReadonlyMap<ConnectionId, Session>;
   readonly quotas: Quotas;
+  readonly abuse: Abuse;
+  readonly metrics: GatewayMetrics;
+  /** For this gateway and all others. */
+  readonly impose: (sanction: Sanction) => void;
   readonly carryOut: (connection: ConnectionId, session: Session, effects: readonly SessionEffect[]) => void;
 };
 
-export type Ban = { readonly message: string; readonly retryAfterMs: number };
+/** What somebody is told who is not let in. */
+export type Ban = { readonly close: "banned" | "rateLimited"; readonly message: string; readonly retryAfterMs: number };
+
+/** What each close that the client brought upon itself is to be held against. */
+const FAULTS: Partial<Record<CloseName, Fault>> = { badFrame: "bad-frame", frameTooLarge: "too-large", rateLimited: "too-fast", unauthorized: "bad-token", helloTimeout: "no-hello" };
+
+const REASONS: Readonly<Record<Fault, string>> = {
+  connect: "too many connections, one after the other",
+  join: "too many rooms, one after the other",
+  "bad-token": "too many bad tokens",
+  "no-hello": "too many connections that say nothing",
+  "too-fast": "faster than the limits again and again",
+  "too-large": "frames over the limit again and again",
+  "bad-frame": "frames that are none again and again",
+};
 
 export class DisciplineHost {
   readonly #sanctions: Sanctions;
@@ -34,13 +55,27 @@ export class DisciplineHost {
     this.#clock = clock;
   }
 
-  /** What a connection from there is told; undefined: it is welcome. */
-  banOfAddress(address: ClientAddress | undefined): Ban | undefined {
-    return this.#tell(address === undefined ? undefined : this.#sanctions.banOfAddress(address));
+  /** Undefined: whoever comes from there is welcome. */
+  receiveAddress(address: ClientAddress | undefined): Ban | undefined {
+    return address === undefined ? undefined : (this.#banOfAddress(address) ?? this.#receiveArrival({ kind: "address", address }));
   }
 
-  banOf({ tenant, user }: Identity): Ban | undefined {
-    return this.#tell(this.#sanctions.banOf(tenant, user));
+  /** Undefined: whoever says who it is, is welcome. */
+  receiveIdentity({ tenant, user }: Identity): Ban | undefined {
+    return this.#banOf(tenant, user) ?? this.#receiveArrival({ kind: "user", tenant, user });
+  }
+
+  receiveJoin(session: Session): void {
+    if (session.identity !== undefined) this.#receiveFault({ kind: "user", ...session.identity }, "join");
+  }
+
+  /** `identity`: of whom the connection was until then. */
+  receiveClose(connection: ConnectionId, identity: Identity | undefined, close: CloseName): void {
+    const fault = FAULTS[close];
+    const address = this.#ports.quotas.addressOf(connection);
+    if (fault === undefined) return;
+    if (identity !== undefined) this.#receiveFault({ kind: "user", ...identity }, fault);
+    else if (address !== undefined) this.#receiveFault({ kind: "address", address }, fault);
   }
 
   /** One that came, was lifted or ran out. */
@@ -49,8 +84,8 @@ export class DisciplineHost {
       const { identity } = session;
       const isMeant = target.kind === "address" ? this.#ports.quotas.addressOf(connection) === target.address : identity?.user === target.user && identity.tenant === target.tenant;
       if (!isMeant) continue;
-      const ban = level !== "banned" || room !== undefined ? undefined : target.kind === "address" ? this.banOfAddress(target.address as ClientAddress) : this.banOf(identity!);
-      const effects = ban === undefined ? session.receiveRestriction() : session.receiveRefusal("banned", ban.message, ban.retryAfterMs);
+      const ban = level !== "banned" || room !== undefined ? undefined : target.kind === "address" ? this.#banOfAddress(target.address as ClientAddress) : this.#banOf(target.tenant, target.user);
+      const effects = ban === undefined ? session.receiveRestriction() : session.receiveRefusal(ban.close, ban.message, ban.retryAfterMs);
       this.#ports.carryOut(connection, session, effects);
     }
   }
@@ -90,8 +125,36 @@ export class DisciplineHost {
     return `${this.#ports.gateway}-${connection}`;
   }
 
+  #banOfAddress(address: ClientAddress): Ban | undefined {
+    return this.#tell(this.#sanctions.banOfAddress(address));
+  }
+
+  #banOf(tenant: TenantId, user: UserId): Ban | undefined {
+    return this.#tell(this.#sanctions.banOf(tenant, user));
+  }
+
+  /** Whoever is on the way to a ban waits first. */
+  #receiveArrival(suspect: Suspect): Ban | undefined {
+    const measure = this.#receiveFault(suspect, "connect");
+    if (measure.kind === "none") return undefined;
+    if (measure.kind === "ban") return suspect.kind === "address" ? this.#banOfAddress(suspect.address) : this.#banOf(suspect.tenant, suspect.user);
+    this.#ports.metrics.abuse.inc({ measure: "hold-off", suspect: suspect.kind });
+    return { close: "rateLimited", message: "too much went wrong from here lately: connect again later", retryAfterMs: measure.retryAfterMs };
+  }
+
+  #receiveFault(suspect: Suspect, fault: Fault): Measure {
+    const { abuse, metrics, impose } = this.#ports;
+    const measure = abuse.receiveFault(suspect, fault, this.#clock.now());
+    if (measure.kind !== "ban") return measure;
+    metrics.abuse.inc({ measure: "ban", suspect: suspect.kind });
+    const target = suspect.kind === "user" ? ({ kind: "user", tenant: suspect.tenant, user: suspect.user } as const) : suspect;
+    const madeAt = this.#clock.wallNow();
+    impose({ target, level: "banned", madeAt, until: Math.ceil(madeAt + measure.banMs) as UnixMillis, lifted: false, reason: REASONS[fault] });
+    return measure;
+  }
+
   #tell(sanction: Sanction | undefined): Ban | undefined {
     if (sanction === undefined) return undefined;
-    return { message: `banned for a time: ${sanction.reason}`, retryAfterMs: Math.max(1_000, sanction.until - this.#clock.wallNow()) };
+    return { close: "banned", message: `banned for a time: ${sanction.reason}`, retryAfterMs: Math.max(1_000, sanction.until - this.#clock.wallNow()) };
   }
 }

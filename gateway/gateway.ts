@@ -1,7 +1,9 @@
 /** A gateway put together from its parts, on whatever ports it is given: real ones in `main.ts`, simulated ones in tests. */
 
+import type { Sanction } from "../shared/bus/admin-messages.ts";
 import type { GatewayId } from "../shared/ids.ts";
 import { type GatewayConfig, presenceOptions, roomOptions, sessionOptions } from "./config.ts";
+import { Abuse } from "./abuse.ts";
 import { BoardHost } from "./board-host.ts";
 import { Boards } from "./boards.ts";
 import { DisciplineHost } from "./discipline-host.ts";
@@ -26,7 +28,12 @@ export type GatewayPorts = {
   readonly clientIdOf: SessionOptions["clientIdOf"];
 };
 /** What others beside the parts look at. */
-export type Held = { readonly quotas: Quotas; readonly sanctions: Sanctions };
+export type Held = {
+  readonly quotas: Quotas;
+  readonly sanctions: Sanctions;
+  /** On this gateway and all others. */
+  readonly impose: (sanction: Sanction) => void;
+};
 export type GatewayParts = {
   readonly rooms: RoomHost;
   readonly presence: PresenceHost;
@@ -38,7 +45,7 @@ export type GatewayParts = {
   stop(settleMsMax: number): Promise<void>;
 };
 
-export function assembleGateway(gateway: GatewayId, config: GatewayConfig, { quotas, sanctions }: Held, ports: GatewayPorts, deps: HostDeps): GatewayParts {
+export function assembleGateway(gateway: GatewayId, config: GatewayConfig, { quotas, sanctions, impose }: Held, ports: GatewayPorts, deps: HostDeps): GatewayParts {
   const { sockets, topics, tokens, placement } = ports;
   const sessions: Sessions = new Map();
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
@@ -47,7 +54,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, { quo
   const rooms = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions, presence }, directory, unacked, quotas, { searchesMax: config.ownerSearchesMax }, deps);
   const boards = new BoardHost(new Boards(config), ports, deps);
   const restrictionOn: SessionOptions["restrictionOn"] = (...where) => sanctions.restriction(...where);
-  const discipline = new DisciplineHost(sanctions, { gateway, sessions, quotas, carryOut: (...what) => clients.carryOut(...what) }, deps.clock);
+  const discipline = new DisciplineHost(sanctions, { gateway, sessions, quotas, abuse: new Abuse(config), metrics: deps.metrics, impose, carryOut: (...what) => clients.carryOut(...what) }, deps.clock);
   const options = { name: gateway, session: sessionOptions(config, { clientIdOf: ports.clientIdOf, restrictionOn }), backboneLossMsMax: config.backboneLossMsMax };
   const clients = new SessionHost({ sockets, tokens, rooms, presence, boards, quotas, discipline }, sessions, options, deps);
   const start = (): void => {

@@ -4,10 +4,12 @@ import { randomBytes } from "node:crypto";
 
 import type { Registry } from "prom-client";
 
+import type { Sanction } from "../shared/bus/admin-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import type { GatewayId } from "../shared/ids.ts";
 import { closeNats, connectNats } from "../shared/io/nats.ts";
 import { natsCounts } from "../shared/io/nats-counts.ts";
+import { redisLine } from "../shared/io/redis.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
@@ -25,6 +27,7 @@ import { natsPlacement } from "./io/nats-placement.ts";
 import { natsPresence } from "./io/nats-presence.ts";
 import { natsRooms } from "./io/nats-rooms.ts";
 import { natsServices } from "./io/nats-services.ts";
+import { redisSanctions } from "./io/redis-sanctions.ts";
 import { serveHttp } from "./io/routes.ts";
 import type { Door, Unready } from "./io/upgrades.ts";
 import { listen, uwsSockets } from "./io/uws-server.ts";
@@ -34,8 +37,11 @@ import { Quotas } from "./quotas.ts";
 import { SanctionsHost } from "./sanctions-host.ts";
 import { Sanctions } from "./sanctions.ts";
 
-/** `serverSilenceMsMax` is placement's setting: gateways judge by it when no placement answers. */
-export type StartGatewayConfig = SharedConfig & GatewayConfig & { readonly serverSilenceMsMax: number };
+/**
+ * `serverSilenceMsMax` is placement's setting: gateways judge by it when no placement answers. `redisUrl` is the
+ * leaderboard's: bans are kept there, if there is one.
+ */
+export type StartGatewayConfig = SharedConfig & GatewayConfig & { readonly serverSilenceMsMax: number; readonly redisUrl?: string };
 
 /** `routes`: further HTTP, such as a demo's. */
 export async function startGateway(config: StartGatewayConfig, { log, registry, routes = [] }: { log: Log; registry: Registry; routes?: readonly HttpRoute[] }): Promise<Running & { readonly port: number }> {
@@ -52,16 +58,17 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const placement = natsPlacement(nats, subjects, config, clock);
 
   const orders = natsOrders(nats, subjects);
+  const redis = config.redisUrl === undefined || config.redisUrl === "" ? undefined : redisLine(config.redisUrl, log);
 
   const uws = loadUws();
   const app = uws.App();
   let draining: Promise<void> | undefined;
   const drain = (): Promise<void> => (draining ??= clients.drain(config.drainMsMax));
   const unready = (): Unready | undefined => (draining !== undefined ? "draining" : rooms.backboneLostAt === undefined ? undefined : "degraded");
-  const held = { quotas: new Quotas(quotaOptions(config)), sanctions: new Sanctions(config) };
+  const held = { quotas: new Quotas(quotaOptions(config)), sanctions: new Sanctions(config), impose: (sanction: Sanction) => sanctions.impose(sanction) };
   const mayConnect: Door["mayConnect"] = (address) => held.quotas.mayConnect(address);
   const web = uwsSockets(app, config, { unready, mayConnect, admission: new AdmissionHost(config, deps), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) }, (behind) => countBehind(deps.metrics, behind));
-  const sanctions = new SanctionsHost(held.sanctions, natsSanctions(nats, subjects, gateway), undefined, { ...deps, isLineUp: () => rooms.backboneLostAt === undefined });
+  const sanctions = new SanctionsHost(held.sanctions, natsSanctions(nats, subjects, gateway), redis === undefined ? undefined : redisSanctions(redis, config.environment, clock), { ...deps, isLineUp: () => rooms.backboneLostAt === undefined });
 
   const parts = assembleGateway(gateway, config, held, { ...web, boardBus, tokens, rooms: bus.rooms, presence: presenceBus.rooms, placement, clientIdOf }, deps);
   const { rooms, presence, clients, boards, discipline } = parts;
@@ -79,6 +86,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const end = async (): Promise<void> => {
     await parts.stop(config.drainMsMax);
     sanctions.stop();
+    redis?.stop();
     stopSharing();
     await web.stop();
     await closeNats(nats);

@@ -14,6 +14,7 @@ export const gatewayMetrics = (registry: Registry) => {
     limitsReached: new Counter({ name: "coroom_gateway_limits_reached_total", help: "Times a limit was met, by limit: tenant, tenant-rooms, room, tenant-edits across the gateways; edits, frames, bytes, catch-ups of one connection; snapshots of one user, gateway-snapshots of all", labelNames: ["limit"], registers }),
     countSources: new Gauge({ name: "coroom_gateway_count_sources", help: "Other gateways and room servers whose counts are known", registers }),
     sanctions: new Gauge({ name: "coroom_gateway_sanctions", help: "Bans and downgrades in force", registers }),
+    abuse: new Counter({ name: "coroom_gateway_abuse_total", help: "What came of abuse: hold-off, a connection told to wait; ban, a user or an address banned", labelNames: ["measure", "suspect"], registers }),
     connectsWaiting: new Gauge({ name: "coroom_gateway_connects_waiting", help: "Connections that wait for their turn to be let in", registers }),
     connectWaitSeconds: new Histogram({ name: "coroom_gateway_connect_wait_seconds", help: "How long those waited that had to", buckets: [0.01, 0.05, 0.2, 0.5, 1, 2, 5], registers }),
     behind: new Gauge({ name: "coroom_gateway_behind_connections", help: "Connections that have not taken all that they were sent", registers }),

@@ -22,6 +22,8 @@ export class SanctionsHost {
   #onChanged: (sanction: Sanction) => void = () => {};
   #cancelTick: () => void = () => {};
   #wasLineUp = false;
+  /** As it is before it has been read once. */
+  #isStoreBehind = true;
 
   constructor(sanctions: Sanctions, line: SanctionsLine, store: SanctionStore | undefined, deps: SanctionsHostDeps) {
     this.#sanctions = sanctions;
@@ -50,7 +52,10 @@ export class SanctionsHost {
     this.#deps.log.info({ sanction }, sanction.lifted ? "a sanction is lifted" : "a sanction is imposed");
     this.#take(sanction);
     this.#line.tell(sanction);
-    this.#store?.save(sanction).catch((cause: unknown) => this.#deps.log.warn({ cause }, "a sanction could not be kept: it holds while a gateway runs that knows it"));
+    this.#store?.save(sanction).catch((cause: unknown) => {
+      this.#isStoreBehind = true;
+      this.#deps.log.warn({ cause }, "a sanction could not be kept yet: it holds while a gateway runs that knows it");
+    });
   }
 
   #take(sanction: Sanction): void {
@@ -61,19 +66,35 @@ export class SanctionsHost {
 
   #tick(): void {
     for (const sanction of this.#sanctions.expire(this.#deps.clock.wallNow())) this.#onChanged(sanction);
-    const isLineUp = this.#deps.isLineUp();
-    if (isLineUp && !this.#wasLineUp) this.#ask();
-    this.#wasLineUp = isLineUp;
+    this.#askIfBack();
     this.#count();
     this.#cancelTick = this.#deps.clock.after(TICK_MS, () => this.#tick());
   }
 
-  #ask(): void {
-    const takeAll = (sanctions: readonly Sanction[]): void => {
-      for (const sanction of sanctions) this.#take(sanction);
-    };
-    void this.#line.ask().then(takeAll);
-    this.#store?.load().then(takeAll, (cause: unknown) => this.#deps.log.debug({ cause }, "kept sanctions cannot be read now: those that gateways know hold"));
+  /** From the start, and when NATS or the store is back. */
+  #askIfBack(): void {
+    const isLineUp = this.#deps.isLineUp();
+    if (isLineUp && !this.#wasLineUp) void this.#line.ask().then((sanctions) => this.#takeAll(sanctions));
+    this.#wasLineUp = isLineUp;
+    if (this.#store !== undefined && this.#isStoreBehind) this.#catchUpWith(this.#store);
+  }
+
+  /** Tried every second until it succeeds: what it has kept comes here, what it missed goes there. */
+  #catchUpWith(store: SanctionStore): void {
+    const missed = this.#sanctions.known;
+    const later = (cause: unknown): void => this.#deps.log.debug({ cause }, "Redis does not keep sanctions now: those that gateways know hold");
+    store
+      .load()
+      .then(async (kept) => {
+        this.#takeAll(kept);
+        await Promise.all(missed.map((sanction) => store.save(sanction)));
+        this.#isStoreBehind = false;
+      })
+      .catch(later);
+  }
+
+  #takeAll(sanctions: readonly Sanction[]): void {
+    for (const sanction of sanctions) this.#take(sanction);
   }
 
   #count(): void {

@@ -93,8 +93,8 @@ export class SessionHost implements Clients {
   }
 
   receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
-    const ban = this.#ports.discipline.banOfAddress(address);
-    if (ban !== undefined) return this.#turnAway(connection, "banned", ban);
+    const ban = this.#ports.discipline.receiveAddress(address);
+    if (ban !== undefined) return this.#turnAway(connection, ban.close, ban);
     this.#ports.quotas.receiveConnection(connection, address);
     this.#sessions.set(connection, new Session(this.#options.session, `${this.#options.name}-${connection}`, this.#now()));
     this.#deps.metrics.connects.inc();
@@ -107,7 +107,7 @@ export class SessionHost implements Clients {
     this.#turnAway(connection, "overloaded", { message: "too many connections come at once: try again later", retryAfterMs: this.#options.session.retryAfterMs });
   }
 
-  #turnAway(connection: ConnectionId, close: CloseName, { message, retryAfterMs }: Ban): void {
+  #turnAway(connection: ConnectionId, close: CloseName, { message, retryAfterMs }: Omit<Ban, "close">): void {
     for (const effect of farewell(close, message, retryAfterMs)) {
       if (effect.kind === "send") this.#ports.sockets.send(connection, encodeFrame(effect.frame));
       else this.#close(connection, effect.close);
@@ -135,7 +135,7 @@ export class SessionHost implements Clients {
   }
 
   carryOut(connection: ConnectionId, session: Session, effects: readonly SessionEffect[]): void {
-    const { rooms, presence, boards, sockets } = this.#ports;
+    const { rooms, presence, boards, discipline, sockets } = this.#ports;
     for (const effect of effects) {
       switch (effect.kind) {
         case "edit":
@@ -158,11 +158,13 @@ export class SessionHost implements Clients {
           this.#deps.metrics.limitsReached.inc({ limit: effect.limit });
           break;
         case "close":
+          discipline.receiveClose(connection, session.bearer, effect.close); // Before it is gone from the counts.
           this.#close(connection, effect.close);
           break;
         case "join": {
           const { room, user, name, ...join } = effect;
           rooms.receiveJoin(room, { ...join, connection });
+          discipline.receiveJoin(session);
           if (join.rights.write) boards.receiveWriter(room, user, name);
           break;
         }
@@ -200,8 +202,8 @@ export class SessionHost implements Clients {
   /** For what it is, whatever its token says. Undefined: it is welcome. */
   #refuseByIdentity(connection: ConnectionId, session: Session, identity: Identity): SessionEffect[] | undefined {
     const { discipline, quotas } = this.#ports;
-    const ban = discipline.banOf(identity);
-    if (ban !== undefined) return session.receiveRefusal("banned", ban.message, ban.retryAfterMs);
+    const ban = discipline.receiveIdentity(identity);
+    if (ban !== undefined) return session.receiveRefusal(ban.close, ban.message, ban.retryAfterMs);
     if (quotas.admitTo(identity.tenant, connection)) return undefined;
     this.#deps.metrics.limitsReached.inc({ limit: "tenant" });
     return session.receiveRefusal("tenantFull", "the tenant has as many connections as it may: try again later");

@@ -64,7 +64,7 @@ type State =
   /** A client may ask for its rooms at once, without waiting for WELCOME. */
   | { readonly kind: "checking-token"; readonly name: string; readonly early: JoinFrame[] }
   | { readonly kind: "open"; identity: Identity; readonly rooms: SessionRooms; renewing: boolean }
-  | { readonly kind: "closed"; readonly rooms: readonly RoomKey[] };
+  | { readonly kind: "closed"; readonly rooms: readonly RoomKey[]; readonly identity: Identity | undefined };
 
 type OpenState = State & { kind: "open" };
 type JoinFrame = Frame & { type: "join" };
@@ -195,7 +195,7 @@ export class Session {
 
   /** The gateway will not have the connection, whatever it says. */
   receiveRefusal(close: CloseName, message: string, retryAfterMs?: number): SessionEffect[] {
-    return this.#refuse(close, message, retryAfterMs);
+    return this.#state.kind === "closed" ? [] : this.#refuse(close, message, retryAfterMs);
   }
 
   /** What its user may do in some room is another thing now. */
@@ -213,6 +213,11 @@ export class Session {
   /** Undefined: not in yet, or not any more. */
   get identity(): Identity | undefined {
     return this.#state.kind === "open" ? this.#state.identity : undefined;
+  }
+
+  /** As `identity`, and after its end too. */
+  get bearer(): Identity | undefined {
+    return this.#state.kind === "open" || this.#state.kind === "closed" ? this.#state.identity : undefined;
   }
 
   /** Its rights there; undefined where it is not. */
@@ -360,7 +365,8 @@ export class Session {
 
   #end(): void {
     if (this.#state.kind === "closed") return;
-    this.#state = { kind: "closed", rooms: this.#state.kind === "open" ? this.#state.rooms.all().map(({ room }) => room) : [] };
+    const [rooms, identity] = this.#state.kind === "open" ? [this.#state.rooms.all().map(({ room }) => room), this.#state.identity] : [[], undefined];
+    this.#state = { kind: "closed", rooms, identity };
   }
 }
 

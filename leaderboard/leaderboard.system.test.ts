@@ -29,7 +29,7 @@ import { eventually } from "../test/system/eventually.ts";
 import { leaderboardSettings } from "./config.ts";
 import { kvArchive } from "./io/kv-archive.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
-import { type RedisLine, redisLine } from "./io/redis.ts";
+import { type RedisLine, redisLine } from "../shared/io/redis.ts";
 import { redisBoard } from "./io/redis-board.ts";
 import { redisNames } from "./io/redis-names.ts";
 import { redisClosings, redisProgress } from "./io/redis-progress.ts";

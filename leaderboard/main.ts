@@ -25,7 +25,7 @@ import { hearNames, hearWatches, natsShown } from "./io/nats-boards.ts";
 import { redisBoard } from "./io/redis-board.ts";
 import { redisNames } from "./io/redis-names.ts";
 import { redisClosings, redisProgress } from "./io/redis-progress.ts";
-import { redisLine } from "./io/redis.ts";
+import { redisLine } from "../shared/io/redis.ts";
 import { keysOf } from "./keys.ts";
 import { LeaderboardHost, type LeaderboardPorts } from "./leaderboard-host.ts";
 import { leaderboardMetrics } from "./metrics.ts";

@@ -6,7 +6,7 @@ import { parseRoomKey, type UnixMillis } from "../../shared/ids.ts";
 import { type Keys, ROLES } from "../keys.ts";
 import type { Closing, Closings, Progress } from "../ports.ts";
 import { parseWindow } from "../windows.ts";
-import type { RedisLine } from "./redis.ts";
+import type { RedisLine } from "../../shared/io/redis.ts";
 
 const StoredWord = z.object({ service: z.string(), through: z.number().transform((number) => number as UnixMillis), isRebuilding: z.boolean() });
 

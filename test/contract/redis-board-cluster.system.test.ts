@@ -12,7 +12,7 @@ import { type Child, spawnChild } from "../../engines/child.ts";
 import { findBinary } from "../../engines/find.ts";
 import { claimPort } from "../../engines/free-port.ts";
 import { NOTHING_APPLIED } from "../../leaderboard/board.ts";
-import { type RedisLine, redisLine } from "../../leaderboard/io/redis.ts";
+import { type RedisLine, redisLine } from "../../shared/io/redis.ts";
 import { redisBoard } from "../../leaderboard/io/redis-board.ts";
 import { keysOf } from "../../leaderboard/keys.ts";
 import { RoomProjection } from "../../leaderboard/room-projection.ts";

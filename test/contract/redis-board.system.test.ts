@@ -14,7 +14,7 @@ import type { Engine } from "../../engines/engine.ts";
 import { startRedisServer } from "../../engines/redis-server.ts";
 import { bandOf } from "../../leaderboard/bands.ts";
 import { type Applied, type Batch, NOTHING_APPLIED, SCORE_MAX, type Standing } from "../../leaderboard/board.ts";
-import { type RedisLine, redisLine } from "../../leaderboard/io/redis.ts";
+import { type RedisLine, redisLine } from "../../shared/io/redis.ts";
 import { type RedisBoard, redisBoard } from "../../leaderboard/io/redis-board.ts";
 import { keysOf } from "../../leaderboard/keys.ts";
 import { RoomProjection } from "../../leaderboard/room-projection.ts";

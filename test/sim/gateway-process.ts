@@ -47,7 +47,7 @@ export class GatewayProcess {
 
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
     const ports = { sockets, topics, boardBus: NO_BOARDS, tokens: this.#tokens(), rooms, presence: presenceBus.rooms, placement, clientIdOf };
-    const parts = assembleGateway(gateway, config, { quotas: new Quotas(quotaOptions(config)), sanctions: new Sanctions(config) }, ports, deps);
+    const parts = assembleGateway(gateway, config, { quotas: new Quotas(quotaOptions(config)), sanctions: new Sanctions(config), impose: () => {} }, ports, deps);
     [this.#rooms, this.#presence, this.#clients] = [parts.rooms, parts.presence, parts.clients];
     this.listener.isReady = () => !this.#stopping && this.#rooms.backboneLostAt === undefined;
     void Promise.all([bus.start(this.#rooms), presenceBus.start(this.#presence)]).then(

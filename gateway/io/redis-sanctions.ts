@@ -1,0 +1,36 @@
+/**
+ * Sanctions in Redis, so that they outlive the gateways: one hash, `{env}:sanctions`, by what each is about. Everybody
+ * writes what it made; whoever reads drops what is over.
+ */
+
+import { Sanction } from "../../shared/bus/admin-messages.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { RedisLine } from "../../shared/io/redis.ts";
+import type { SanctionStore } from "../ports.ts";
+import { keyOf } from "../sanctions.ts";
+
+export function redisSanctions({ redis }: RedisLine, environment: string, clock: Clock): SanctionStore {
+  const hash = `${environment}:sanctions`;
+  return {
+    load: async () => {
+      const kept = Object.entries(await redis.hgetall(hash)).map(([key, json]) => ({ key, sanction: Sanction.safeParse(parseJson(json)).data }));
+      const isOver = ({ sanction }: { sanction: Sanction | undefined }): boolean => sanction === undefined || sanction.until <= clock.wallNow();
+      const over = kept.filter(isOver).map(({ key }) => key);
+      if (over.length > 0) await redis.hdel(hash, ...over);
+      return kept.flatMap((entry) => (isOver(entry) ? [] : [entry.sanction!]));
+    },
+    save: async (sanction) => {
+      await redis.hset(hash, keyOf(sanction), JSON.stringify(sanction));
+    },
+  };
+}
+
+/** Undefined for what is no JSON: none of ours. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
