@@ -72,11 +72,4 @@ watchFacts(provider, (facts) => {
   loaded = facts.loaded;
 });
 
-const page = (name?: string): string => new URL(searchOf({ room, name }), location.href).href;
-const known = new Set([user]);
-const secondPerson = (): string => {
-  const name = friendlyName(Math.random(), new Set([...known, ...[...crowd.people.values()].map((person) => person.name)]));
-  known.add(name);
-  return page(name);
-};
-shareView({ toSend: page(), secondPerson });
+shareView(room, user, () => [...crowd.people.values()].map(({ name }) => name));

@@ -1,15 +1,24 @@
 /** The two ways to bring somebody in: a tab with another person, and a link to send on. */
 
+import { searchOf } from "../address.ts";
+import { friendlyName } from "../person.ts";
 import { element } from "./element.ts";
-
-export type Links = { readonly toSend: string; secondPerson(): string };
 
 const COPIED_MS = 2000;
 
-export function shareView({ toSend, secondPerson }: Links): void {
+/** `taken`: names that a second person is not to have. */
+export function shareView(room: string, self: string, taken: () => readonly string[]): void {
+  const page = (name?: string): string => new URL(searchOf({ room, name }), location.href).href;
+  const toSend = page();
+  const given = new Set([self]);
   const second = element("second-person", HTMLAnchorElement);
-  second.href = secondPerson();
-  second.addEventListener("click", () => (second.href = secondPerson())); // Another click is another person.
+  const nextPerson = (): void => {
+    const name = friendlyName(Math.random(), new Set([...given, ...taken()]));
+    given.add(name);
+    second.href = page(name);
+  };
+  nextPerson();
+  second.addEventListener("click", nextPerson); // Another click is another person.
 
   const link = element("link", HTMLInputElement);
   const copy = element("copy-link", HTMLButtonElement);
