@@ -4,8 +4,10 @@
  */
 
 import { comeBack } from "./come-back.bench.ts";
+import { herd } from "./herd.bench.ts";
 import { idle } from "./idle.bench.ts";
 import type { Figures } from "./report.ts";
+import { rolling } from "./rolling.bench.ts";
 import { stalledReader } from "./stalled-reader.bench.ts";
 
 export type Experiment = {
@@ -29,4 +31,4 @@ export type ExperimentOptions = {
 /** Figures by system, Coroom first. `more`: for the results' file. */
 export type Outcome = { readonly figures: Readonly<Record<string, Figures>>; readonly more?: object };
 
-export const EXPERIMENTS: readonly Experiment[] = [idle, comeBack, stalledReader];
+export const EXPERIMENTS: readonly Experiment[] = [idle, comeBack, stalledReader, herd, rolling];

@@ -1,0 +1,108 @@
+/**
+ * A gateway with thousands of clients is killed, and all of them come back to two others at once. How long until each
+ * is level with its room again, how fast the gateways let them in, and that nothing is lost: some type all the while.
+ *
+ * The floor is what the cap on new connections leaves room for: with 500 a second to each of two gateways nobody can
+ * let 5,000 in in less than 4 s.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { Cluster } from "../test/system/cluster.ts";
+import type { Experiment, ExperimentOptions, Outcome } from "./experiments.ts";
+import type { CrowdLoad, Place } from "./load/crowd-load.ts";
+import { Latencies } from "./load/latencies.ts";
+import { Worker } from "./load/worker.ts";
+
+const ROOM_OF = 8;
+const CONNECTS_PER_SECOND_MAX = 500;
+/** One in so many types. */
+const TYPIST_IN = 40;
+const TYPED_BEFORE_MS = 3_000;
+const TYPED_AFTER_MS = 2_000;
+const SAMPLE_MS = 100;
+
+export const herd: Experiment = {
+  name: "herd",
+  meaning: `a gateway is killed under all its clients, in rooms of ${ROOM_OF}; they come back to two others that let ${CONNECTS_PER_SECOND_MAX} a second in each`,
+  clients: 5_000,
+  smallClients: 80,
+  run: async (options) => ({ figures: { coroom: await measure(options) } }) satisfies Outcome,
+};
+
+async function measure({ clients, small, say }: ExperimentOptions): Promise<Record<string, number>> {
+  const cap = small ? 40 : CONNECTS_PER_SECOND_MAX;
+  const cluster = await Cluster.start({ gateways: 3, roomServers: 1, settings: { LOG_LEVEL: "warn", CONNECTS_PER_SECOND_MAX: String(cap) } });
+  const load = new Worker<CrowdLoad>("crowd-load");
+  try {
+    const [killed, ...others] = cluster.gateways;
+    await load.call("aim", [killed!.url]);
+    await load.call("open", await planCrowd(cluster, clients, (index) => index % TYPIST_IN === 0));
+    await load.call("startTyping", { editsPerSecond: 1 });
+    await sleep(TYPED_BEFORE_MS);
+
+    const arrivals = new Arrivals(others.map(({ httpUrl }) => httpUrl));
+    await load.call("aim", others.map(({ url }) => url));
+    const back = load.call("backAfterLoss", undefined as never);
+    await killed!.process.kill();
+    const { times, msToLast } = await back;
+    const mostAdmitted = await arrivals.stop();
+    await sleep(TYPED_AFTER_MS);
+    const { faults, shown, edits, snapshots } = await load.call("finish", undefined as never);
+    if (faults.length + shown.length > 0) throw new Error([...faults, ...shown].join("\n"));
+    say(`${clients} came back; ${edits} edits typed meanwhile, none lost, none twice, nobody shown an error`);
+    const level = Latencies.fromPairs(times);
+    return {
+      "back and level, p50, ms": level.percentile(50),
+      "back and level, p90, ms": level.percentile(90),
+      "back and level, p99, ms": level.percentile(99),
+      "back and level, the last, ms": msToLast,
+      "least that the cap allows, ms": Math.max(0, (1000 * (clients - others.length * cap)) / (others.length * cap)),
+      "most let in by one gateway in a second": mostAdmitted,
+      "the cap": cap,
+      "snapshots fetched": snapshots,
+    };
+  } finally {
+    await load.end();
+    await cluster.stop();
+  }
+}
+
+/** What gateways say of the connections they let in, asked for often. */
+class Arrivals {
+  readonly #samples: { readonly at: number; readonly connects: readonly number[] }[] = [];
+  readonly #sampling: Promise<void>;
+  #over = false;
+
+  constructor(httpUrls: readonly string[]) {
+    this.#sampling = (async () => {
+      while (!this.#over) {
+        const connects = await Promise.all(httpUrls.map(connectsOf));
+        this.#samples.push({ at: performance.now(), connects });
+        await sleep(SAMPLE_MS);
+      }
+    })();
+  }
+
+  /** The most that one of them let in in any second, up to a sample: so at most too much. */
+  async stop(): Promise<number> {
+    this.#over = true;
+    await this.#sampling;
+    let most = 0;
+    for (const [index, { at, connects }] of this.#samples.entries()) {
+      const since = this.#samples.slice(0, index).findLast((sample) => at - sample.at >= 1000);
+      if (since !== undefined) connects.forEach((count, gateway) => (most = Math.max(most, ((count - since.connects[gateway]!) * 1000) / (at - since.at))));
+    }
+    return most;
+  }
+}
+
+async function connectsOf(httpUrl: string): Promise<number> {
+  const metrics = await (await fetch(`${httpUrl}/metrics`)).text();
+  return Number(/^coroom_gateway_connects_total (\d+)$/m.exec(metrics)?.[1] ?? 0);
+}
+
+/** Clients in rooms of 8, one after the other. */
+export function planCrowd(cluster: Cluster, clients: number, types: (index: number) => boolean): Promise<Place[]> {
+  return Promise.all(Array.from({ length: clients }, async (_, index) => ({ room: `crowd-${Math.floor(index / ROOM_OF)}`, token: await cluster.token("*", `user-${index}`), types: types(index) })));
+}

@@ -1,0 +1,71 @@
+/**
+ * A deploy under people who type: three gateways and two room servers are stopped and started again, one after the
+ * other. Nothing may be lost or repeated and nobody may be shown an error; what is measured is the longest that any
+ * client heard nothing of the others in its room, and what an ack took at most.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { Cluster } from "../test/system/cluster.ts";
+import type { Experiment, ExperimentOptions, Outcome } from "./experiments.ts";
+import { planCrowd } from "./herd.bench.ts";
+import type { CrowdLoad } from "./load/crowd-load.ts";
+import { Latencies } from "./load/latencies.ts";
+import { Worker } from "./load/worker.ts";
+
+const EDITS_PER_SECOND = 2;
+/** What the cluster's processes have to go in good order; gateways spread their clients over it. */
+const DRAIN_MS = 8_000;
+const SMALL_DRAIN_MS = 2_000;
+const CALM_MS = 3_000;
+
+export const rolling: Experiment = {
+  name: "rolling",
+  meaning: `three gateways and two room servers are restarted in turn under clients who type ${EDITS_PER_SECOND} edits/s each, in rooms of 8`,
+  clients: 200,
+  smallClients: 24,
+  run: async (options) => ({ figures: { coroom: await measure(options) } }) satisfies Outcome,
+};
+
+async function measure({ clients, small, say }: ExperimentOptions): Promise<Record<string, number>> {
+  const drainMs = small ? SMALL_DRAIN_MS : DRAIN_MS;
+  const cluster = await Cluster.start({ gateways: 3, roomServers: 2, settings: { LOG_LEVEL: "warn", DRAIN_MS_MAX: String(drainMs) } });
+  const load = new Worker<CrowdLoad>("crowd-load");
+  const calm = () => sleep(small ? CALM_MS / 3 : CALM_MS);
+  try {
+    const urls = cluster.gateways.map(({ url }) => url);
+    await load.call("aim", urls);
+    await load.call("open", await planCrowd(cluster, clients, () => true));
+    await load.call("startTyping", { editsPerSecond: EDITS_PER_SECOND });
+    await calm();
+    for (const { process, url } of cluster.gateways) {
+      await load.call("aim", urls.filter((other) => other !== url));
+      await process.restart();
+      await load.call("aim", urls);
+      await calm();
+    }
+    for (const roomServer of cluster.roomServers) {
+      await roomServer.restart();
+      await calm();
+    }
+    const { faults, shown, edits, acked, longestGapMs, snapshots } = await load.call("finish", undefined as never);
+    if (faults.length + shown.length > 0) throw new Error([...faults, ...shown].join("\n"));
+    say(`five processes restarted under ${clients} clients; ${edits} edits, none lost, none twice, nobody shown an error`);
+    const acks = Latencies.fromPairs(acked);
+    return {
+      "edits typed": edits,
+      "lost": 0,
+      "repeated": 0,
+      "errors shown": 0,
+      "longest gap seen by a client, ms": longestGapMs,
+      "ack p50, ms": acks.percentile(50),
+      "ack p99, ms": acks.percentile(99),
+      "ack p99.9, ms": acks.percentile(99.9),
+      "ack at most, ms": acks.percentile(100),
+      "snapshots fetched": snapshots,
+    };
+  } finally {
+    await load.end();
+    await cluster.stop();
+  }
+}
