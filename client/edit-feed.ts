@@ -10,7 +10,7 @@ import type { SavingState, TentativeEdit } from "../shared/wire/frames.ts";
 import { type Batch, Inbox, type InboxOptions, type Repair, type RoomEdit } from "./inbox.ts";
 import type { Outbox } from "./outbox.ts";
 import type { RoomEffect, RoomFrame } from "./room-session.ts";
-import { TentativeEdits, type TentativeOptions } from "./tentative-edits.ts";
+import { type DueEdits, TentativeEdits, type TentativeOptions } from "./tentative-edits.ts";
 
 export type FeedOptions = {
   readonly inbox: InboxOptions;
@@ -84,6 +84,7 @@ export class EditFeed {
       batch.push({ seq: (firstSeq + index) as Seq, client, counter, payload, own });
       if (client === this.#client) this.#outbox.receiveAck(counter, now);
       else if (!own) show(this.#tentative.receiveCommitted(client, counter), effects);
+      if (!own) this.#tentative.receiveSame(payload);
     }
     this.#deliver({ epoch, edits: batch }, catchingUp, now, effects);
   }
@@ -115,7 +116,7 @@ export class EditFeed {
     return this.#inbox.planRepair(now);
   }
 
-  takeResubmits(now: Millis): TentativeEdit[] {
+  takeResubmits(now: Millis): DueEdits {
     return this.#tentative.takeDue(now);
   }
 

@@ -58,6 +58,8 @@ export type RoomEvents = {
   edit: [RoomEdit];
   /** Edits of others that the log does not hold yet. Each comes again as a committed edit. */
   tentative: [readonly TentativeEdit[]];
+  /** Tentative edits that were shown here and never committed, however often they were sent in again: nobody else may have them. Send their payloads, or take them back. */
+  unconfirmed: [readonly TentativeEdit[]];
   /** The room's whole state at this position: what was delivered before is part of it. */
   snapshot: [{ readonly position: Position; readonly payload: Uint8Array }];
   /** The server has lost edits that were delivered here. A snapshot or all its edits follow. */
@@ -246,6 +248,8 @@ export class RoomHost {
         return;
       case "show-tentative":
         return this.#events.emit("tentative", effect.edits);
+      case "unconfirmed":
+        return this.#events.emit("unconfirmed", effect.edits);
       case "load-snapshot":
         return this.#events.emit("snapshot", { position: effect.position, payload: effect.payload });
       case "log-rolled-back":

@@ -36,6 +36,8 @@ export type RoomEffect =
   | { kind: "fetch-snapshot" }
   | { kind: "deliver"; edits: readonly RoomEdit[] }
   | { kind: "show-tentative"; edits: readonly TentativeEdit[] }
+  /** Shown before, and given up: nobody else may have them. */
+  | { kind: "unconfirmed"; edits: readonly TentativeEdit[] }
   | { kind: "load-snapshot"; position: Position; payload: Uint8Array }
   /** The server's log has lost edits that this client had received. */
   | { kind: "log-rolled-back" }
@@ -359,7 +361,9 @@ export class RoomSession {
     this.#sender.receiveTick(this.#feed.saving, now);
     if (!this.#sender.rights.write) return;
     const { channel } = this.#state.joined;
-    for (const edit of this.#feed.takeResubmits(now)) effects.push({ kind: "send", frame: { type: "resubmit", channel, edit } });
+    const { resubmit, givenUp } = this.#feed.takeResubmits(now);
+    for (const edit of resubmit) effects.push({ kind: "send", frame: { type: "resubmit", channel, edit } });
+    if (givenUp.length > 0) effects.push({ kind: "unconfirmed", edits: givenUp });
   }
 
   /** Sends what may go out now. */

@@ -56,13 +56,13 @@ test("[TEN5] what stays unconfirmed after the log is back is sent in again, in o
   expect(held.dueAt, "the log is slow still").toBeUndefined();
   held.receiveSaved(at(0));
   expect(held.dueAt).toBe(at(5_500));
-  expect(held.takeDue(at(5_499))).toEqual([]);
-  expect(names(held.takeDue(at(5_500)))).toEqual(["ann 1", "ann 2"]);
+  expect(held.takeDue(at(5_499)).resubmit).toEqual([]);
+  expect(names(held.takeDue(at(5_500)).resubmit)).toEqual(["ann 1", "ann 2"]);
   held.receiveUnsaved();
-  expect(held.takeDue(at(60_000))).toEqual([]);
+  expect(held.takeDue(at(60_000)).resubmit).toEqual([]);
   held.receiveSaved(at(60_000));
-  expect(names(held.takeDue(at(65_500)))).toEqual(["ann 1", "ann 2"]);
-  expect(held.takeDue(at(71_000))).toEqual([]);
+  expect(names(held.takeDue(at(65_500)).resubmit)).toEqual(["ann 1", "ann 2"]);
+  expect(held.takeDue(at(71_000)).resubmit).toEqual([]);
   expect([held.size, held.dueAt]).toEqual([0, undefined]);
 });
 
@@ -71,7 +71,7 @@ test("[TEN5] not everything is sent in at once", () => {
   for (const counter of [1, 2, 3, 4]) held.receive(edit(ann, counter));
   held.receive(edit(bob, 1));
   held.receiveSaved(at(0));
-  expect(names(held.takeDue(at(6_000)))).toEqual(["ann 1", "ann 2", "ann 3"]);
+  expect(names(held.takeDue(at(6_000)).resubmit)).toEqual(["ann 1", "ann 2", "ann 3"]);
 });
 
 test("[TEN6] what is held is bounded by number and bytes; past it edits are neither shown nor kept", () => {
@@ -90,4 +90,29 @@ test("[TEN7] authors long known are forgotten, but for those whose edits are hel
   for (let other = 0; other < 50; other++) held.receiveCommitted(`c${String(other).padEnd(15, "_")}` as ClientId, 1);
   held.receiveCommitted(ann, 1);
   expect(held.size).toBe(0);
+});
+
+test("[TEN8] what was shown and sent in as often as may be is handed back, once; what was never shown is not", () => {
+  const held = tentativeEdits();
+  for (const counter of [1, 3]) held.receive(edit(ann, counter));
+  const givenUp: string[][] = [];
+  for (let round = 0; round < 4; round++) {
+    held.receiveSaved(at(round * 10_000));
+    givenUp.push(names(held.takeDue(at(round * 10_000 + 6_000)).givenUp));
+  }
+  expect(givenUp).toEqual([[], [], ["ann 1"], []]);
+  expect(held.size).toBe(0);
+});
+
+test("[TEN9] bytes that somebody else made an edit of its own are not held any longer", () => {
+  const held = tentativeEdits();
+  held.receive(edit(ann, 1, 0, 3));
+  held.receiveSame(new Uint8Array(3)); // It was not even sent in again yet: somebody may have typed the same.
+  expect(held.size).toBe(1);
+  held.receiveSaved(at(0));
+  held.takeDue(at(6_000));
+  held.receiveSame(new Uint8Array(4));
+  expect(held.size).toBe(1);
+  held.receiveSame(new Uint8Array(3));
+  expect([held.size, held.dueAt]).toEqual([0, undefined]);
 });

@@ -1,6 +1,7 @@
 /**
  * Edits of others that reached the room before the log had them. Each is shown in its author's order, kept until
- * its committed form comes, and sent in again if it stays unconfirmed: its author may be gone. Rules TEN1 to TEN7.
+ * its committed form comes, and sent in again if it stays unconfirmed: its author may be gone. One that stays so even
+ * then is handed back: it was shown here, and nobody else may have it. Rules TEN1 to TEN9.
  */
 
 import type { ClientId, Millis } from "../shared/ids.ts";
@@ -19,6 +20,9 @@ export type TentativeOptions = {
 };
 
 type Held = { readonly edit: TentativeEdit; shown: boolean; resubmits: number };
+/** `givenUp`: shown, sent in as often as may be, and still not confirmed. */
+export type DueEdits = { readonly resubmit: readonly TentativeEdit[]; readonly givenUp: readonly TentativeEdit[] };
+
 type Author = { committed: Counter; /** By counter. */ held: Held[] };
 
 export class TentativeEdits {
@@ -67,6 +71,19 @@ export class TentativeEdits {
     return showNext(author);
   }
 
+  /** Somebody sent in the same bytes as an edit of its own, once they were given up elsewhere. */
+  receiveSame(payload: Uint8Array): void {
+    if (this.#size === 0) return;
+    for (const author of this.#authors.values()) {
+      author.held = author.held.filter(({ edit, resubmits }) => {
+        const isSame = resubmits > 0 && isEqual(edit.payload, payload);
+        if (isSame) this.#count(edit, -1);
+        return !isSame;
+      });
+    }
+    if (this.#size === 0) this.#dueAt = undefined;
+  }
+
   /** The room is saved again: what its committed form does not follow soon, is sent in again. */
   receiveSaved(now: Millis): void {
     if (this.#size > 0) this.#dueAt = this.#later(now);
@@ -77,21 +94,27 @@ export class TentativeEdits {
     this.#dueAt = undefined;
   }
 
-  /** What to send in again, each author's in order. */
-  takeDue(now: Millis): TentativeEdit[] {
-    if (this.#dueAt === undefined || now < this.#dueAt) return [];
-    const due: TentativeEdit[] = [];
+  /** What to send in again, each author's in order, and what was sent in often enough. */
+  takeDue(now: Millis): DueEdits {
+    if (this.#dueAt === undefined || now < this.#dueAt) return NONE_DUE;
+    const [resubmit, givenUp]: [TentativeEdit[], TentativeEdit[]] = [[], []];
     for (const author of this.#authors.values()) {
-      // Tried often enough: it was committed where this client did not see it, or is refused.
-      for (const { edit, resubmits } of author.held) if (resubmits >= this.#options.resubmitsMax) this.#count(edit, -1);
-      author.held = author.held.filter(({ resubmits }) => resubmits < this.#options.resubmitsMax);
-      for (const held of author.held.slice(0, this.#options.resubmitsAtOnceMax - due.length)) {
+      for (const { edit, shown } of this.#giveUp(author)) if (shown) givenUp.push(edit);
+      for (const held of author.held.slice(0, this.#options.resubmitsAtOnceMax - resubmit.length)) {
         held.resubmits += 1;
-        due.push(held.edit);
+        resubmit.push(held.edit);
       }
     }
     this.#dueAt = this.#size === 0 ? undefined : this.#later(now);
-    return due;
+    return { resubmit, givenUp };
+  }
+
+  /** It is refused, or was committed where this client did not see it. */
+  #giveUp(author: Author): readonly Held[] {
+    const tooOften = author.held.filter(({ resubmits }) => resubmits >= this.#options.resubmitsMax);
+    if (tooOften.length > 0) author.held = author.held.filter(({ resubmits }) => resubmits < this.#options.resubmitsMax);
+    for (const { edit } of tooOften) this.#count(edit, -1);
+    return tooOften;
   }
 
   #later(now: Millis): Millis {
@@ -119,6 +142,12 @@ export class TentativeEdits {
     this.#size += sign;
     this.#bytes += sign * payload.byteLength;
   }
+}
+
+const NONE_DUE: DueEdits = { resubmit: [], givenUp: [] };
+
+function isEqual(a: Uint8Array, b: Uint8Array): boolean {
+  return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
 }
 
 /** Those whose turn has come: behind what is committed or shown already. */

@@ -35,6 +35,16 @@ export function contentSince(clocks: Clocks, doc: Y.Doc): Uint8Array {
   return Y.encodeStateAsUpdate(doc, Y.encodeStateVector(known));
 }
 
+/** Whether the document has what these bytes say: others it refused. */
+export function isUpdate(payload: Uint8Array): boolean {
+  try {
+    Y.decodeUpdate(payload);
+    return true;
+  } catch {
+    return false; // Yjs throws all kinds of errors on bytes that are no update of its own.
+  }
+}
+
 /** The update without structs and deletions. It is not sent: a room cannot tell it from other bytes of its kind. */
 export function saysNothing(update: Uint8Array): boolean {
   return update.byteLength === 2 && update[0] === 0 && update[1] === 0;

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
-import type { ClientId, Epoch, Seq } from "../shared/ids.ts";
+import type { ClientId, Epoch, RoomId, Seq } from "../shared/ids.ts";
 import { FakeClock } from "./testing/fake-clock.ts";
 import { LIMITS, ModelServer } from "./testing/model-server.ts";
 import { type ProviderOptions, YjsProvider } from "./yjs-provider.ts";
@@ -227,4 +227,23 @@ test("[YJS9] destroyed, by itself or with its document, it hears nothing more an
   bob.doc.destroy();
   await server.clock.advance(MINUTE);
   expect([server.room().head, server.clock.pending, server.lines.size]).toEqual([0, 0, 0]);
+});
+
+test("[YJS10] what somebody who is gone typed, and no server takes from others, becomes an edit of one who has it", async () => {
+  const server = serverOn();
+  const [ann, bob, cid] = [new Writer(server, 1), new Writer(server, 2), new Writer(server, 3)];
+  await server.clock.advance(1_000);
+  server.setSaving("notes" as RoomId, "saving");
+  ann.type("farewell");
+  await server.clock.advance(1_000);
+  expect([bob.text, cid.text]).toEqual(["farewell", "farewell"]);
+  ann.provider.destroy();
+  server.takesResubmits = false;
+  server.room("notes" as RoomId).failOver();
+  server.setSaving("notes" as RoomId, "saved");
+  await server.clock.advance(MINUTE);
+  const dan = new Writer(server, 4);
+  await server.clock.advance(1_000);
+  expect([dan.text, bob.text, cid.text]).toEqual(["farewell", "farewell", "farewell"]);
+  expect(server.room("notes" as RoomId).log).toHaveLength(1);
 });

@@ -3,7 +3,7 @@
  *
  * Until the room is known whole, changes of the document are not sent one by one: what the document has and the
  * room lacks is worked out then, so that content loaded from elsewhere is not sent anew in each session.
- * Rules YJS1 to YJS9.
+ * Rules YJS1 to YJS10.
  */
 
 import * as Y from "yjs";
@@ -21,7 +21,7 @@ import type { Presence } from "./presence-fields.ts";
 import type { Problem, Refusal } from "./problems.ts";
 import { RoomHost, type RoomOptions, type Status } from "./room-host.ts";
 import type { ModeFacts } from "./room-presence.ts";
-import { type Clocks, clocksBefore, contentSince, lackingIn, saysNothing, splitEdit, yjsEdits } from "./yjs-edits.ts";
+import { type Clocks, clocksBefore, contentSince, isUpdate, lackingIn, saysNothing, splitEdit, yjsEdits } from "./yjs-edits.ts";
 
 export type ProviderOptions = RoomOptions & { readonly doc: Y.Doc };
 
@@ -74,6 +74,7 @@ export class YjsProvider {
     doc.on("destroy", this.#receiveDocDestroyed);
     this.#room.on("edits", (edits) => this.#receiveEdits(edits));
     this.#room.on("tentative", (edits) => this.#apply(edits));
+    this.#room.on("unconfirmed", (edits) => this.#receiveUnconfirmed(edits));
     this.#room.on("snapshot", ({ position: { seq }, payload }) => this.#receiveContent([{ seq, payload }]));
     this.#room.on("rolled-back", () => this.#meetAgain());
     this.#room.on("synced", (synced) => this.#receiveSynced(synced));
@@ -228,6 +229,12 @@ export class YjsProvider {
     };
     Y.transact(this.doc, applyAll, this, false);
     return read;
+  }
+
+  /** The document has them and the room has not: they become edits of this client. Applied twice they are applied once. */
+  #receiveUnconfirmed(edits: readonly { readonly payload: Uint8Array }[]): void {
+    for (const { payload } of edits) if (isUpdate(payload)) this.#room.send(payload);
+    this.#tellSaved();
   }
 
   /** The log has lost what this document still has. */

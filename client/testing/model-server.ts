@@ -39,6 +39,8 @@ export class ModelServer {
   reachable = true;
   /** False: edits wait. */
   commits = true;
+  /** False: it takes each for forged. */
+  takesResubmits = true;
   refuseJoins: { reason: JoinRefusal; retryAfterMs: number } | undefined;
   snapshotsAvailable = true;
   snapshotOf: (edits: readonly CommittedEdit[]) => Uint8Array = () => new Uint8Array();
@@ -137,6 +139,7 @@ export class ModelServer {
         return;
       }
       case "resubmit": {
+        if (!this.takesResubmits) return;
         const { client, counter, ackedThrough, parentSeq, payload } = frame.edit;
         return this.#receiveEdit(line.members.get(frame.channel)!.room, { client, counter, ackedThrough, parentSeq, payload });
       }
