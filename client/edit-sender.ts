@@ -49,10 +49,8 @@ export class EditSender {
       this.#rights = { ...this.#rights, write: false };
       return this.#tellReadOnly(effects);
     }
-    const refused = this.#outbox.receiveNack(counter, reason, expected, retryAfterMs, now);
-    if (refused === undefined) return;
-    this.#bytesRefused = Math.min(this.#bytesRefused, refused.payload.byteLength);
-    effects.push({ kind: "problem", problem: tooLarge(refused.payload, this.#bytesRefused - 1) });
+    const refusedBytes = this.#outbox.receiveNack(counter, reason, expected, retryAfterMs, now);
+    if (refusedBytes !== undefined) this.#bytesRefused = Math.min(this.#bytesRefused, refusedBytes);
   }
 
   /** Sends what may go out now. */

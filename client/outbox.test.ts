@@ -123,16 +123,17 @@ test("[OUT7] an edit over the limit is never sent and takes no number", () => {
   expect(outbox.unsavedEdits).toBe(2);
 });
 
-test("[OUT8] one that the server finds too large is out; those behind it take new numbers under a new key", () => {
+test("[OUT8] one that the server finds too large waits to be cut, still counted as unsaved; it and those behind it take new numbers under a new key", () => {
   const outbox = outboxWith(3);
   send(outbox);
-  expect(nack(outbox, 2, "too-large")?.payload).toEqual(bytes(2));
+  expect(nack(outbox, 2, "too-large")).toBe(1);
+  expect(outbox.unsavedEdits).toBe(3);
   expect([outbox.needsNewKey, ...send(outbox)], "not before the first is acknowledged").toEqual([false]);
   outbox.receiveAck(1, at(0));
   expect(outbox.needsNewKey).toBe(true);
   outbox.newKey();
   outbox.joined(at(0));
-  expect(send(outbox)).toEqual(["1:3/0"]);
+  expect(send(outbox)).toEqual(["1:2/0", "2:3/0"]);
 });
 
 test("[OUT9] after a long silence what was sent goes out again under the old key, the rest under a new one", () => {

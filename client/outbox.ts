@@ -128,8 +128,8 @@ export class Outbox {
     return settled;
   }
 
-  /** Says which edit will never be taken, if that is so: it is out, and those behind it begin anew. */
-  receiveNack(counter: Counter, reason: NackReason, expected: Counter, retryAfterMs: number, now: Millis): SentEdit | undefined {
+  /** Says how large the edit is, if it is too large: it waits to be cut, and all behind it to be sent anew. */
+  receiveNack(counter: Counter, reason: NackReason, expected: Counter, retryAfterMs: number, now: Millis): number | undefined {
     if (counter <= this.#ackedThrough || counter > this.#lastSent) return undefined; // Settled since, or somebody else's.
     switch (reason) {
       case "gap":
@@ -186,15 +186,18 @@ export class Outbox {
 
   /**
    * Another server may still hold copies of what was sent behind the refused edit, under the same counters. So
-   * these are not given to other bytes: what is left goes out under a new key.
+   * these are not given to other bytes: all of it goes out under a new key, the refused one in pieces. What no
+   * smaller pieces can be made of is told as too large when its turn comes.
    */
-  #takeBackFrom(counter: Counter): SentEdit {
-    const [refused, ...behind] = this.#sent.splice(counter - this.#ackedThrough - 1);
-    for (const edit of [refused!, ...behind]) this.#count(edit, -1);
-    this.#unsent.putBack(behind);
+  #takeBackFrom(counter: Counter): number {
+    const takenBack = this.#sent.splice(counter - this.#ackedThrough - 1);
+    for (const edit of takenBack) this.#count(edit, -1);
+    const refusedBytes = takenBack[0]!.payload.byteLength;
+    this.#unsent.receiveTooLarge(refusedBytes);
+    this.#unsent.putBack(takenBack);
     this.#cursor = Math.min(this.#cursor, counter);
     this.#keyIsStale = true;
-    return refused!;
+    return refusedBytes;
   }
 
   #count({ payload, made }: SentEdit, sign: 1 | -1): void {

@@ -436,6 +436,23 @@ test("[SEN5] one that the server finds too large is told once, and those behind 
   expect(ann.host.saved).toBe(true);
 });
 
+test("[SEN5] one that the server finds too large, though it said otherwise, goes out in pieces, and nothing of it is lost", async () => {
+  const server = serverOn();
+  const merge = (payloads: readonly Uint8Array[]): Uint8Array => Uint8Array.from(payloads.flatMap((payload) => [...payload]));
+  const split = (payload: Uint8Array, bytesMax: number): Uint8Array[] => Array.from({ length: Math.ceil(payload.byteLength / bytesMax) }, (_, index) => payload.slice(index * bytesMax, (index + 1) * bytesMax));
+  const ann = new App(server, 1, { format: { merge, split } });
+  await server.clock.advance(1_000);
+  server.room(NOTES).bytesMax = 7;
+  const typed = Array.from({ length: 100 }, (_, index) => index);
+  ann.host.send(Uint8Array.from(typed));
+  ann.host.send(bytes(100));
+  expect(ann.host.unsavedEdits).toBe(2);
+  await server.clock.advance(MINUTE);
+  expect(ann.problems).toEqual([]);
+  expect(server.room(NOTES).log.flatMap(({ payload }) => [...payload])).toEqual([...typed, 100]);
+  expect([ann.host.saved, heard(server, "join").length]).toEqual([true, 5]);
+});
+
 test("[COH1] several rooms share one connection, its pace too; a room left is left alone", async () => {
   const server = serverOn();
   server.limits = LIMITS;

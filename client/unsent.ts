@@ -38,6 +38,8 @@ export class Unsent {
   #bytes = 0;
   #made = 0;
   #compactAt = COMPACT_AFTER_EDITS;
+  /** What is merged or cut is made no larger: known since the server took less than it had said. */
+  #pieceBytesMax = Infinity;
 
   constructor({ format, mergeUnsent, unsentBytesMax }: UnsentOptions) {
     this.#format = format;
@@ -61,6 +63,11 @@ export class Unsent {
     return true;
   }
 
+  /** The server refused so much, though it had said that it takes it. Halves, so that a few refusals show what it does take. */
+  receiveTooLarge(bytes: number): void {
+    this.#pieceBytesMax = Math.min(this.#pieceBytesMax, Math.floor(bytes / 2));
+  }
+
   /** Edits that were taken and have to be taken again, to the front. */
   putBack(edits: readonly UnsentEdit[]): void {
     this.#edits = [...edits.map(({ payload, made }) => this.#counted({ payload, made })), ...this.#edits.slice(this.#start)];
@@ -71,10 +78,11 @@ export class Unsent {
   take(bytesMax: number): Taken {
     const first = this.#edits[this.#start]!;
     if (first.payload.byteLength > bytesMax) return this.#takeCut(first, bytesMax);
-    const fitting = this.#merge === undefined ? 1 : this.#countFitting(this.#start, bytesMax);
+    const mergedMax = Math.min(bytesMax, this.#pieceBytesMax);
+    const fitting = this.#merge === undefined ? 1 : this.#countFitting(this.#start, mergedMax);
     if (this.#merge !== undefined && fitting > 1) {
       const merged = mergeAll(this.#edits.slice(this.#start, this.#start + fitting), this.#merge);
-      if (merged.payload.byteLength <= bytesMax) {
+      if (merged.payload.byteLength <= mergedMax) {
         this.#drop(fitting);
         return { kind: "taken", edit: merged };
       }
@@ -84,7 +92,7 @@ export class Unsent {
   }
 
   #takeCut(first: UnsentEdit, bytesMax: number): Taken {
-    const pieces = this.#format?.split(first.payload, bytesMax);
+    const pieces = this.#format?.split(first.payload, Math.min(bytesMax, this.#pieceBytesMax)) ?? this.#format?.split(first.payload, bytesMax);
     this.#drop(1);
     if (pieces === undefined) return { kind: "too-large", payload: first.payload };
     this.putBack(pieces.map((payload, index) => ({ payload, made: index === pieces.length - 1 ? first.made : 0 })));
