@@ -6,8 +6,6 @@
 
 import { createHash } from "node:crypto";
 
-import { encode } from "lib0/encoding";
-
 import { type LaneName, Lanes } from "../gateway/lanes.ts";
 import type { ConnectionId } from "../gateway/ports.ts";
 import { pacesOf } from "../gateway/shed.ts";
@@ -15,7 +13,7 @@ import type { Millis } from "../shared/ids.ts";
 import { Prng } from "../shared/prng.ts";
 import { encodePresenceNewsFrame } from "../shared/wire/codec.ts";
 import { encodePoint, type Point, type Rectangle } from "../shared/wire/positions.ts";
-import { CURSOR, type PresenceNews, writeNews } from "../shared/wire/presence.ts";
+import { CURSOR, encodeNews, type PresenceNews } from "../shared/wire/presence.ts";
 
 export type InterestScene = {
   readonly participants: number;
@@ -45,7 +43,7 @@ export function benchInterest(scene: InterestScene): InterestFigures {
   const sent = { bytes: 0, frames: 0 };
   const hash = createHash("sha256");
   const send = (news: PresenceNews, recipients: number): void => {
-    const frame = encodePresenceNewsFrame(1, encode((out) => writeNews(out, news)));
+    const frame = encodePresenceNewsFrame(1, encodeNews(news));
     hash.update(frame).update(String(recipients));
     sent.bytes += frame.byteLength * recipients;
     sent.frames += recipients;
@@ -75,7 +73,7 @@ export function benchInterest(scene: InterestScene): InterestFigures {
     });
     const news: PresenceNews = { whole: false, present: [], gone: [], states };
     const panning = points.map((_, index) => index).filter(() => random.below(100) < PANS);
-    toldAll += encodePresenceNewsFrame(1, encode((out) => writeNews(out, news))).byteLength * scene.participants;
+    toldAll += encodePresenceNewsFrame(1, encodeNews(news)).byteLength * scene.participants;
     const before = performance.now();
     carryOut(lanes.receiveNews(news, (tick * TICK_MS) as Millis));
     for (const index of panning) carryOut(lanes.look(index as ConnectionId, viewAround({ x: points[index]!.x + within(scene.view.width), y: points[index]!.y + within(scene.view.height) })));

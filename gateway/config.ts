@@ -86,6 +86,10 @@ export const gatewaySettings = {
   recentBytesMax: { parse: positiveInteger, fallback: 1_048_576, meaning: "newest bytes of one room kept, so that joins meet the live flow without asking the owner again" },
   recentMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long those are kept" },
   roomLingerMs: { parse: positiveInteger, fallback: 5_000, meaning: "how long a room without members is still followed" },
+  shedDelayMsMin: { parse: positiveInteger, fallback: 100, meaning: "an event loop so late leaves out presence, step by step" },
+  shedOutboundBytesMin: { parse: positiveInteger, fallback: 268_435_456, meaning: "so many bytes that clients have not read leave out presence, step by step" },
+  shedNatsLagMsMin: { parse: positiveInteger, fallback: 250, meaning: "a NATS so slow leaves out presence, step by step" },
+  shedCalmMs: { parse: positiveInteger, fallback: 5_000, meaning: "calm for so long, with less than half of all these, takes back one step" },
   drainMsMax: { parse: wholeNumber, fallback: 30_000, meaning: "time that clients have to move to another gateway before this one stops; 0: none, they are closed at once" },
   backboneLossMsMax: { parse: positiveInteger, fallback: 30_000, meaning: "after so long without NATS, clients are sent to another gateway" },
 } as const satisfies Settings;

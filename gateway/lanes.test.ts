@@ -144,7 +144,7 @@ class Room {
   #tellWhole(to: ConnectionId | undefined): void {
     const whole = this.truth.whole();
     for (const [id, { knows }] of this.clients) if (to === undefined || to === id) this.#deliver(knows, whole);
-    if (to === undefined) this.lanes.receiveWhole(whole, at(this.now));
+    if (to === undefined) this.lanes.receiveWhole(whole);
   }
 }
 

@@ -108,12 +108,9 @@ export class Lanes {
   }
 
   /** Everybody has been told this. */
-  receiveWhole(whole: PresenceNews, now: Millis): void {
+  receiveWhole(whole: PresenceNews): void {
     this.#cursors.receiveNews(whole);
-    for (const name of NAMES) {
-      this.#lanes[name].forget();
-      this.#toldAt[name] = now;
-    }
+    for (const name of NAMES) this.#lanes[name].forget();
     for (const recipient of this.#recipients.values()) recipient.toldThrough = this.#cursors.version;
   }
 

@@ -8,6 +8,7 @@ import type { Sanction } from "../shared/bus/admin-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import type { GatewayId } from "../shared/ids.ts";
 import { closeNats, connectNats } from "../shared/io/nats.ts";
+import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
 import { natsCounts } from "../shared/io/nats-counts.ts";
 import { redisLine } from "../shared/io/redis.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
@@ -28,6 +29,7 @@ import { natsPresence } from "./io/nats-presence.ts";
 import { natsRooms } from "./io/nats-rooms.ts";
 import { natsServices } from "./io/nats-services.ts";
 import { redisSanctions } from "./io/redis-sanctions.ts";
+import { measuredPressures } from "./io/pressures.ts";
 import { serveHttp } from "./io/routes.ts";
 import type { Door, Unready } from "./io/upgrades.ts";
 import { listen, uwsSockets } from "./io/uws-server.ts";
@@ -36,6 +38,8 @@ import { shareCounts } from "./quotas-host.ts";
 import { Quotas } from "./quotas.ts";
 import { SanctionsHost } from "./sanctions-host.ts";
 import { Sanctions } from "./sanctions.ts";
+import { Shed } from "./shed.ts";
+import { watchPressure } from "./shed-host.ts";
 
 /**
  * `serverSilenceMsMax` is placement's setting: gateways judge by it when no placement answers. `redisUrl` is the
@@ -52,6 +56,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const tokens = jwtTokens(config, clock);
   const nats = await connectNats({ servers: config.natsUrl, name: `gateway ${gateway}` });
   refuseUnsendable(config, nats.info?.max_payload);
+  await ensureOperationsStream(nats, subjects, config);
   const [bus, presenceBus] = [natsRooms(nats, subjects, gateway), natsPresence(nats, subjects, gateway)];
   const [documents, leaderboards] = [natsServices(nats, subjects.documents, clock), natsServices(nats, subjects.leaderboards, clock)];
   const { boardBus, start: hearBoards } = natsBoards(nats, subjects, leaderboards);
@@ -80,7 +85,11 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   sanctions.start((sanction) => discipline.receiveChanged(sanction));
   orders.onOrder((order) => discipline.receiveOrder(order));
   web.start(clients);
-  const stopSharing = shareCounts(held.quotas, natsCounts(nats, subjects), gateway, { ...deps, isLineUp: () => rooms.backboneLostAt === undefined });
+  const isLineUp = (): boolean => rooms.backboneLostAt === undefined;
+  const stopSharing = shareCounts(held.quotas, natsCounts(nats, subjects), gateway, { ...deps, isLineUp });
+  const pressures = measuredPressures(nats, web.outboundBytes, isLineUp);
+  const operations = natsOperations(nats, subjects, gateway, { ...deps, count: (kind) => deps.metrics.events.inc({ kind }) });
+  const stopWatching = watchPressure(new Shed(config), pressures, (level) => presence.receiveShed(level), { ...deps, operations });
   serveHttp(app, config, { tokens, documents, leaderboards, unready, orders, sanctions, drain: () => (void drain(), clients.size) }, routes, { ...deps, registry });
 
   const end = async (): Promise<void> => {
@@ -88,6 +97,8 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
     sanctions.stop();
     redis?.stop();
     stopSharing();
+    stopWatching();
+    pressures.stop();
     await web.stop();
     await closeNats(nats);
   };

@@ -9,6 +9,7 @@ import type { CloseName } from "../shared/wire/close-codes.ts";
 import type { Channel } from "../shared/wire/frames.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { TokenVerdict } from "./identity.ts";
+import type { Pressure } from "./shed.ts";
 
 declare const connection: unique symbol;
 /** One socket, for as long as it is open. */
@@ -120,4 +121,10 @@ export interface Clients {
   /** The client does not take what it is sent. */
   receiveSlowness(connection: ConnectionId): void;
   receiveDisconnection(connection: ConnectionId): void;
+}
+
+/** What weighs on this process. */
+export interface Pressures {
+  /** Since the last time. */
+  measure(): Pressure;
 }

@@ -13,6 +13,7 @@ import type { Channel } from "../shared/wire/frames.ts";
 import type { PresenceField } from "../shared/wire/presence.ts";
 import type { Backbone, ConnectionId, PresenceRooms, Sockets, Topics } from "./ports.ts";
 import { type PresenceEffect, type PresenceInput, type PresenceOptions, RoomPresence } from "./presence.ts";
+import type { ReachTopic } from "./presence-reach.ts";
 import type { HostDeps } from "./room-host.ts";
 
 export type PresenceHostPorts = { readonly sockets: Sockets; readonly topics: Topics; readonly rooms: PresenceRooms };
@@ -31,6 +32,7 @@ export class PresenceHost implements Backbone {
   readonly #rooms = new Map<RoomKey, Hosted>();
   /** Above all numbers used in rooms that are no longer held: an owner may still know them. */
   #lastNumber = 0;
+  #shedLevel = 0;
   #stopBeating: () => void = () => {};
 
   constructor(ports: PresenceHostPorts, options: PresenceHostOptions, deps: PresenceHostDeps) {
@@ -82,6 +84,12 @@ export class PresenceHost implements Backbone {
     this.#deps.onOwnerMissing(room);
   }
 
+  /** How far down the drop order this gateway is. */
+  receiveShed(level: number): void {
+    this.#shedLevel = level;
+    for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "shed", level });
+  }
+
   receiveBackboneLost(): void {
     for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "detached" });
   }
@@ -95,6 +103,7 @@ export class PresenceHost implements Backbone {
     const alarm = new Alarm(() => this.#feed(hosted, { kind: "tick" }), this.#deps);
     const hosted: Hosted = { key, channel, presence, alarm };
     this.#rooms.set(key, hosted);
+    this.#feed(hosted, { kind: "shed", level: this.#shedLevel });
     this.#ports.rooms.follow(key).then(
       () => {
         if (this.#rooms.get(key) === hosted) this.#feed(hosted, { kind: "attached" });
@@ -128,20 +137,24 @@ export class PresenceHost implements Backbone {
         const frame = encodePresenceNewsFrame(channel, effect.news);
         metrics.presenceNews.inc();
         metrics.presenceNewsBytes.inc(frame.byteLength);
-        return topics.publishTo(topicOf(channel), frame, effect.except);
+        return topics.publishTo(topicOf(channel, effect.topic), frame, effect.except);
       }
+      case "send": {
+        const frame = encodePresenceNewsFrame(channel, effect.news);
+        metrics.presenceNewsBytes.inc(frame.byteLength);
+        return sockets.send(effect.to, frame);
+      }
+      case "listen":
+        return topics.listenTo(effect.connection, topicOf(channel, effect.topic));
+      case "unlisten":
+        return topics.unlistenTo(effect.connection, topicOf(channel, effect.topic));
       case "publish-mode":
-        return topics.publishTo(topicOf(channel), modeFrame(channel, effect.standing), undefined);
+        return topics.publishTo(topicOf(channel, "everybody"), modeFrame(channel, effect.standing), undefined);
       case "welcome": {
         const frames = [encodePresenceNewsFrame(channel, effect.whole), modeFrame(channel, effect.standing)];
-        for (const connection of effect.connections) {
-          for (const frame of frames) sockets.send(connection, frame);
-          topics.listenTo(connection, topicOf(channel));
-        }
+        for (const connection of effect.connections) for (const frame of frames) sockets.send(connection, frame);
         return;
       }
-      case "unlisten":
-        return topics.unlistenTo(effect.connection, topicOf(channel));
       case "refuse": {
         metrics.presenceRefused.inc({ limit: "bytes" });
         const message = `what one participant shows may have ${this.#options.memberBytesMax} bytes in ${this.#options.memberFieldsMax} fields: show less`;
@@ -158,8 +171,8 @@ export class PresenceHost implements Backbone {
 }
 
 /** Beside the channel's own topic, which is its edits'. */
-function topicOf(channel: Channel): string {
-  return `${channel}p`;
+function topicOf(channel: Channel, topic: ReachTopic): string {
+  return `${channel}p/${topic}`;
 }
 
 function modeFrame(channel: Channel, standing: Standing): Uint8Array {

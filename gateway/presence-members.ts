@@ -77,6 +77,11 @@ export class PresenceMembers {
     return connection;
   }
 
+  /** One, but for a moment after a reconnect. */
+  connectionsOf(client: ClientId): Iterable<ConnectionId> {
+    return this.#here.get(client)?.connections ?? [];
+  }
+
   enter(connection: ConnectionId, member: Member, now: Millis): void {
     const before = this.#byConnection.get(connection);
     if (before !== undefined && before.member.client !== member.client) this.leave(connection);

@@ -63,9 +63,19 @@ export class PresenceView {
     return number === undefined ? undefined : this.#seen.get(number)?.fields.get(name);
   }
 
+  /** Nothing that this epoch's owner said is known yet. */
+  get isOfThePast(): boolean {
+    return this.#number === undefined;
+  }
+
+  /** Everything. */
+  get everything(): PresenceNews {
+    return wholeOf(this.#seen);
+  }
+
   /** Everything, written once for as long as nothing changes. */
   get whole(): Uint8Array {
-    return (this.#whole ??= encodeNews(wholeOf(this.#seen)));
+    return (this.#whole ??= encodeNews(this.everything));
   }
 
   /** What was said meanwhile may have been missed. */

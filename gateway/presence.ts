@@ -10,10 +10,13 @@
 import { assertNever } from "../shared/assert.ts";
 import type { Member, MemberState, PresenceAnswer, PresenceFromOwner, PresenceToOwner, Standing } from "../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, Millis } from "../shared/ids.ts";
-import type { ParticipantNumber, PresenceField } from "../shared/wire/presence.ts";
+import { type ParticipantNumber, type PresenceField, VIEWPORT } from "../shared/wire/presence.ts";
+import { decodeRectangle, type Rectangle } from "../shared/wire/positions.ts";
+import type { LaneName } from "./lanes.ts";
 import type { ConnectionId } from "./ports.ts";
 import { PresenceMembers, type PresenceMembersOptions } from "./presence-members.ts";
 import { PresenceOutbox, type PresenceOutboxOptions } from "./presence-outbox.ts";
+import { Reach, type ReachEffect } from "./presence-reach.ts";
 import { isSameStanding, PresenceView, type Tidings } from "./presence-view.ts";
 
 export type PresenceInput =
@@ -28,16 +31,17 @@ export type PresenceInput =
   /** From now on nothing said in the room is missed; what was said before may have been. */
   | { kind: "attached" }
   | { kind: "detached" }
+  /** The gateway leaves out more or less than before: how far down the drop order it is. */
+  | { kind: "shed"; level: number }
   /** All of this turn of the event loop is in, or something has fallen due. */
   | { kind: "tick" };
 
 export type PresenceEffect =
   | { kind: "tell"; message: PresenceToOwner }
-  | { kind: "publish"; news: Uint8Array; except: ConnectionId | undefined }
+  | ReachEffect
   | { kind: "publish-mode"; standing: Standing }
-  /** Everything there is, to those who are new; from then on they listen. */
+  /** Everything there is, to those who are new. */
   | { kind: "welcome"; connections: readonly ConnectionId[]; whole: Uint8Array; standing: Standing }
-  | { kind: "unlisten"; connection: ConnectionId }
   | { kind: "refuse"; connection: ConnectionId }
   /** The owner does not answer: is it still there? */
   | { kind: "owner-silent" }
@@ -58,6 +62,10 @@ export class RoomPresence {
   readonly #members: PresenceMembers;
   readonly #outbox: PresenceOutbox;
   readonly #view = new PresenceView();
+  readonly #reach = new Reach(() => this.#view.everything);
+  /** Where each member of here looks. */
+  readonly #looks = new Map<ClientId, Rectangle>();
+  #shedLevel = 0;
   #standing: Standing = { mode: "flat", participants: 0, presencePerSecond: 30, shed: 0 };
   /** Those who have not been told the whole yet. */
   #arrived = new Set<ConnectionId>();
@@ -94,9 +102,10 @@ export class RoomPresence {
   /** When the next tick has something to do. */
   get dueAt(): Millis {
     const welcomeAt = this.#arrived.size > 0 && !this.#view.isEmpty ? AT_ONCE : NEVER;
-    if (!this.#attached) return Math.min(welcomeAt, this.#watchAt) as Millis;
+    const reachAt = this.#reach.dueAt ?? NEVER;
+    if (!this.#attached) return Math.min(welcomeAt, reachAt, this.#watchAt) as Millis;
     const syncAt = this.#view.isBehind ? this.#askedAt + this.#options.repeatMs : NEVER;
-    return Math.min(this.#members.dueAt, this.#outbox.dueAt, syncAt, welcomeAt, this.#watchAt) as Millis;
+    return Math.min(this.#members.dueAt, this.#outbox.dueAt, syncAt, welcomeAt, reachAt, this.#watchAt) as Millis;
   }
 
   receive(input: PresenceInput, now: Millis): PresenceEffect[] {
@@ -115,10 +124,10 @@ export class RoomPresence {
         this.#members.receiveInput(input.connection, now);
         break;
       case "from-owner":
-        this.#receiveFromOwner(input.message, effects);
+        this.#receiveFromOwner(input.message, now, effects);
         break;
       case "answer":
-        this.#receiveAnswer(input.answer, effects);
+        this.#receiveAnswer(input.answer, now, effects);
         break;
       case "no-responders":
         if (this.#members.size === 0) this.#members.receiveHeard(this.#members.version); // Nobody is left to take them to be here.
@@ -131,6 +140,9 @@ export class RoomPresence {
         break;
       case "detached":
         this.#attached = false;
+        break;
+      case "shed":
+        this.#changeStanding(this.#standing, input.level, now, effects);
         break;
       case "tick":
         this.#receiveTick(now, effects);
@@ -149,10 +161,13 @@ export class RoomPresence {
   }
 
   #leave(connection: ConnectionId, effects: PresenceEffect[]): void {
-    const isListening = this.#members.of(connection) !== undefined && !this.#arrived.delete(connection);
+    this.#arrived.delete(connection);
     const gone = this.#members.leave(connection);
-    if (gone !== undefined) this.#outbox.remove(gone);
-    if (isListening) effects.push({ kind: "unlisten", connection });
+    if (gone !== undefined) {
+      this.#outbox.remove(gone);
+      this.#looks.delete(gone);
+    }
+    effects.push(...this.#reach.exit(connection));
   }
 
   #receiveFields(connection: ConnectionId, fields: readonly PresenceField[], now: Millis, effects: PresenceEffect[]): void {
@@ -162,20 +177,21 @@ export class RoomPresence {
     if (!this.#outbox.set(member.client, fields)) effects.push({ kind: "refuse", connection });
   }
 
-  #receiveFromOwner(message: PresenceFromOwner, effects: PresenceEffect[]): void {
+  #receiveFromOwner(message: PresenceFromOwner, now: Millis, effects: PresenceEffect[]): void {
     if (!this.#hear(message.epoch)) return;
     switch (message.kind) {
       case "news":
-        return this.#tell(this.#view.receiveNews(message), effects);
+        return this.#tell(this.#view.receiveNews(message), now, effects);
       case "head":
         this.#view.receiveHead(message.number);
-        return this.#receiveStanding(message.standing, effects);
+        if (this.#view.isOfThePast) return; // Of whom it counts, a new owner has not heard everybody yet.
+        return this.#changeStanding(message.standing, this.#shedLevel, now, effects);
       default:
         assertNever(message);
     }
   }
 
-  #receiveAnswer(answer: PresenceAnswer, effects: PresenceEffect[]): void {
+  #receiveAnswer(answer: PresenceAnswer, now: Millis, effects: PresenceEffect[]): void {
     if (!this.#hear(answer.epoch)) return;
     switch (answer.kind) {
       case "heard":
@@ -185,8 +201,8 @@ export class RoomPresence {
         return this.#members.sayAllAgain();
       case "whole":
         effects.push({ kind: "synced" });
-        this.#tell(this.#view.receiveWhole(answer), effects);
-        return this.#receiveStanding(answer.standing, effects);
+        this.#tell(this.#view.receiveWhole(answer), now, effects);
+        return this.#changeStanding(answer.standing, this.#shedLevel, now, effects);
       default:
         assertNever(answer);
     }
@@ -208,15 +224,16 @@ export class RoomPresence {
     this.#outbox.tellAgain();
   }
 
-  #tell(tidings: readonly Tidings[], effects: PresenceEffect[]): void {
-    for (const { bytes, news } of tidings) {
+  #tell(tidings: readonly Tidings[], now: Millis, effects: PresenceEffect[]): void {
+    for (const tiding of tidings) {
+      const { news } = tiding;
       for (const { number, fields } of news.states) {
         const client = this.#view.clientOf(number);
         if (client !== undefined) this.#outbox.receiveShown(client, fields);
       }
       for (const { client, number } of news.present) this.#receiveNumber(client, number);
       if (news.gone.length > 0 || news.whole) this.#sayWhatIsMissing();
-      effects.push({ kind: "publish", news: bytes, except: this.#soleSenderOf(news) });
+      effects.push(...this.#reach.tell(tiding, this.#soleSenderOf(news), now));
     }
   }
 
@@ -247,28 +264,60 @@ export class RoomPresence {
     return client === undefined ? undefined : this.#members.soleConnection(client);
   }
 
-  #receiveStanding(standing: Standing, effects: PresenceEffect[]): void {
-    if (!isSameStanding(this.#standing, standing)) effects.push({ kind: "publish-mode", standing });
+  /** `shedLevel`: this gateway's own. The members are told, and reached accordingly from now on. */
+  #changeStanding(standing: Standing, shedLevel: number, now: Millis, effects: PresenceEffect[]): void {
+    const before = this.#told;
     this.#standing = standing;
+    this.#shedLevel = shedLevel;
+    if (!isSameStanding(before, this.#told)) effects.push({ kind: "publish-mode", standing: this.#told });
+    effects.push(...this.#reach.changeRule(this.#told, now));
+  }
+
+  /** As the members are told it. */
+  get #told(): Standing {
+    return { ...this.#standing, shed: Math.max(this.#standing.shed, this.#shedLevel) };
   }
 
   #receiveTick(now: Millis, effects: PresenceEffect[]): void {
     if (now >= this.#watchAt) this.#watch(now, effects);
+    effects.push(...this.#reach.tick(now));
     if (this.#arrived.size > 0 && !this.#view.isEmpty) {
-      effects.push({ kind: "welcome", connections: [...this.#arrived], whole: this.#view.whole, standing: this.#standing });
+      effects.push({ kind: "welcome", connections: [...this.#arrived], whole: this.#view.whole, standing: this.#told });
+      for (const connection of this.#arrived) effects.push(...this.#enterReach(connection));
       this.#arrived = new Set();
     }
     if (!this.#attached) return;
     const told = effects.length;
     const members = this.#members.takeDue(this.#view.epoch, now);
-    if (members !== undefined) effects.push({ kind: "tell", message: members });
+    if (members !== undefined) this.#tellMembers(members, effects);
     const { fresh, again } = this.#outbox.takeDue(this.#standing.presencePerSecond, now);
+    for (const { client, fields } of fresh) this.#look(client, fields, effects);
     this.#tellStates(fresh, true, effects);
     this.#tellStates(again, false, effects);
     if (effects.length > told) this.#watchAt = Math.min(this.#watchAt, now + this.#options.repeatMs) as Millis;
     if (!this.#view.isBehind || now - this.#askedAt < this.#options.repeatMs) return;
     this.#askedAt = now;
     effects.push({ kind: "tell", message: { kind: "sync", gateway: this.#options.gateway } });
+  }
+
+  #tellMembers(members: PresenceToOwner & { kind: "members" }, effects: PresenceEffect[]): void {
+    effects.push({ kind: "tell", message: members });
+    for (const member of members.entered) for (const connection of this.#members.connectionsOf(member.client)) this.#reach.changeLane(connection, laneOf(member));
+  }
+
+  #enterReach(connection: ConnectionId): ReachEffect[] {
+    const member = this.#members.of(connection);
+    return member === undefined ? [] : this.#reach.enter(connection, laneOf(member), this.#looks.get(member.client));
+  }
+
+  /** Views go on at the pace at which they are told. */
+  #look(client: ClientId, fields: readonly PresenceField[], effects: PresenceEffect[]): void {
+    const viewport = fields.find(({ name }) => name === VIEWPORT);
+    if (viewport === undefined) return;
+    const view = decodeRectangle(viewport.value);
+    if (view === undefined) this.#looks.delete(client);
+    else this.#looks.set(client, view);
+    for (const connection of this.#members.connectionsOf(client)) effects.push(...this.#reach.look(connection, view));
   }
 
   #tellStates(states: readonly MemberState[], fresh: boolean, effects: PresenceEffect[]): void {
@@ -289,6 +338,10 @@ export class RoomPresence {
     this.#silenceToldAt = now;
     effects.push({ kind: "owner-silent" });
   }
+}
+
+function laneOf({ spectator }: Member): LaneName {
+  return spectator ? "spectators" : "editors";
 }
 
 /** In messages that NATS carries. */

@@ -8,6 +8,7 @@ import { assertNever } from "../shared/assert.ts";
 import type { PresenceToOwner } from "../shared/bus/presence-messages.ts";
 import type { Epoch, Millis, RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
+import type { Operations } from "../shared/operations.ts";
 import { GatewaysAlive } from "./gateways-alive.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
 import type { PresenceBus } from "./ports.ts";
@@ -18,6 +19,7 @@ export type PresenceHostOptions = PresenceOptions & { readonly gatewaySilenceMsM
 export type PresenceHostDeps = AlarmDeps & {
   readonly log: Log;
   readonly metrics: RoomServerMetrics;
+  readonly operations: Operations;
   /** A gateway has heard of a later owner of a room. */
   readonly onDeposed: (room: RoomKey) => void;
 };
@@ -100,7 +102,7 @@ export class PresenceHost {
   }
 
   #carryOut({ key }: Hosted, effect: PresenceEffect): void {
-    const { metrics, log, onDeposed } = this.#deps;
+    const { metrics, operations, onDeposed } = this.#deps;
     switch (effect.kind) {
       case "broadcast":
         if (effect.message.kind === "news") {
@@ -112,8 +114,8 @@ export class PresenceHost {
         if (effect.answer.kind === "whole") metrics.presenceSyncs.inc();
         return this.#bus.answer(effect.gateway, key, effect.answer);
       case "mode-changed":
-        metrics.modeChanges.inc({ to: effect.to.mode });
-        return log.info({ room: key, from: effect.from.mode, to: effect.to.mode, participants: effect.to.participants }, "a room's presence travels in another mode");
+        metrics.modeChanges.inc({ to: effect.to });
+        return operations.report({ ...effect, kind: "mode_transition", room: key });
       case "deposed":
         return onDeposed(key);
       case "limit-reached":

@@ -10,6 +10,7 @@
 import { assertNever } from "../shared/assert.ts";
 import type { PresenceAnswer, PresenceFromOwner, PresenceToOwner, Standing } from "../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, Millis } from "../shared/ids.ts";
+import type { RoomMode } from "../shared/wire/frames.ts";
 import { encodeNews } from "../shared/wire/presence.ts";
 import { decideMode, FLAT_FROM_THE_START, type ModeOptions, type ModeSince, presencePerSecondOf } from "./mode.ts";
 import { Roster, type RosterLimit, type RosterOptions } from "./presence-roster.ts";
@@ -23,10 +24,12 @@ export type PresenceInput =
 export type PresenceEffect =
   | { kind: "broadcast"; message: PresenceFromOwner }
   | { kind: "answer"; gateway: GatewayId; answer: PresenceAnswer }
-  | { kind: "mode-changed"; from: Standing; to: Standing }
+  | { kind: "mode-changed"; from: RoomMode; to: RoomMode; participants: number; cause: ModeCause; epoch: Epoch }
   /** A gateway has heard of a later owner. */
   | { kind: "deposed" }
   | { kind: "limit-reached"; limit: RosterLimit };
+
+export type ModeCause = "grew" | "shrank" | "new-owner";
 
 export type PresenceOptions = RosterOptions &
   ModeOptions & {
@@ -184,9 +187,15 @@ export class Presence {
     this.#mode = decideMode(this.#mode, participants, now, this.#options);
     this.#standing = { ...from, mode: this.#mode.mode, participants, presencePerSecond: presencePerSecondOf(participants) };
     if (this.#standing.mode === from.mode && this.#standing.presencePerSecond === from.presencePerSecond) return;
-    if (this.#standing.mode !== from.mode) effects.push({ kind: "mode-changed", from, to: this.#standing });
+    const to = this.#mode.mode;
+    if (to !== from.mode) effects.push({ kind: "mode-changed", from: from.mode, to, participants, cause: this.#causeOf(to), epoch: this.#epoch });
     this.#headAt = now;
     this.#headsLeft += 1;
+  }
+
+  #causeOf(mode: RoomMode): ModeCause {
+    if (this.#number <= 1) return "new-owner";
+    return mode === "hierarchical" ? "grew" : "shrank";
   }
 
   #tellHead(now: Millis, effects: PresenceEffect[]): void {

@@ -23,7 +23,7 @@ export function assembleRoomServer(server: ServerId, ports: RoomServerPorts, opt
   const { clock, membership } = deps;
   const budget = new BacklogBudget({ bytesMax: options.backlogTotalBytesMax });
   const replicas = new Replicas(ports, options, { ...deps, budget });
-  const presence = new PresenceHost(ports.presenceBus, options, { ...deps, onDeposed: (room) => rooms.receiveDoubt(room) });
+  const presence = new PresenceHost(ports.presenceBus, options, { ...deps, operations: ports.operations, onDeposed: (room) => rooms.receiveDoubt(room) });
   const rooms = new RoomHost(server, { ...ports, presence }, options, { ...deps, budget, warmCopy: (room) => replicas.take(room), isLive: (peer) => membership.isLive(peer, clock.now()) });
   const handOvers = new HandOvers(server, { rooms, replicas, others: ports.others }, options, { ...deps, available: () => membership.available(clock.now()) });
   const describe = () => ({ server, rooms: rooms.rooms, draining: rooms.stopping, labels: options.labels, load: deps.loads.read(deps.memoryBytes(), clock.now()) });

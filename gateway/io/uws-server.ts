@@ -33,7 +33,8 @@ const NO_FRAME = new Uint8Array(0);
 /** Frames up to so many times the limit are read, to be refused with a code; larger ones break the line. */
 const OVERSIZE_FACTOR = 4;
 
-export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door, onLooked: (behind: BehindClients) => void): { sockets: Sockets; topics: Topics; start(clients: Clients): void; stop(): Promise<void> } {
+/** `outboundBytes`: what clients have not taken yet. */
+export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door, onLooked: (behind: BehindClients) => void): { sockets: Sockets; topics: Topics; outboundBytes(): number; start(clients: Clients): void; stop(): Promise<void> } {
   const open = new Map<ConnectionId, Socket>();
   const behind = new BehindClients(open, options);
   const upgrade = upgrades(options, door, () => open.size);
@@ -110,7 +111,7 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door
     },
   };
 
-  return { sockets, topics, start, stop };
+  return { sockets, topics, outboundBytes: () => behind.bytes, start, stop };
 }
 
 /** What index.d.ts leaves out: the constant, and a host together with options. */

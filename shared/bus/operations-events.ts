@@ -22,6 +22,10 @@ const Reports = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("room_placed"), room, action: z.string(), server: z.string(), reason: z.string() }),
   /** A placement process leads from here on. */
   z.object({ kind: z.literal("placement_leads"), generation: z.int() }),
+  /** A room's presence travels otherwise. `cause`: the room grew or shrank, or a new owner found it so. */
+  z.object({ kind: z.literal("mode_transition"), room, from: z.string(), to: z.string(), participants: z.int(), cause: z.enum(["grew", "shrank", "new-owner"]), epoch: z.int() }),
+  /** A gateway leaves out more, or less again: how far down the drop order, and what it measured. */
+  z.object({ kind: z.literal("shed_level"), from: z.int(), to: z.int(), cause: z.string(), delayMs: z.number(), outboundBytes: z.number(), natsLagMs: z.number() }),
 ]);
 
 /** What happened. */

@@ -36,7 +36,7 @@ export async function ensureOperationsStream(nats: NatsConnection, subjects: Sub
 export function natsOperations(nats: NatsConnection, subjects: Subjects, by: string, { clock, log, count }: { clock: Clock; log: Log; count: (kind: OperationsEvent["kind"]) => void }): Operations {
   return {
     report: (report) => {
-      const event: OperationsEvent = { ...report, at: clock.now(), by };
+      const event: OperationsEvent = { ...report, at: clock.wallNow(), by };
       count(report.kind);
       log.info(report, "told operations of an event");
       if (!nats.isClosed()) nats.publish(subjects.operations(report.kind), encodeJson(event));

@@ -1,7 +1,8 @@
 /**
  * The two halves of presence, the owner's and several gateways', with nothing between them that can be relied on: each
  * message is lost, doubled or late, as the seed has it. People come, go, move between gateways and show things;
- * gateways die and owners change. In the end, once messages arrive again, everybody must be told the truth.
+ * gateways die and owners change, rooms switch their mode, gateways shed. In the end, once messages arrive again,
+ * everybody must be told the truth; of cursors in a large room, those in view.
  */
 
 import { type PresenceEffect as GatewayEffect, type PresenceInput as GatewayInput, RoomPresence } from "../../gateway/presence.ts";
@@ -10,11 +11,13 @@ import { Presence, type PresenceEffect as OwnerEffect, type PresenceInput as Own
 import { decodePresenceAnswer, decodePresenceFromOwner, decodePresenceToOwner, encodePresenceAnswer, encodePresenceFromOwner, encodePresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/prng.ts";
-import { decodeNews, type Participant } from "../../shared/wire/presence.ts";
+import { decodePoint, decodeRectangle, encodePoint, encodeRectangle } from "../../shared/wire/positions.ts";
+import { CURSOR, decodeNews, type Participant, VIEWPORT } from "../../shared/wire/presence.ts";
 
 type Gateway = { readonly id: GatewayId; readonly presence: RoomPresence; readonly onlookers: Map<ConnectionId, Onlooker>; alive: boolean };
 /** What one connection has been told. */
-type Onlooker = { readonly client: ClientId; told: Map<number, { participant: Participant; fields: Map<string, string> }>; isWelcome: boolean };
+type Onlooker = { readonly client: ClientId; told: Map<number, { participant: Participant; fields: Map<string, string> }>; isWelcome: boolean; readonly topics: Set<string> };
+/** `shows`: values as their bytes, in text. */
 type Person = { readonly client: ClientId; readonly names: Set<string>; readonly shows: Map<string, string>; at: { gateway: Gateway; connection: ConnectionId } | undefined };
 
 export type LossyRun = { readonly people: number; readonly gateways: number; readonly wrong: readonly string[] };
@@ -22,11 +25,16 @@ export type LossyRun = { readonly people: number; readonly gateways: number; rea
 const FAULTY_MS = 6_000;
 const HEALING_MS = 20_000;
 const STEP_MS = 40;
-const FIELDS = ["name", "color", "tool"];
+const FIELDS = ["name", "color", "tool", CURSOR, CURSOR, CURSOR, VIEWPORT];
+/** Few people make a large room, and soon. */
+const SMALL_STEPS = { flatParticipantsMax: 2, flatAgainParticipants: 1, modeMsMin: 500 };
+const USUAL_STEPS = { flatParticipantsMax: 50, flatAgainParticipants: 40, modeMsMin: 5_000 };
+const SHED_LEVEL_MAX = 6;
 
 export class LossyPresence {
   readonly #prng: Prng;
   readonly #loss: number;
+  readonly #steps: typeof SMALL_STEPS;
   #now = 1_000 as Millis;
   #queue: { at: number; run: () => void }[] = [];
   #isLossy = true;
@@ -40,6 +48,7 @@ export class LossyPresence {
   constructor(seed: number) {
     this.#prng = new Prng(seed);
     this.#loss = this.#prng.unit() * 0.6;
+    this.#steps = seed % 2 === 0 ? SMALL_STEPS : USUAL_STEPS;
     this.#owner = this.#newOwner();
     for (let count = 2 + this.#prng.below(2); count > 0; count--) this.#gateways.push(this.#newGateway());
     this.#people = Array.from({ length: 3 + this.#prng.below(4) }, (_, index) => ({ client: `client-${index}-aaaaaaa`.slice(0, 16) as ClientId, names: new Set(), shows: new Map(), at: undefined }));
@@ -53,6 +62,7 @@ export class LossyPresence {
     this.#isLossy = false;
     for (const gateway of this.#gateways) {
       this.#feedGateway(gateway, { kind: "attached" });
+      this.#feedGateway(gateway, { kind: "shed", level: 0 });
       this.#leaveStale(gateway);
     }
     this.#runUntil((this.#now + HEALING_MS) as Millis);
@@ -70,6 +80,7 @@ export class LossyPresence {
     else if (dice < 0.67) this.#changeOwner();
     else if (dice < 0.69) this.#feedGateway(this.#pick(this.#gateways), { kind: "detached" });
     else if (dice < 0.75) for (const gateway of this.#gateways) this.#feedGateway(gateway, { kind: "attached" });
+    else if (dice < 0.78) this.#feedGateway(this.#pick(this.#gateways), { kind: "shed", level: this.#prng.below(SHED_LEVEL_MAX + 1) });
   }
 
   /** Its former gateway may go on taking it for connected. */
@@ -77,7 +88,7 @@ export class LossyPresence {
     const gateway = this.#pick(this.#gateways);
     const connection = ++this.#connections as ConnectionId;
     person.at = { gateway, connection };
-    gateway.onlookers.set(connection, { client: person.client, told: new Map(), isWelcome: false });
+    gateway.onlookers.set(connection, { client: person.client, told: new Map(), isWelcome: false, topics: new Set() });
     this.#feedGateway(gateway, { kind: "enter", connection, member: { client: person.client, user: "u" as UserId, name: person.client, canWrite: true, spectator: false } });
     const fields = [...person.names].map((name) => ({ name, value: bytes(person.shows.get(name) ?? "") }));
     if (fields.length > 0) this.#feedGateway(gateway, { kind: "fields", connection, fields });
@@ -106,11 +117,17 @@ export class LossyPresence {
   #show(person: Person): void {
     if (person.at === undefined) return;
     const name = this.#pick(FIELDS);
-    const value = this.#prng.chance(0.2) ? "" : String(this.#prng.below(50));
+    const value = this.#prng.chance(0.2) ? "" : textOf(this.#valueOf(name));
     person.names.add(name);
     if (value === "") person.shows.delete(name);
     else person.shows.set(name, value);
     this.#feedGateway(person.at.gateway, { kind: "fields", connection: person.at.connection, fields: [{ name, value: bytes(value) }] });
+  }
+
+  #valueOf(name: string): Uint8Array {
+    const [x, y, size] = [this.#prng.below(400), this.#prng.below(400), this.#prng.below(200)];
+    if (name === CURSOR) return encodePoint({ x, y });
+    return name === VIEWPORT ? encodeRectangle({ x, y, width: size, height: size }) : new TextEncoder().encode(String(x));
   }
 
   #killGateway(): void {
@@ -128,7 +145,7 @@ export class LossyPresence {
   }
 
   #newOwner(): Presence {
-    const options = { participantsMax: 100, presenceBytesMax: 100_000, presenceTickMs: 50, presenceGatherMs: 80, beaconMs: 1_000, beaconsWhenQuiet: 3, flatParticipantsMax: 50, flatAgainParticipants: 40, modeMsMin: 5_000 };
+    const options = { participantsMax: 100, presenceBytesMax: 100_000, presenceTickMs: 50, presenceGatherMs: 80, beaconMs: 1_000, beaconsWhenQuiet: 3, ...this.#steps };
     const owner = new Presence(this.#epoch, options, this.#now);
     this.#after(0, () => this.#tickOwner(owner));
     return owner;
@@ -136,7 +153,7 @@ export class LossyPresence {
 
   #newGateway(): Gateway {
     const id = `gateway-${++this.#named}` as GatewayId;
-    const options = { gateway: id, repeatMs: 500, keepaliveMs: 5_000, spectatorAfterMs: 60_000, memberBytesMax: 1_000, memberFieldsMax: 10, flushMs: 15, ownerSilenceMsMax: 2_000 };
+    const options = { gateway: id, repeatMs: 500, keepaliveMs: 5_000, spectatorAfterMs: 1_000, memberBytesMax: 1_000, memberFieldsMax: 10, flushMs: 15, ownerSilenceMsMax: 2_000 };
     const gateway: Gateway = { id, presence: new RoomPresence(options, 0, this.#now), onlookers: new Map(), alive: true };
     this.#after(10, () => this.#feedGateway(gateway, { kind: "attached" }));
     return gateway;
@@ -185,8 +202,14 @@ export class LossyPresence {
         return;
       }
       case "publish":
-        for (const [connection, onlooker] of gateway.onlookers) if (onlooker.isWelcome && connection !== effect.except) tell(onlooker, effect.news);
+        for (const [connection, onlooker] of gateway.onlookers) if (onlooker.topics.has(effect.topic) && connection !== effect.except) tell(onlooker, effect.news);
         return;
+      case "send":
+        return tell(gateway.onlookers.get(effect.to)!, effect.news);
+      case "listen":
+        return void gateway.onlookers.get(effect.connection)?.topics.add(effect.topic);
+      case "unlisten":
+        return void gateway.onlookers.get(effect.connection)?.topics.delete(effect.topic);
       case "welcome":
         for (const connection of effect.connections) {
           const onlooker = gateway.onlookers.get(connection);
@@ -203,13 +226,14 @@ export class LossyPresence {
   #compare(gateway: Gateway, { client, told, isWelcome }: Onlooker): string[] {
     const here = this.#people.filter(({ at }) => at !== undefined);
     const shown = new Map([...told.values()].map(({ participant, fields }) => [participant.client, fields]));
+    const viewer = this.#people.find((person) => person.client === client)!;
     const where = `${client} on ${gateway.id}`;
     if (!isWelcome) return [`${where} was never told who is there`];
     const wrong = [...shown.keys()].filter((other) => !here.some((person) => person.client === other)).map((ghost) => `${where} sees ${ghost}, who is gone`);
     for (const person of here) {
       const fields = shown.get(person.client);
       if (fields === undefined) wrong.push(`${where} does not see ${person.client}`);
-      else if (person.client !== client && describe(fields) !== describe(person.shows)) wrong.push(`${where} sees ${person.client} with ${describe(fields)}, not ${describe(person.shows)}`);
+      else if (person.client !== client && !isToldOf(viewer.shows, fields, person.shows)) wrong.push(`${where}, looking at ${viewer.shows.get(VIEWPORT)}, sees ${person.client} with ${describe(fields)}, not ${describe(person.shows)}`);
     }
     return wrong;
   }
@@ -248,13 +272,30 @@ function tell(onlooker: Onlooker, sent: Uint8Array): void {
   for (const { number, fields } of states) {
     for (const { name, value } of fields) {
       if (value.byteLength === 0) onlooker.told.get(number)?.fields.delete(name);
-      else onlooker.told.get(number)?.fields.set(name, new TextDecoder().decode(value));
+      else onlooker.told.get(number)?.fields.set(name, textOf(value));
     }
   }
 }
 
+/** All but the cursor must be so; and that, where either place of it is in view. */
+function isToldOf(viewer: ReadonlyMap<string, string>, seen: ReadonlyMap<string, string>, real: ReadonlyMap<string, string>): boolean {
+  const [seenCursor, realCursor] = [seen.get(CURSOR), real.get(CURSOR)];
+  return describe(new Map([...seen, [CURSOR, ""]])) === describe(new Map([...real, [CURSOR, ""]])) && (seenCursor === realCursor || !(isInView(viewer, seenCursor) || isInView(viewer, realCursor)));
+}
+
+function isInView(viewer: ReadonlyMap<string, string>, cursor: string | undefined): boolean {
+  const view = decodeRectangle(bytes(viewer.get(VIEWPORT) ?? ""));
+  const point = decodePoint(bytes(cursor ?? ""));
+  if (view === undefined || point === undefined) return view === undefined;
+  return point.x >= view.x && point.x <= view.x + view.width && point.y >= view.y && point.y <= view.y + view.height;
+}
+
 const describe = (fields: ReadonlyMap<string, string>): string => JSON.stringify([...fields].sort());
 
+function textOf(value: Uint8Array): string {
+  return value.join(" ");
+}
+
 function bytes(text: string): Uint8Array {
-  return new TextEncoder().encode(text);
+  return text === "" ? new Uint8Array(0) : Uint8Array.from(text.split(" "), Number);
 }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { WireClient } from "../../gateway/testing/wire-client.ts";
 import type { ClientId } from "../../shared/ids.ts";
+import type { RoomMode } from "../../shared/wire/frames.ts";
 import type { Participant, PresenceField } from "../../shared/wire/presence.ts";
 
 export type Seen = { readonly participant: Participant; readonly fields: Map<string, Uint8Array> };
@@ -87,6 +88,26 @@ export class Onlooker {
     this.#channel = channel;
     this.#client = client;
     if (this.#shows.size > 0) this.show(...[...this.#shows].map(([name, value]) => ({ name, value })));
+  }
+
+  /** What each shows in that field, as this one is told. */
+  shown(name: string): Map<ClientId, Uint8Array> {
+    const shown = new Map<ClientId, Uint8Array>();
+    for (const { participant, fields } of this.#everybody().values()) {
+      const value = fields.get(name);
+      if (value !== undefined) shown.set(participant.client, value);
+    }
+    return shown;
+  }
+
+  /** The modes that it was told of, in order, each change once. */
+  modes(): RoomMode[] {
+    const modes = this.#line.received.flatMap((frame) => (frame.type === "mode" ? [frame.mode] : []));
+    return modes.filter((mode, index) => mode !== modes[index - 1]);
+  }
+
+  edit(counter: number, payload: string): void {
+    this.#line.edit(this.#channel, counter, payload);
   }
 
   #everybody(): ReadonlyMap<number, Seen> {

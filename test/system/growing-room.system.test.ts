@@ -1,0 +1,196 @@
+/**
+ * A room that grows from two people to two hundred and shrinks to thirty, over two gateways, while two of them edit and
+ * many move: at every point where it comes to rest, everybody has the true list of who is there, and sees in view what
+ * is in view.
+ */
+
+import { Registry } from "prom-client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { makeToken } from "../../cli/token.ts";
+import { gatewaySettings } from "../../gateway/config.ts";
+import { startGateway } from "../../gateway/main.ts";
+import { roomServerSettings } from "../../room-server/config.ts";
+import { startRoomServer } from "../../room-server/main.ts";
+import type { OperationsEvent } from "../../shared/bus/operations-events.ts";
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import { readSettings } from "../../shared/config.ts";
+import { closeNats, connectNats } from "../../shared/io/nats.ts";
+import { watchOperations } from "../../shared/io/watch-operations.ts";
+import type { Running } from "../../shared/lifecycle.ts";
+import type { Log } from "../../shared/log.ts";
+import { sharedSettings } from "../../shared/settings.ts";
+import { decodePoint, encodePoint, encodeRectangle, type Point, type Rectangle } from "../../shared/wire/positions.ts";
+import { CURSOR, VIEWPORT } from "../../shared/wire/presence.ts";
+import { type RealNats, startRealNats, until } from "../contract/real-nats.ts";
+import { Onlooker } from "./onlooker.ts";
+
+const SECRET = "a secret of at least 32 bytes, for tests only";
+const ROOM = "canvas";
+const environment = "growing";
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const MOVERS = 25;
+const EDIT_EVERY_MS = 200;
+const MOVE_EVERY_MS = 100;
+const SETTLED_MS_MAX = 20_000;
+const TOGETHER = 20;
+
+let nats: RealNats;
+const running: Running[] = [];
+const gateways: string[] = [];
+
+beforeAll(async () => {
+  nats = await startRealNats();
+  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, roomSecret: SECRET, drainMsMax: "0", modeMsMin: "200", shedDelayMsMin: "60000" }; // Whatever else the machine does meanwhile.
+  const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }), serverSilenceMsMax: 750 };
+  running.push(await startRoomServer(config, { log: silent, registry: new Registry() }));
+  for (let count = 0; count < 2; count++) {
+    const gateway = await startGateway(config, { log: silent, registry: new Registry() });
+    running.push(gateway);
+    gateways.push(`ws://127.0.0.1:${gateway.port}`);
+  }
+}, 120_000);
+afterAll(async () => {
+  for (const part of running.reverse()) await part.stop();
+  await nats.stop();
+});
+
+/** Somebody on the canvas: where it points, and what it sees around it. */
+class Dweller {
+  readonly onlooker: Onlooker;
+  readonly name: string;
+  at: Point;
+  readonly view: Rectangle;
+  edits = 0;
+
+  private constructor(onlooker: Onlooker, name: string, index: number) {
+    this.onlooker = onlooker;
+    this.name = name;
+    this.at = { x: (index % 20) * 300, y: Math.floor(index / 20) * 300 };
+    this.view = { x: this.at.x - 400, y: this.at.y - 300, width: 800, height: 600 };
+    onlooker.show({ name: CURSOR, value: encodePoint(this.at) }, { name: VIEWPORT, value: encodeRectangle(this.view) });
+  }
+
+  static async enter(index: number): Promise<Dweller> {
+    const name = `p${String(index).padStart(3, "0")}`;
+    const token = await makeToken({ room: [ROOM], user: name, name, rights: ["read", "write"], tenant: "default", ttl: 3600 }, SECRET);
+    return new Dweller(await Onlooker.enter({ urls: [gateways[index % gateways.length]!], token, room: ROOM, clientKey: `${name}-client-key` }), name, index);
+  }
+
+  move(): void {
+    this.at = { x: this.at.x + 7, y: this.at.y - 3 };
+    this.onlooker.show({ name: CURSOR, value: encodePoint(this.at) });
+  }
+
+  edit(): void {
+    this.edits += 1;
+    this.onlooker.edit(this.edits, `${this.name} ${this.edits}`);
+  }
+
+  sees(point: Point): boolean {
+    const { x, y, width, height } = this.view;
+    return point.x >= x && point.x <= x + width && point.y >= y && point.y <= y + height;
+  }
+
+  /** What is wrong with what it knows of the others, if anything. */
+  mistake(present: ReadonlyMap<string, Dweller>): string | undefined {
+    if (this.onlooker.names().join() !== [...present.values()].map(({ name }) => name).sort().join()) return `${this.name} lists ${this.onlooker.names().length} of ${present.size}`;
+    const shown = this.onlooker.shown(CURSOR);
+    for (const [client, { name, at }] of present) {
+      const value = shown.get(client as never);
+      const seen = value === undefined ? undefined : decodePoint(value);
+      const isInView = this.sees(at) || (seen !== undefined && this.sees(seen));
+      if (client !== this.onlooker.client && isInView && (seen?.x !== at.x || seen.y !== at.y)) return `${this.name} sees ${name} at ${seen?.x},${seen?.y} and not at ${at.x},${at.y}`;
+    }
+    return undefined;
+  }
+}
+
+test("[GROW1] a room of 2, 60, 200 and 30 people switches once each way, loses no edit and lists everybody truly", async () => {
+  const present = new Map<string, Dweller>();
+  let isStill = false;
+  const all = (): Dweller[] => [...present.values()];
+  const moving = setInterval(() => {
+    if (!isStill) for (const dweller of all().slice(0, MOVERS)) dweller.move();
+  }, MOVE_EVERY_MS);
+  const editing = setInterval(() => {
+    for (const dweller of all().slice(0, 2)) dweller.edit();
+  }, EDIT_EVERY_MS);
+
+  const grow = async (size: number): Promise<void> => {
+    while (present.size < size) {
+      const first = present.size;
+      const entered = await Promise.all(Array.from({ length: Math.min(TOGETHER, size - first) }, (_, index) => Dweller.enter(first + index)));
+      for (const dweller of entered) present.set(dweller.onlooker.client, dweller);
+    }
+  };
+  const shrink = (size: number): void => {
+    for (const [client, dweller] of [...present].slice(size)) {
+      present.delete(client);
+      dweller.onlooker.leave();
+    }
+  };
+  const settle = async (): Promise<void> => {
+    isStill = true;
+    let mistake: string | undefined;
+    const isRight = (): boolean => all().every((dweller) => (mistake = dweller.mistake(present)) === undefined);
+    await until(isRight, `everybody of ${present.size} to know the truth`, SETTLED_MS_MAX).catch((cause: unknown) => {
+      throw new Error(mistake, { cause });
+    });
+    isStill = false;
+  };
+
+  try {
+    await grow(2);
+    await settle();
+    await grow(60);
+    await settle();
+    await grow(200);
+    await settle();
+    await expectToldByView(all());
+    shrink(30);
+    await settle();
+    await until(() => all().every(({ onlooker }) => onlooker.modes().length === 3), "everybody to be told of both switches");
+    await settle();
+  } finally {
+    clearInterval(moving);
+    clearInterval(editing);
+  }
+
+  const [ann, bob, ...others] = all();
+  for (const { onlooker } of [ann!, bob!]) expect(onlooker.modes()).toEqual(["flat", "hierarchical", "flat"]);
+  const reader = others[0]!.onlooker.line;
+  await until(() => reader.committed().size === ann!.edits + bob!.edits, "every edit");
+  const seqs = [...reader.committed().keys()].sort((a, b) => a - b);
+  expect(seqs.at(-1)).toBe(seqs.length + seqs[0]! - 1);
+  for (const { name, edits } of [ann!, bob!]) {
+    const told = [...reader.committed()].sort(([a], [b]) => a - b).map(([, payload]) => payload).filter((payload) => payload.startsWith(name));
+    expect(told).toEqual(Array.from({ length: edits }, (_, index) => `${name} ${index + 1}`));
+  }
+  expect((await transitions()).map(({ from, to, cause }) => [from, to, cause])).toEqual([["flat", "hierarchical", "grew"], ["hierarchical", "flat", "shrank"]]);
+  for (const { onlooker } of all()) onlooker.leave();
+}, 120_000);
+
+/** Who looks where somebody moves is told, who looks elsewhere is not. */
+async function expectToldByView(dwellers: readonly Dweller[]): Promise<void> {
+  const [mover, near, far] = [dwellers[0]!, dwellers[1]!, dwellers.at(-1)!];
+  const knows = ({ onlooker }: Dweller): Uint8Array | undefined => onlooker.shown(CURSOR).get(mover.onlooker.client);
+  const [nearKnew, farKnew] = [knows(near), knows(far)];
+  await until(() => knows(near)?.join() !== nearKnew?.join(), "somebody near to see a move");
+  expect(knows(far)).toEqual(farKnew);
+}
+
+/** All that operations were told of. */
+async function transitions(): Promise<(OperationsEvent & { kind: "mode_transition" })[]> {
+  const line = await connectNats({ servers: nats.url, name: "test" });
+  const enough = new AbortController();
+  const seen: (OperationsEvent & { kind: "mode_transition" })[] = [];
+  const reading = (async () => {
+    for await (const event of watchOperations(line, subjectsOf(environment), 100, enough.signal)) if (event.kind === "mode_transition") seen.push(event);
+  })();
+  await until(() => seen.length >= 2, "the events of two transitions");
+  enough.abort();
+  await reading;
+  await closeNats(line);
+  return seen;
+}
