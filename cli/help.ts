@@ -2,7 +2,7 @@
 
 import { envName, flagName, type Settings } from "../shared/config.ts";
 import { adminSettings } from "./admin.ts";
-import { opsWatchSettings } from "./ops.ts";
+import { opsRoomSettings, opsWatchSettings } from "./ops.ts";
 import { startSettings } from "./settings.ts";
 import { tokenSettings } from "./token.ts";
 
@@ -13,6 +13,7 @@ export function helpText(): string {
     "  coroom start      runs Coroom: all of it on this machine, or the roles you name",
     "  coroom token      prints a token that the local system accepts",
     "  coroom ops watch  shows what happens to rooms and servers, as it happens",
+    "  coroom ops room   shows how a room is: mode, participants, gateways, rates",
     "  coroom members    lists who is in a room",
     "  coroom kick       sends a user out of a room, or ends a connection",
     "  coroom downgrade  lets a user only read for a time",
@@ -31,6 +32,9 @@ export function helpText(): string {
     "",
     "coroom ops watch",
     ...table(opsWatchSettings),
+    "",
+    "coroom ops room",
+    ...table(opsRoomSettings),
     "",
     ...Object.entries(adminSettings).flatMap(([command, settings]) => [`coroom ${command}`, ...table(settings), ""]),
   ].join("\n");

@@ -6,7 +6,7 @@ import { readSettings, SettingError } from "../shared/config.ts";
 import { adminSettings, isAdminCommand, runAdmin } from "./admin.ts";
 import { parseCommandLine } from "./arguments.ts";
 import { helpText } from "./help.ts";
-import { opsWatchSettings, watchEvents } from "./ops.ts";
+import { describeRoom, opsRoomSettings, opsWatchSettings, watchEvents } from "./ops.ts";
 import { runUntilSignalled } from "./run-until-signalled.ts";
 import { localSecrets } from "./secrets.ts";
 import { startSettings } from "./settings.ts";
@@ -31,6 +31,9 @@ async function run(words: readonly string[]): Promise<void> {
     case "ops watch":
       refuseUnknownFlags(flags, opsWatchSettings);
       return runUntilSignalled(() => watchEvents(readSettings(opsWatchSettings, given), (line) => process.stdout.write(`${line}\n`)));
+    case "ops room":
+      refuseUnknownFlags(flags, opsRoomSettings);
+      return describeRoom(readSettings(opsRoomSettings, given), (line) => process.stdout.write(`${line}\n`));
     default: {
       if (!isAdminCommand(command)) throw new SettingError(`there is no command "${command}": see coroom --help`);
       refuseUnknownFlags(flags, adminSettings[command]);

@@ -11,7 +11,7 @@ import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operat
 import { systemClock } from "../shared/io/system-clock.ts";
 import type { Log } from "../shared/log.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
-import { opsWatchSettings, watchEvents } from "./ops.ts";
+import { describeRoom, opsRoomSettings, opsWatchSettings, watchEvents } from "./ops.ts";
 
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
@@ -67,4 +67,10 @@ test("[OPS3] a watcher without any event kept sees the first that comes", async 
   claim("first");
   await until(() => lines.length === 1, "the first");
   await watch.stop();
+});
+
+test("[OPS4] a room that nobody owns is named in the answer, and so is one that cannot be", async () => {
+  const about = (room: string) => describeRoom(readSettings(opsRoomSettings, { flags: { environment: "ops4", natsUrl: server.url, room }, env: {} }), () => {});
+  await expect(about("notes")).rejects.toThrow(/no room server says that it owns "notes"/);
+  await expect(about("..")).rejects.toThrow(/there can be no room/);
 });

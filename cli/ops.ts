@@ -1,9 +1,16 @@
 /** What the people who run Coroom ask of it from a terminal. It needs NATS and no other role. */
 
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { RequestError, TimeoutError } from "nats";
+
 import type { OperationsEvent } from "../shared/bus/operations-events.ts";
-import { subjectsOf } from "../shared/bus/subjects.ts";
-import { type Settings, type Values, wholeNumber } from "../shared/config.ts";
-import { closeNats, connectNats } from "../shared/io/nats.ts";
+import { decodeJson, encodeJson } from "../shared/bus/placement-messages.ts";
+import { RoomAccount, type RoomQuestion } from "../shared/bus/room-account.ts";
+import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
+import { type Settings, SettingError, text, type Values, wholeNumber } from "../shared/config.ts";
+import { parseRoomId, parseTenantId, type RoomKey, roomKey } from "../shared/ids.ts";
+import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { ensureOperationsStream } from "../shared/io/nats-operations.ts";
 import { watchOperations } from "../shared/io/watch-operations.ts";
 import type { Running } from "../shared/lifecycle.ts";
@@ -27,6 +34,52 @@ export const opsWatchSettings = {
   opsBytesMax,
   opsKeptMsMax,
 } as const satisfies Settings;
+
+export const opsRoomSettings = {
+  room: { parse: text, meaning: "the room, as its tenant calls it" },
+  tenant: { parse: text, fallback: "default", meaning: "the tenant whose room it is" },
+  ...whereSettings,
+} as const satisfies Settings;
+
+const ANSWER_MS_MAX = 2_000;
+const RATES_OVER_MS = 1_000;
+
+/** Says how a room is; its rates are those of the second that this takes. */
+export async function describeRoom(config: Values<typeof opsRoomSettings>, say: (line: string) => void): Promise<void> {
+  const [tenant, room] = [parseTenantId(config.tenant), parseRoomId(config.room)];
+  if (tenant === undefined || room === undefined) throw new SettingError(`there can be no room "${config.room}" of a tenant "${config.tenant}"`);
+  const nats = await connectNats({ servers: natsUrlOf(config), name: "coroom ops" });
+  try {
+    const ask = () => askOwner(nats, subjectsOf(config.environment), roomKey(tenant, room));
+    const before = await ask();
+    await sleep(RATES_OVER_MS);
+    const after = await ask();
+    if (before === undefined || after === undefined) throw new SettingError(`no room server says that it owns "${config.room}" of "${config.tenant}": nobody has it open, or its name, tenant or COROOM_ENVIRONMENT is another`);
+    for (const line of roomLines(before, after)) say(line);
+  } finally {
+    await closeNats(nats);
+  }
+}
+
+async function askOwner(nats: NatsConnection, subjects: Subjects, room: RoomKey): Promise<RoomAccount | undefined> {
+  try {
+    return decodeJson(RoomAccount, (await nats.request(subjects.askRooms, encodeJson({ room } satisfies RoomQuestion), { timeout: ANSWER_MS_MAX })).data);
+  } catch (error) {
+    if (error instanceof TimeoutError || error instanceof RequestError) return undefined; // No room server at all, or none of them owns it.
+    throw error;
+  }
+}
+
+function roomLines(before: RoomAccount, { gateways, statesReceived, newsTold, newsBytesTold, ...facts }: RoomAccount): string[] {
+  const perSecond = (count: number): number => Math.round((count * 1_000) / RATES_OVER_MS);
+  return [
+    ...Object.entries(facts).map(([name, value]) => `${name} ${value}`),
+    `statesPerSecond ${perSecond(statesReceived - before.statesReceived)}`,
+    `newsPerSecond ${perSecond(newsTold - before.newsTold)}`,
+    `newsBytesPerSecond ${perSecond(newsBytesTold - before.newsBytesTold)}`,
+    ...Object.entries(gateways).map(([gateway, members]) => `gateway ${gateway} members ${members}`),
+  ];
+}
 
 /** Says a line for each event, until stopped. */
 export async function watchEvents(config: Values<typeof opsWatchSettings>, say: (line: string) => void): Promise<Running> {

@@ -32,6 +32,7 @@ import { natsOrders } from "./io/nats-orders.ts";
 import { natsOtherServers } from "./io/nats-other-servers.ts";
 import { natsPresence } from "./io/nats-presence.ts";
 import { LoadMeter } from "./load-meter.ts";
+import { answerQuestions } from "./io/nats-questions.ts";
 import { roomServerMetrics } from "./metrics.ts";
 import { assembleRoomServer } from "./room-server.ts";
 import { tellTenantRooms } from "./tenant-rooms.ts";
@@ -76,6 +77,7 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   await new Promise<void>((heardAll) => clock.after(LISTEN_BEATS * config.heartbeatMs, heardAll));
   natsClaims(nats, subjects, server, log).onClaim((request) => rooms.claim(request));
   natsOrders(nats, subjects, server, log).onOrder((order) => handOvers.answer(order));
+  answerQuestions(nats, subjects, server, (room) => presence.accountOf(room));
   await nats.flush();
   const stopHeart = beatHeart(describe, peers, clock, config.heartbeatMs);
   const stopTelling = tellTenantRooms(server, rooms, natsCounts(nats, subjects), clock);

@@ -12,7 +12,7 @@ import type { Operations } from "../shared/operations.ts";
 import { GatewaysAlive } from "./gateways-alive.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
 import type { PresenceBus } from "./ports.ts";
-import { Presence, type PresenceEffect, type PresenceInput, type PresenceOptions } from "./presence.ts";
+import { Presence, type PresenceAccount, type PresenceEffect, type PresenceInput, type PresenceOptions } from "./presence.ts";
 
 export type PresenceHostOptions = PresenceOptions & { readonly gatewaySilenceMsMax: number };
 
@@ -74,6 +74,11 @@ export class PresenceHost {
     this.#rooms.delete(key);
     hosted.unsubscribe();
     hosted.alarm.callOff();
+  }
+
+  /** Undefined: the room is not this server's. */
+  accountOf(key: RoomKey): PresenceAccount | undefined {
+    return this.#rooms.get(key)?.presence.account;
   }
 
   isInhabited(key: RoomKey): boolean {

@@ -9,6 +9,7 @@
 
 import { assertNever } from "../shared/assert.ts";
 import type { PresenceAnswer, PresenceFromOwner, PresenceToOwner, Standing } from "../shared/bus/presence-messages.ts";
+import type { RoomAccount } from "../shared/bus/room-account.ts";
 import type { ClientId, Epoch, GatewayId, Millis } from "../shared/ids.ts";
 import type { RoomMode } from "../shared/wire/frames.ts";
 import { encodeNews } from "../shared/wire/presence.ts";
@@ -28,6 +29,8 @@ export type PresenceEffect =
   /** A gateway has heard of a later owner. */
   | { kind: "deposed" }
   | { kind: "limit-reached"; limit: RosterLimit };
+
+export type PresenceAccount = Omit<RoomAccount, "server">;
 
 export type ModeCause = "grew" | "shrank" | "new-owner";
 
@@ -59,6 +62,7 @@ export class Presence {
   #headAt: Millis;
   #headsLeft: number;
   #whole: Uint8Array | undefined;
+  readonly #counts = { statesReceived: 0, newsTold: 0, newsBytesTold: 0 };
 
   /** The first tick is due at once: it tells the epoch. */
   constructor(epoch: Epoch, options: PresenceOptions, now: Millis) {
@@ -78,8 +82,10 @@ export class Presence {
     return this.#roster.bytes;
   }
 
-  get standing(): Standing {
-    return this.#standing;
+  /** For whoever asks how the room is. */
+  get account(): PresenceAccount {
+    const gateways = Object.fromEntries([...this.#gateways].map(([gateway, { clients }]) => [gateway, clients.size]));
+    return { ...this.#standing, ...this.#counts, epoch: this.#epoch, participants: this.#roster.size, presenceBytes: this.#roster.bytes, gateways };
   }
 
   /** When the next tick has something to do. Undefined: not before something comes in. */
@@ -145,6 +151,7 @@ export class Presence {
     const known = this.#gateways.get(gateway);
     if (known === undefined || number <= known.statesNumber) return; // Late: what is missing of it is told again.
     known.statesNumber = number;
+    this.#counts.statesReceived += states.length;
     for (const { client, fields } of states) this.#noteLimit(this.#roster.setFields(gateway, client, fields, fresh), effects);
     this.#whole = undefined;
   }
@@ -169,7 +176,10 @@ export class Presence {
 
   #tellNews(now: Millis, effects: PresenceEffect[]): void {
     this.#number += 1;
-    effects.push({ kind: "broadcast", message: { kind: "news", epoch: this.#epoch, number: this.#number, news: encodeNews(this.#roster.takeNews()) } });
+    const news = encodeNews(this.#roster.takeNews());
+    this.#counts.newsTold += 1;
+    this.#counts.newsBytesTold += news.byteLength;
+    effects.push({ kind: "broadcast", message: { kind: "news", epoch: this.#epoch, number: this.#number, news } });
     this.#newsFrom = (now + this.#options.presenceTickMs) as Millis;
     this.#headsLeft = this.#options.beaconsWhenQuiet;
     this.#headAt = (now + this.#options.beaconMs) as Millis;

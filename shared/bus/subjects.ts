@@ -24,6 +24,7 @@
  *   {env}.sanctions                  gateway        -> gateways         who is banned or may only read; .all: "whom do you know of?", request and reply
  *   {env}.orders                     gateway        -> gateways         "kick them", "who is there?": a request, a reply of each
  *   {env}.placement.locate           gateway        -> placement        "who owns this room?": request and reply
+ *   {env}.rooms.ask                  terminal       -> room servers     "how is this room?": request, and reply by its owner alone
  *   {env}.ops.{kind}                 everyone       -> JetStream        events for the people who run it: stream {env}_ops
  *
  *   KV {env}_rooms         room -> owner and epoch, written by owners and placement: a hint, never the authority
@@ -73,6 +74,7 @@ export function subjectsOf(env: string) {
     allSanctions: `${env}.sanctions.all`,
     orders: `${env}.orders`,
     locate: `${env}.placement.locate`,
+    askRooms: `${env}.rooms.ask`,
     operations: (kind: string) => `${env}.ops.${kind}`,
     allOperations: `${env}.ops.*`,
     operationsStream: `${env}_ops`,

@@ -7,6 +7,7 @@
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { describeRoom, opsRoomSettings } from "../../cli/ops.ts";
 import { makeToken } from "../../cli/token.ts";
 import { gatewaySettings } from "../../gateway/config.ts";
 import { startGateway } from "../../gateway/main.ts";
@@ -168,6 +169,10 @@ test("[GROW1] a room of 2, 60, 200 and 30 people switches once each way, loses n
     expect(told).toEqual(Array.from({ length: edits }, (_, index) => `${name} ${index + 1}`));
   }
   expect((await transitions()).map(({ from, to, cause }) => [from, to, cause])).toEqual([["flat", "hierarchical", "grew"], ["hierarchical", "flat", "shrank"]]);
+  const lines: string[] = [];
+  await describeRoom(readSettings(opsRoomSettings, { flags: { environment, natsUrl: nats.url, room: ROOM }, env: {} }), (line) => lines.push(line));
+  expect(lines).toEqual(expect.arrayContaining(["mode flat", "participants 30", "epoch 1"]));
+  expect(lines.filter((line) => line.startsWith("gateway ")).map((line) => line.split(" ")[3])).toEqual(["15", "15"]);
   for (const { onlooker } of all()) onlooker.leave();
 }, 120_000);
 
