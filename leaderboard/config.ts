@@ -23,8 +23,8 @@ export const leaderboardSettings = {
   boardPointsPerMinuteMax: { parse: points, fallback: 60, meaning: "points that a participant gets in a minute at most, so that holding a key down does not win" },
 
   boardReadMs: { parse: positiveInteger, fallback: 250, meaning: "how often a leaderboard reads what is new in the log" },
-  boardWatchedReadMs: { parse: positiveInteger, fallback: 50, meaning: "the same while somebody watches a board" },
-  boardBatchMs: { parse: positiveInteger, fallback: 50, meaning: "edits of so long are counted together" },
+  boardWatchedReadMs: { parse: positiveInteger, fallback: 30, meaning: "the same while somebody watches a board" },
+  boardBatchMs: { parse: positiveInteger, fallback: 100, meaning: "edits of so long are counted together; of rooms whose boards are watched, of a quarter of it" },
   boardPendingEditsMax: { parse: positiveInteger, fallback: 50_000, meaning: "edits read and not yet counted; past it the log is not read on" },
   boardRoomsMax: { parse: positiveInteger, fallback: 20_000, meaning: "rooms known in memory; past it the log is not read on" },
   boardOpeningsMax: { parse: positiveInteger, fallback: 64, meaning: "rooms whose boards are looked up at a time" },

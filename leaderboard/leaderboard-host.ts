@@ -19,13 +19,13 @@ export class LeaderboardHost {
   readonly #live: LiveHost;
   readonly #ended: Promise<unknown>;
 
-  constructor(ports: LeaderboardPorts, options: LeaderboardOptions, deps: Omit<PartitionDeps, "onCounted">) {
+  constructor(ports: LeaderboardPorts, options: LeaderboardOptions, deps: Omit<PartitionDeps, "onCounted" | "watchedRooms">) {
     this.reader = new BoardReader(ports, options, deps.clock);
     this.names = new NamesHost(ports.names, options, deps);
     const count = options.logPartitions;
     // Each has its share of the memory, so that one busy partition does not stop the others.
     const share = { ...options, boardPendingEditsMax: options.boardPendingEditsMax / count, boardRoomsMax: options.boardRoomsMax / count };
-    this.#partitions = Array.from({ length: count }, (_, partition) => new PartitionHost(partition, ports, share, { ...deps, onCounted: (room) => this.#live.receiveChange(room) }));
+    this.#partitions = Array.from({ length: count }, (_, partition) => new PartitionHost(partition, ports, share, { ...deps, onCounted: (room) => this.#live.receiveChange(room), watchedRooms: () => this.#live.watchedRooms }));
     const counted = (room: RoomKey): Counted => this.#partitions[partitionOf(room, count)]?.counted ?? "elsewhere";
     this.#live = new LiveHost({ reader: this.reader, names: this.names, shown: ports.shown }, options, { ...deps, counted });
     this.#ended = Promise.all(this.#partitions.map((partition) => partition.run()));
@@ -33,7 +33,7 @@ export class LeaderboardHost {
 
   /** Somebody looks at a board that is counted here or may come to be. */
   get isWatched(): boolean {
-    return this.#live.isWatched;
+    return this.#live.watchedRooms.next().done !== true;
   }
 
   receiveWatch(watch: BoardWatch): void {

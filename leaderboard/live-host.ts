@@ -51,8 +51,9 @@ export class LiveHost {
     this.#callOff = deps.clock.after(TICK_MS, () => this.#push());
   }
 
-  get isWatched(): boolean {
-    return this.#watched.size > 0;
+  /** Those with a board that somebody looks at. */
+  get watchedRooms(): MapIterator<RoomKey> {
+    return this.#byRoom.keys();
   }
 
   stop(): void {

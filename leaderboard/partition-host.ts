@@ -7,12 +7,12 @@ import type { UnixMillis } from "../shared/ids.ts";
 import { LeaseWatch, type Leases, NOBODY } from "../shared/lease.ts";
 import { pause, unlessMistake } from "../shared/pause.ts";
 import type { Counted } from "./live-host.ts";
-import { PassHost, type PassOptions, type PassPorts } from "./pass-host.ts";
+import { type PassDeps, PassHost, type PassOptions, type PassPorts } from "./pass-host.ts";
 import type { RoomDeps } from "./room-host.ts";
 
 export type PartitionPorts = PassPorts & { readonly leases: Leases };
 export type PartitionOptions = PassOptions & { readonly boardsLeaseMs: number; readonly boardBehindMsMax: number };
-export type PartitionDeps = RoomDeps;
+export type PartitionDeps = RoomDeps & Pick<PassDeps, "watchedRooms">;
 
 const RETRY_MS = 250;
 const RETRY_MS_MAX = 4_000;
