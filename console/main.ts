@@ -3,6 +3,7 @@
 import * as Y from "yjs";
 
 import { parseAddress, searchOf } from "./address.ts";
+import { boardView } from "./io/board-view.ts";
 import { botsView } from "./io/bots-view.ts";
 import { openCanvas } from "./io/canvas.ts";
 import { crowdOf } from "./io/crowd.ts";
@@ -52,6 +53,7 @@ const editor = openEditor(element("document", HTMLElement), text, provider.aware
 const canvas = openCanvas(provider, crowd, () => colourOf(self));
 deskView();
 roomView(provider);
+boardView(provider, user);
 botsView(room);
 
 const showStatus = statusView();
