@@ -17,6 +17,7 @@ import { kvArchive } from "../leaderboard/io/kv-archive.ts";
 import { kvCheckpoints } from "../leaderboard/io/kv-checkpoints.ts";
 import { type RedisLine, redisLine } from "../shared/io/redis.ts";
 import { type RedisBoard, redisBoard } from "../leaderboard/io/redis-board.ts";
+import { redisTenants } from "../leaderboard/io/redis-tenants.ts";
 import { redisNames } from "../leaderboard/io/redis-names.ts";
 import { redisClosings, redisProgress } from "../leaderboard/io/redis-progress.ts";
 import { keysOf } from "../leaderboard/keys.ts";
@@ -96,6 +97,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, 1),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas: 1, partitions: 1, newName: () => `bench-${++names}` }),
     archive: await kvArchive(nats, subjects, { replicas: 1, daysMax: 1 }),
+    tenants: redisTenants(line.redis, keys, { roles: config.boardRoles }),
     names: redisNames(line.redis, keys, { namesMax: 1 }),
     shown: { publish: () => {} },
   };

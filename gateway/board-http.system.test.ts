@@ -104,6 +104,15 @@ test("[HTTP21] boards are for those whose token opens the room for reading", asy
   }
 });
 
+test("[HTTP23] which rooms of the tenant are busiest is for administrators", async () => {
+  for (const path of ["/v1/leaderboard/rooms", "/v1/leaderboard/rooms/notes%2F7"]) {
+    expect((await get(path)).error).toBe("no-token");
+    expect((await get(path, await bearer("dee"))).error).toBe("not-allowed");
+    expect((await get(`${path}?window=day`, await bearer("dee", { rights: ["admin"] }))).status).toBe(200);
+    expect(asked.at(-1)).toEqual({ url: `${path}?window=day`, internal: "between us", tenant: "acme" });
+  }
+});
+
 test("[HTTP22] who asks more often than the setting says is told to wait, and nobody else is", async () => {
   const [greedy, modest] = [await bearer("greedy"), await bearer("modest")];
   const answers = await Promise.all(Array.from({ length: BURST + 5 }, () => get("/v1/rooms/notes%2F7/leaderboard", greedy)));

@@ -29,6 +29,7 @@ export const leaderboardSettings = {
   boardRoomsMax: { parse: positiveInteger, fallback: 20_000, meaning: "rooms known in memory; past it the log is not read on" },
   boardOpeningsMax: { parse: positiveInteger, fallback: 64, meaning: "rooms whose boards are looked up at a time" },
   boardWritesMax: { parse: positiveInteger, fallback: 256, meaning: "rooms whose boards are written at a time" },
+  boardTotalsMs: { parse: positiveInteger, fallback: 2_000, meaning: "a tenant's board of its rooms is brought up to date so often" },
   boardPushMs: { parse: positiveInteger, fallback: 500, meaning: "a watched board is pushed no more often" },
   boardWatchMs: { parse: positiveInteger, fallback: 30_000, meaning: "a gateway that looks at a board says so again within so long" },
   boardWatchesMax: { parse: positiveInteger, fallback: 20_000, meaning: "boards watched at a time; past it new ones are not pushed, only read" },

@@ -69,7 +69,7 @@ type Body = { error?: string; ranking?: { rank: number; user: string; score: num
 async function get(path: string, init: { headers?: Record<string, string>; method?: string } = {}): Promise<{ status: number; body: Body }> {
   const response = await fetch(`${leaderboard.url}/v1/rooms/${path}`, { method: init.method ?? "GET", headers: { "x-coroom-internal": SECRET, "x-coroom-tenant": "acme", ...init.headers } });
   const body = (await response.json()) as Body;
-  expectDeclared(`/v1/rooms/${path}`, response.status, body);
+  expectDeclared(new URL(`/v1/rooms/${path}`, leaderboard.url).pathname, response.status, body);
   return { status: response.status, body };
 }
 
@@ -164,6 +164,15 @@ test("[BREST3] what does not exist or is not well put gets an error of its own",
     ["notes/leaderboard/members/nobody", 404, "not-ranked"],
     ["notes/bored", 404, "not-found"],
     ["notes/leaderboard/members/%zz", 404, "not-found"],
+    ["../leaderboard/rooms?limit=0", 400, "bad-limit"],
+    ["../leaderboard/rooms?cursor=somewhere", 400, "bad-cursor"],
+    ["../leaderboard/rooms?window=fortnight", 400, "unknown-window"],
+    ["../leaderboard/rooms?window=1999", 404, "unknown-window"],
+    ["../leaderboard/rooms/%01", 400, "bad-room"],
+    ["../leaderboard/rooms/notes?window=fortnight", 400, "unknown-window"],
+    ["../leaderboard/rooms/notes?window=2999", 404, "unknown-window"],
+    ["../leaderboard/rooms/nowhere", 404, "not-ranked"],
+    ["../leaderboard/rooms/notes/more", 404, "not-found"],
   );
   for (const [path, status, error] of expected) {
     const answer = await get(path);
@@ -174,6 +183,19 @@ test("[BREST3] what does not exist or is not well put gets an error of its own",
     expect((await get(path, { method: "POST" })).status).toBe(405);
     expect((await get(path, { headers: { "x-coroom-tenant": "other" } })).body.error).toBe("unknown-room");
   }
+});
+
+test("[BREST7] a tenant's rooms are ranked by the points of all in them, rooms with equal points sharing a rank", { timeout: 60_000 }, async () => {
+  for (const [room, edits] of [["busy", 6], ["calm", 2], ["even", 2], ["last", 1]] as const) await log(`tenant9.${room}` as RoomKey, 1, Array.from({ length: edits }, (_, edit) => `user-${edit}`));
+  const ask = (path: string) => get(`../leaderboard/rooms${path}`, { headers: { "x-coroom-tenant": "tenant9" } });
+  type Rooms = { rooms: number; ranking: { rank: number; room: string; points: number }[]; cursor?: string };
+  await eventually("all is told", async () => ((await ask("")).body as unknown as Rooms).ranking.reduce((sum, { points }) => sum + points, 0) === 11);
+  const first = (await ask("?window=day&limit=2")).body as unknown as Rooms;
+  const second = (await ask(`?limit=2&cursor=${first.cursor}`)).body as unknown as Rooms;
+  expect([...first.ranking, ...second.ranking].map(({ rank, room, points }) => `${rank} ${room} ${points}`)).toEqual(["1 busy 6", "2 even 2", "2 calm 2", "4 last 1"]);
+  expect([first.rooms, second.cursor]).toEqual([4, undefined]);
+  expect((await ask("/calm?window=hour")).body).toMatchObject({ rooms: 4, isBehind: false, own: { rank: 2, room: "calm", points: 2 } });
+  expect((await get("../leaderboard/rooms/busy")).body.error).toBe("not-ranked"); // Of another tenant.
 });
 
 test("[BREST4] gateways hear where it answers, and of a watched board when it changed", { timeout: 60_000 }, async () => {
@@ -204,7 +226,7 @@ test("[BREST4] gateways hear where it answers, and of a watched board when it ch
 
 test("[BREST5] without Redis boards are unavailable; flushed, they come back whole", { timeout: 60_000 }, async () => {
   redis.kill("SIGKILL");
-  for (const path of ["notes/leaderboard", "notes/leaderboard/members?user=ann", "notes/leaderboard/members/ann"]) await eventually(`${path} says so`, async () => (await get(path)).body.error === "unavailable");
+  for (const path of ["notes/leaderboard", "notes/leaderboard/members?user=ann", "notes/leaderboard/members/ann", "../leaderboard/rooms", "../leaderboard/rooms/notes"]) await eventually(`${path} says so`, async () => (await get(path)).body.error === "unavailable");
   await redis.restart();
   await eventually("boards are back", async () => (await get("notes/leaderboard")).body.asOf?.seq === 6);
   expect((await get("notes/leaderboard?ranking=unique")).body.ranking!.map(({ user }) => user)).toEqual(["bob", "cy", "ann", "dee"]);

@@ -8,11 +8,12 @@
  *   {env}:board:{<room>}:<role>:<window>:hot     sorted set: the first `boardHotMembers` members, tie-break in the member
  *   {env}:board:{<room>}:<role>:<window>:full    hash: member -> stamp and score, of all members
  *   {env}:board:{<room>}:<role>:<window>:counts  hash: band of scores -> members in it; `points` -> sum of all scores
+ *   {env}:tenant:{<tenant>}:<window>             sorted set: the tenant's rooms, by their points in the window
  *   {env}:boards:<partition>:progress          string: the projector's word on how far it is; gone when Redis lost its data
  *   {env}:boards:<partition>:closing           sorted set: windows to archive, by the instant they end
  */
 
-import type { RoomKey } from "../shared/ids.ts";
+import type { RoomKey, TenantId } from "../shared/ids.ts";
 import type { Window } from "./windows.ts";
 
 export type BoardKeys = { readonly hot: string; readonly full: string; readonly counts: string };
@@ -32,6 +33,7 @@ export function keysOf(env: string) {
       const board = `${ofRoom(room)}:${role}:${window.id}`;
       return { hot: `${board}:hot`, full: `${board}:full`, counts: `${board}:counts` };
     },
+    tenant: (tenant: TenantId, window: Pick<Window, "id">) => `${env}:tenant:{${tenant}}:${window.id}`,
     progress: (partition: number) => `${env}:boards:${partition}:progress`,
     closing: (partition: number) => `${env}:boards:${partition}:closing`,
   } as const;

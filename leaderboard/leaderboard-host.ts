@@ -4,17 +4,19 @@ import { partitionOf } from "../shared/bus/subjects.ts";
 import type { BoardName, BoardWatch } from "../shared/bus/board-messages.ts";
 import type { RoomKey } from "../shared/ids.ts";
 import { type Counted, LiveHost, type LiveOptions } from "./live-host.ts";
+import { TenantReader } from "./tenant-reads-host.ts";
 import { NamesHost, type NamesOptions } from "./names-host.ts";
 import { PartitionHost, type PartitionDeps, type PartitionOptions, type PartitionPorts } from "./partition-host.ts";
-import type { Shown, StoredNames } from "./ports.ts";
+import type { Shown, StoredNames, TenantBoards } from "./ports.ts";
 import { BoardReader, type ReadsOptions, type ReadsPorts } from "./reads-host.ts";
 
-export type LeaderboardPorts = PartitionPorts & ReadsPorts & { readonly shown: Shown; readonly names: StoredNames };
+export type LeaderboardPorts = PartitionPorts & ReadsPorts & { readonly shown: Shown; readonly names: StoredNames; readonly tenants: TenantBoards };
 export type LeaderboardOptions = PartitionOptions & ReadsOptions & LiveOptions & NamesOptions;
 
 export class LeaderboardHost {
   readonly reader: BoardReader;
   readonly names: NamesHost;
+  readonly tenants: TenantReader;
   readonly #partitions: readonly PartitionHost[];
   readonly #live: LiveHost;
   readonly #ended: Promise<unknown>;
@@ -22,6 +24,7 @@ export class LeaderboardHost {
   constructor(ports: LeaderboardPorts, options: LeaderboardOptions, deps: Omit<PartitionDeps, "onCounted" | "watchedRooms">) {
     this.reader = new BoardReader(ports, options, deps.clock);
     this.names = new NamesHost(ports.names, options, deps);
+    this.tenants = new TenantReader(ports, options, deps.clock);
     const count = options.logPartitions;
     // Each has its share of the memory, so that one busy partition does not stop the others.
     const share = { ...options, boardPendingEditsMax: options.boardPendingEditsMax / count, boardRoomsMax: options.boardRoomsMax / count };

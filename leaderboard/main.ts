@@ -25,6 +25,7 @@ import { hearNames, hearWatches, natsShown } from "./io/nats-boards.ts";
 import { redisBoard } from "./io/redis-board.ts";
 import { redisNames } from "./io/redis-names.ts";
 import { redisClosings, redisProgress } from "./io/redis-progress.ts";
+import { redisTenants } from "./io/redis-tenants.ts";
 import { redisLine } from "../shared/io/redis.ts";
 import { keysOf } from "./keys.ts";
 import { LeaderboardHost, type LeaderboardPorts } from "./leaderboard-host.ts";
@@ -51,6 +52,7 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, replicas),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas, partitions, newName: () => `${service}-${++named}` }),
     archive: await kvArchive(nats, subjects, { replicas, daysMax: config.boardArchiveDaysMax }),
+    tenants: redisTenants(redis.redis, keys, { roles: config.boardRoles }),
     names: redisNames(redis.redis, keys, { namesMax: config.boardNamesPerRoomMax }),
     shown: natsShown(nats, subjects),
   };

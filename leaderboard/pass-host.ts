@@ -25,6 +25,7 @@ export type PassOptions = RoomOptions &
     readonly boardWritesMax: number;
     readonly boardCheckpointWritesMax: number;
     readonly boardArchiveGraceMs: number;
+    readonly boardTotalsMs: number;
   };
 export type PassDeps = RoomDeps & { readonly watchedRooms: () => Iterable<RoomKey>; readonly onFloor: (floor: number) => void };
 
@@ -81,7 +82,7 @@ export class PassHost {
     signal.addEventListener("abort", end);
     await this.#part(async () => {
       if ((await this.#ports.progress.beat(this.#partition, this.#word())) === "lost") await this.#restoreAll();
-      await Promise.all([() => this.#follow(), () => this.#count(), () => this.#save(), () => this.#beat(), () => this.#archive()].map((work) => this.#part(work)));
+      await Promise.all([() => this.#follow(), () => this.#count(), () => this.#save(), () => this.#beat(), () => this.#archive(), () => this.#tellTotals()].map((work) => this.#part(work)));
     });
     signal.removeEventListener("abort", end);
     return this.#reason;
@@ -122,7 +123,10 @@ export class PassHost {
     const rooms = await this.#ports.checkpoints.rooms(this.#partition);
     if (rooms.length > 0) this.#deps.log.warn({ partition: this.#partition, rooms: rooms.length }, "Redis has no boards: they are put back from checkpoints, and the log is counted from there");
     await eachOf(rooms, this.#options.boardCheckpointWritesMax, async (room) => {
-      if (!this.#isOver) await this.#newRoom(room).open();
+      if (this.#isOver) return;
+      const restored = this.#newRoom(room);
+      await restored.open();
+      await restored.tellTotals();
     });
     if (!this.#isOver) await this.#ports.progress.begin(this.#partition, this.#word());
   }
@@ -253,6 +257,16 @@ export class PassHost {
         const outcome = await archiveWindow(closing, this.#partition, this.#ports, this.#options, { wallNow: this.#deps.clock.wallNow(), confirm: () => this.#expectKept() });
         this.#rooms.get(closing.room)?.forgetWindow(closing.window.id);
         this.#deps.metrics.archived.inc({ outcome });
+      });
+    }
+  }
+
+  async #tellTotals(): Promise<void> {
+    while (!this.#isOver) {
+      await pause(this.#deps.clock, this.#options.boardTotalsMs, this.#over.signal);
+      const untold = [...this.#rooms.values()].filter(({ isUntold }) => isUntold);
+      await eachOf(untold, this.#options.boardWritesMax, async (room) => {
+        if (!this.#isOver) await room.tellTotals();
       });
     }
   }

@@ -2,7 +2,7 @@
 
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { BoardNews } from "../shared/bus/board-messages.ts";
-import type { RoomKey, Seq, UnixMillis } from "../shared/ids.ts";
+import type { RoomId, RoomKey, Seq, TenantId, UnixMillis } from "../shared/ids.ts";
 import type { Applied, Batch, BoardsDump, BoardState, MinuteUse, Names, Standing } from "./board.ts";
 import type { Role } from "./keys.ts";
 import type { Window } from "./windows.ts";
@@ -90,6 +90,18 @@ export interface StoredNames {
   write(room: RoomKey, user: string, name: string): Promise<void>;
   /** Of those users who have one. */
   read(room: RoomKey, users: readonly string[]): Promise<Names>;
+}
+
+/** Rooms with equal points have the same rank. */
+export type RankedRoom = { readonly rank: number; readonly room: RoomId; readonly points: number };
+
+/** The rooms of each tenant, by the points of all in them. */
+export interface TenantBoards {
+  /** Brings the room's totals of these windows up to what its boards hold. It may be told again at any time. */
+  tell(room: RoomKey, windows: readonly Window[]): Promise<void>;
+  page(tenant: TenantId, window: Window, page: { readonly offset: number; readonly limit: number }): Promise<{ readonly rooms: number; readonly ranking: readonly RankedRoom[] }>;
+  /** Undefined: without points in the window. */
+  rankOf(room: RoomKey, window: Window): Promise<RankedRoom | undefined>;
 }
 
 /** Tells whoever watches. */

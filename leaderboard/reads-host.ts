@@ -12,7 +12,7 @@ import { byRank, type Applied, type BoardState, type Standing } from "./board.ts
 import type { Role } from "./keys.ts";
 import type { Archive, BoardReads, Progress } from "./ports.ts";
 import { neighboursOf, percentileOf, type Ranked, rankAll, type Ranking } from "./ranking.ts";
-import { parseWindow, type Window, windowAt, WINDOW_KINDS } from "./windows.ts";
+import { type Window, windowNamed } from "./windows.ts";
 
 export type ReadsPorts = { readonly reads: BoardReads; readonly archive: Archive; readonly progress: Pick<Progress, "read"> };
 export type ReadsOptions = {
@@ -150,8 +150,7 @@ export class BoardReader {
   }
 
   #window(name: string): Window | undefined {
-    const kind = WINDOW_KINDS.find((known) => known === name);
-    return kind === undefined ? parseWindow(name) : windowAt(kind, this.#clock.wallNow());
+    return windowNamed(name, this.#clock.wallNow());
   }
 
   async #isBehind(room: RoomKey): Promise<boolean> {

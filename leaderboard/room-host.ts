@@ -11,13 +11,13 @@ import type { Millis, RoomKey, Seq, UnixMillis } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { type MinuteUse, NOTHING_APPLIED } from "./board.ts";
 import type { LeaderboardMetrics } from "./metrics.ts";
-import type { Boards, Checkpoints, Closings } from "./ports.ts";
+import type { Boards, Checkpoints, Closings, TenantBoards } from "./ports.ts";
 import { RoomProjection } from "./room-projection.ts";
 import type { ScoringOptions } from "./scoring.ts";
 import { Trouble } from "./trouble.ts";
 import { type Window, windowsAt } from "./windows.ts";
 
-export type RoomPorts = { readonly boards: Boards; readonly closings: Closings; readonly checkpoints: Checkpoints };
+export type RoomPorts = { readonly boards: Boards; readonly closings: Closings; readonly checkpoints: Checkpoints; readonly tenants: Pick<TenantBoards, "tell"> };
 export type RoomOptions = ScoringOptions & { readonly boardCheckpointMsMax: number };
 export type RoomDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: LeaderboardMetrics; readonly onCounted: (room: RoomKey) => void };
 
@@ -44,6 +44,8 @@ export class BoardRoom {
   #later: Uncovered | undefined;
   /** Windows that may have points and are not in the archive, by id. */
   readonly #windows = new Map<string, Window>();
+  /** Those of which the tenant's board may not have the newest total. */
+  readonly #untold = new Map<string, Window>();
   /** Until then every edit lies in windows that are known. */
   #hourEnd = 0;
   readonly #registered = new Set<string>();
@@ -67,7 +69,11 @@ export class BoardRoom {
   }
 
   get isIdle(): boolean {
-    return this.#projection !== undefined && this.pendingEdits === 0 && this.#applying === undefined && !this.#isSaving;
+    return this.#projection !== undefined && this.pendingEdits === 0 && this.#applying === undefined && !this.#isSaving && !this.isUntold;
+  }
+
+  get isUntold(): boolean {
+    return this.#untold.size > 0;
   }
 
   /** Nothing would be lost if it were forgotten. */
@@ -89,7 +95,7 @@ export class BoardRoom {
     const { boards, checkpoints } = this.#ports;
     const [stored, mark] = await Promise.all([boards.load(this.room), checkpoints.mark(this.room)]);
     this.#covered = mark;
-    for (const window of mark.windows) this.#windows.set(window.id, window);
+    for (const window of mark.windows) this.#know(window);
     const current = mark.seq > (stored?.applied.seq ?? 0) ? await this.#restore() : stored;
     const projection = new RoomProjection(current?.applied ?? NOTHING_APPLIED, current?.minute ?? NO_USE, this.#options);
     this.#projection = projection;
@@ -147,7 +153,12 @@ export class BoardRoom {
   #enterHour(time: UnixMillis): void {
     const windows = windowsAt(time);
     this.#hourEnd = windows[0]!.end;
-    for (const window of windows) this.#windows.set(window.id, window);
+    for (const window of windows) this.#know(window);
+  }
+
+  #know(window: Window): void {
+    this.#windows.set(window.id, window);
+    this.#untold.set(window.id, window); // A leaderboard may have died before it was told.
   }
 
   /** Resolves once all that was received before is in the boards. */
@@ -162,6 +173,7 @@ export class BoardRoom {
       const write = await this.#ports.boards.apply(this.room, batch);
       endTimer();
       if (write.kind === "stale") throw new Trouble("stale", `room ${this.room} is counted up to ${write.seq}, not ${batch.after}`);
+      for (const window of batch.windows) this.#untold.set(window.id, window);
       this.#deps.metrics.edits.inc(batch.applied.seq - batch.after);
       this.#deps.onCounted(this.room);
     }
@@ -175,6 +187,18 @@ export class BoardRoom {
     for (const { id } of windows) this.#registered.add(id);
   }
 
+  /** Brings the tenant's board of rooms up to date. */
+  async tellTotals(): Promise<void> {
+    const windows = [...this.#untold.values()];
+    this.#untold.clear();
+    try {
+      await this.#ports.tenants.tell(this.room, windows);
+    } catch (error) {
+      for (const window of windows) this.#untold.set(window.id, window); // Whatever it was: it is still to be told.
+      throw error;
+    }
+  }
+
   /** Writes what is counted where Redis cannot lose it. */
   async saveCheckpoint(): Promise<void> {
     if (this.#isSaving || this.#projection === undefined) return;
@@ -183,6 +207,7 @@ export class BoardRoom {
       this.#later = undefined;
       const through = this.#projection.applied.seq;
       await this.apply();
+      await this.tellTotals(); // What a checkpoint covers is not read again.
       const dump = await this.#ports.boards.dump(this.room, [...this.#windows.values()]);
       if (dump === undefined || dump.applied.seq < through) throw new Trouble("stale", `the boards of room ${this.room} are counted less far than they were: did Redis lose data?`);
       const endTimer = this.#deps.metrics.checkpoints.startTimer();

@@ -60,6 +60,12 @@ const PATTERNS: readonly [RegExp, (parts: number[]) => Window][] = [
   [/^(\d{4})-(\d{2})-(\d{2})T(\d{2})$/, ([year, month, day, hour]) => hourWindow(dayOf(year!, month!, day!) * 24 + hour!)],
 ];
 
+/** By its id, or by its kind for the present one. */
+export function windowNamed(name: string, now: UnixMillis): Window | undefined {
+  const kind = WINDOW_KINDS.find((known) => known === name);
+  return kind === undefined ? parseWindow(name) : windowAt(kind, now);
+}
+
 /** Undefined for what names no window: `2026-W54`, `2026-02-30` and `2026-1` are none. */
 export function parseWindow(id: string): Window | undefined {
   for (const [pattern, build] of PATTERNS) {

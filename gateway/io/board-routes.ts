@@ -1,11 +1,11 @@
 /**
- * A room's boards for clients whose token opens the room: what `leaderboard/openapi.json` describes, passed on as a
+ * A room's boards for clients whose token opens the room, and a tenant's rooms for its administrators: what `leaderboard/openapi.json` describes, passed on as a
  * leaderboard answers it. `me` is the user of the token.
  */
 
 import type { Clock } from "../../shared/clock.ts";
 import { parseRoomId, type RoomId, type UserId } from "../../shared/ids.ts";
-import { admit } from "../identity.ts";
+import { admit, type Identity } from "../identity.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Tokens } from "../ports.ts";
 import { type Rate, ReaderRates } from "../reader-rates.ts";
@@ -18,21 +18,37 @@ export type BoardRouteOptions = { readonly internalSecret: string; readonly boar
 const NO_LEADERBOARD = jsonAnswer(503, { error: "no-leaderboard", message: "no leaderboard answers right now: the boards are behind, ask again in a moment" }, { "retry-after": "5" });
 const TOO_FAST = jsonAnswer(429, { error: "rate-limited", message: "too many questions about boards: ask less often, or subscribe to the board" }, { "retry-after": "1" });
 
+const NOT_ADMIN = errorAnswer(403, "not-allowed", "which rooms are busiest is for administrators: ask for a token whose claim `rights` has `admin`");
+
 type Place = (parameters: readonly string[], user: UserId) => string;
 
 export function boardRoutes(tokens: Tokens, leaderboards: Services, options: BoardRouteOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
   const rates = new ReaderRates(options.boardReads, options.readersMax);
 
-  const answerFor = (place: Place) => async (question: HttpQuestion): Promise<HttpAnswer> => {
-    const answer = await ask(question, place);
+  const counted = (answerTo: (question: HttpQuestion) => Promise<HttpAnswer>) => async (question: HttpQuestion): Promise<HttpAnswer> => {
+    const answer = await answerTo(question);
     metrics.boardReads.inc({ status: String(answer.status) });
     return answer;
   };
 
-  const ask = async (question: HttpQuestion, place: Place): Promise<HttpAnswer> => {
+  /** Whoever may ask just now, or what they get instead. */
+  const asker = async (question: HttpQuestion): Promise<Identity | HttpAnswer> => {
     const identity = await identify(question, tokens);
+    return "status" in identity || rates.take(`${identity.tenant} ${identity.user}`, clock.now()) ? identity : TOO_FAST;
+  };
+
+  const askOfTenant = async (question: HttpQuestion): Promise<HttpAnswer> => {
+    const identity = await asker(question);
     if ("status" in identity) return identity;
-    if (!rates.take(`${identity.tenant} ${identity.user}`, clock.now())) return TOO_FAST;
+    if (!identity.rights.admin) return NOT_ADMIN;
+    const [room] = question.parameters;
+    const path = `/v1/leaderboard/rooms${room === undefined ? "" : `/${room}`}${passedOn(question.query)}`;
+    return (await askServices(leaderboards, { path, tenant: identity.tenant }, question, options)) ?? NO_LEADERBOARD;
+  };
+
+  const ask = async (question: HttpQuestion, place: Place): Promise<HttpAnswer> => {
+    const identity = await asker(question);
+    if ("status" in identity) return identity;
     const room = parseRoomId(decodeParameter(question.parameters[0] ?? ""));
     if (room === undefined) return errorAnswer(400, "bad-room", "a room is 1 to 128 characters without control characters");
     const admission = admit(identity, room);
@@ -47,11 +63,17 @@ export function boardRoutes(tokens: Tokens, leaderboards: Services, options: Boa
     "/members": () => "/members",
     "/members/:user": ([user = ""]) => `/members/${user}`,
   };
-  return Object.entries(routes).map(([rest, place]) => ({ method: "get", path: `/v1/rooms/:room/leaderboard${rest}`, answer: answerFor(place) }));
+  const ofRooms = Object.entries(routes).map(([rest, place]): HttpRoute => ({ method: "get", path: `/v1/rooms/:room/leaderboard${rest}`, answer: counted((question) => ask(question, place)) }));
+  const ofTenant = ["", "/:room"].map((rest): HttpRoute => ({ method: "get", path: `/v1/leaderboard/rooms${rest}`, answer: counted(askOfTenant) }));
+  return [...ofRooms, ...ofTenant];
+}
+
+function pathOf(room: RoomId, place: string, query: URLSearchParams): string {
+  return `/v1/rooms/${encodeURIComponent(room)}/leaderboard${place}${passedOn(query)}`;
 }
 
 /** The token stays here. */
-function pathOf(room: RoomId, place: string, query: URLSearchParams): string {
+function passedOn(query: URLSearchParams): string {
   const passed = new URLSearchParams([...query].filter(([name]) => name !== "token"));
-  return `/v1/rooms/${encodeURIComponent(room)}/leaderboard${place}${passed.size === 0 ? "" : `?${passed}`}`;
+  return passed.size === 0 ? "" : `?${passed}`;
 }

@@ -2,7 +2,7 @@
  * The boards over HTTP, for gateways only: a gateway checks its client's token and then shows the secret that
  * the tiers share. What may be asked is in `leaderboard/openapi.json`.
  *
- *   GET /v1/rooms/{room}/leaderboard...    x-coroom-internal: <secret>    x-coroom-tenant: <tenant>
+ *   GET /v1/rooms/{room}/leaderboard..., /v1/leaderboard/rooms...    x-coroom-internal: <secret>    x-coroom-tenant: <tenant>
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";
@@ -13,9 +13,10 @@ import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { unlessMistake } from "../../shared/pause.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
-import { type BadQuestion, cursorOf, parseQuestion, type Question, type QuestionLimits } from "../questions.ts";
+import { type BadQuestion, cursorOf, parseQuestion, type Question, type QuestionLimits, type TenantQuestion } from "../questions.ts";
 import type { NamesHost } from "../names-host.ts";
 import type { Ranked } from "../ranking.ts";
+import type { RoomAnswer, RoomsAnswer, TenantReader } from "../tenant-reads-host.ts";
 import type { BoardReader, MemberAnswer, MembersAnswer, PageAnswer, Refusal } from "../reads-host.ts";
 
 export type HttpOptions = QuestionLimits & { readonly boardsHost: string; readonly boardsPort: number; readonly internalSecret: string };
@@ -29,11 +30,11 @@ const REFUSALS: Readonly<Record<Refusal["kind"], { status: number; message: stri
   "unknown-window": { status: 404, message: "nothing was counted in this window, or it is longer ago than the archive reaches" },
   "unknown-role": { status: 404, message: "this role has no board of its own here" },
   "too-deep": { status: 400, message: "so far down members are in no order: ask for one member instead" },
-  "not-ranked": { status: 404, message: "this user has no points in this window" },
+  "not-ranked": { status: 404, message: "without points in this window" },
   rebuilding: { status: 503, message: "the boards are being counted anew: ask again" },
 };
 
-export async function serveHttp({ reader, names }: { reader: BoardReader; names: NamesHost }, options: HttpOptions, { log, metrics }: { log: Log; metrics: LeaderboardMetrics }): Promise<{ port: number; stop(): Promise<void> }> {
+export async function serveHttp({ reader, names, tenants }: { reader: BoardReader; names: NamesHost; tenants: TenantReader }, options: HttpOptions, { log, metrics }: { log: Log; metrics: LeaderboardMetrics }): Promise<{ port: number; stop(): Promise<void> }> {
   const mayAsk = secretCheck(options.internalSecret);
 
   const answer = async (request: IncomingMessage): Promise<Answer> => {
@@ -43,6 +44,7 @@ export async function serveHttp({ reader, names }: { reader: BoardReader; names:
     const question = parseQuestion(String(request.headers["x-coroom-tenant"] ?? ""), segmentsOf(url.pathname), url.searchParams, options);
     if (question.kind === "bad") return refused(BAD_STATUS[question.error] ?? 400, question.error, question.message);
     try {
+      if (question.kind === "rooms" || question.kind === "room") return roomsBody(await askTenant(tenants, question));
       return await named(await ask(reader, question), question.board.room, names);
     } catch (cause) {
       unlessMistake(cause);
@@ -75,7 +77,24 @@ export async function serveHttp({ reader, names }: { reader: BoardReader; names:
   };
 }
 
-function ask(reader: BoardReader, question: Question): Promise<PageAnswer | MemberAnswer | MembersAnswer | Refusal> {
+function askTenant(tenants: TenantReader, question: TenantQuestion): Promise<RoomsAnswer | RoomAnswer | Refusal> {
+  return question.kind === "rooms" ? tenants.page(question.tenant, question.window, question.page) : tenants.room(question.room, question.window);
+}
+
+function roomsBody(answer: RoomsAnswer | RoomAnswer | Refusal): Answer {
+  switch (answer.kind) {
+    case "rooms": {
+      const { about, ranking, nextOffset } = answer;
+      return { status: 200, name: "rooms", body: { ...about, ranking, ...(nextOffset === undefined ? {} : { cursor: cursorOf(about.window.id, nextOffset) }) } };
+    }
+    case "room":
+      return { status: 200, name: "room", body: { ...answer.about, own: answer.own } };
+    default:
+      return refusal(answer);
+  }
+}
+
+function ask(reader: BoardReader, question: Exclude<Question, TenantQuestion>): Promise<PageAnswer | MemberAnswer | MembersAnswer | Refusal> {
   switch (question.kind) {
     case "page":
       return reader.page(question.board, question.page);
@@ -102,11 +121,14 @@ function bodyOf(answer: PageAnswer | MemberAnswer | MembersAnswer | Refusal, wit
       return { status: 200, name: "member", body: { ...answer.about, own: answer.own, neighbours: withNames(answer.neighbours) } };
     case "members":
       return { status: 200, name: "members", body: { ...answer.about, ranking: withNames(answer.ranking) } };
-    default: {
-      const { status, message } = REFUSALS[answer.kind];
-      return refused(status, answer.kind, message);
-    }
+    default:
+      return refusal(answer);
   }
+}
+
+function refusal({ kind }: Refusal): Answer {
+  const { status, message } = REFUSALS[kind];
+  return refused(status, kind, message);
 }
 
 function refused(status: number, error: string, message: string): Answer {
