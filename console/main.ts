@@ -5,7 +5,7 @@ import * as Y from "yjs";
 import { parseAddress, searchOf } from "./address.ts";
 import { boardView } from "./io/board-view.ts";
 import { botsView } from "./io/bots-view.ts";
-import { openCanvas } from "./io/canvas.ts";
+import { Canvas } from "./io/canvas.ts";
 import { crowdOf } from "./io/crowd.ts";
 import { demoToken } from "./io/demo-token.ts";
 import { deskView } from "./io/desk-view.ts";
@@ -50,7 +50,7 @@ latest.onChange(peopleChanged);
 
 const inkColour = (): number | undefined => (latest.isSelf || latest.name === undefined ? undefined : colourOf(latest.name));
 const editor = openEditor(element("document", HTMLElement), text, provider.awareness, freshInk(inkColour));
-const canvas = openCanvas(provider, crowd, () => colourOf(self));
+const canvas = new Canvas(provider, crowd, () => colourOf(self));
 deskView();
 roomView(provider);
 boardView(provider, user);

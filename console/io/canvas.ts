@@ -5,150 +5,160 @@
 
 import type { CoroomProvider, Point } from "@coroom/client";
 
-import { type Camera, cameraOn, cameraOver, panned, toCanvas, viewportOf, zoomed } from "../camera.ts";
-import { SHAPE_KINDS, type Shape, type ShapeKind, Shapes } from "../shapes.ts";
+import { type Camera, cameraOn, cameraOver, panned, type Size, toCanvas, viewportOf, zoomed } from "../camera.ts";
+import { type Shape, type ShapeKind, Shapes } from "../shapes.ts";
+import { watchTools } from "./canvas-tools.ts";
 import type { Crowd } from "./crowd.ts";
 import { element } from "./element.ts";
 import { watchHands } from "./hands.ts";
 import { pointersView } from "./pointers-view.ts";
+import { watchShapeKeys } from "./shape-keys.ts";
 import { type Hold, ShapesView } from "./shapes-view.ts";
 
 /** Others keep showing a shape where it was dropped until the edit has had time to reach them. */
 const HOLD_AFTER_DROP_MS = 500;
-const ARROW_STEP = 10;
-const ZOOM_STEP = 1.25;
+/** A new shape lies so far aside at most, so that the next does not hide it. */
+const ASIDE = 120;
 
-/** `colour`: of the reader, for what they add. */
-export function openCanvas(provider: CoroomProvider, crowd: Crowd, colour: () => number): { setWritable(writable: boolean): void } {
-  const stage = element("stage", HTMLElement);
-  const world = element("world", HTMLElement);
-  const shapes = new Shapes(provider.doc);
-  const view = new ShapesView(element("shapes", HTMLElement));
-  const own = new Map<string, Hold>();
-  let camera: Camera = cameraOver(sizeOf(stage));
-  let writable = false;
+export class Canvas {
+  readonly #provider: CoroomProvider;
+  readonly #crowd: Crowd;
+  readonly #colour: () => number;
+  readonly #stage = element("stage", HTMLElement);
+  readonly #world = element("world", HTMLElement);
+  readonly #zoom = element("zoom", HTMLElement);
+  readonly #hint = element("canvas-hint", HTMLElement);
+  readonly #view = new ShapesView(element("shapes", HTMLElement));
+  readonly #shapes: Shapes;
+  readonly #tools: ReturnType<typeof watchTools>;
+  /** What the reader drags. */
+  readonly #own = new Map<string, Hold>();
+  /** Undefined until the canvas is in view for the first time. */
+  #camera: Camera | undefined;
+  #writable = false;
 
-  const draw = (): void => {
-    const all = shapes.all();
-    element("canvas-hint", HTMLElement).hidden = all.length > 0;
-    view.draw(all, new Map([...heldByOthers(crowd), ...own]));
-  };
-  const look = (next: Camera): void => {
-    camera = next;
-    world.style.transform = `scale(${camera.zoom}) translate(${-camera.x}px, ${-camera.y}px)`;
-    stage.style.setProperty("--zoom", String(camera.zoom));
-    stage.style.setProperty("--ground-x", `${-camera.x * camera.zoom}px`);
-    stage.style.setProperty("--ground-y", `${-camera.y * camera.zoom}px`);
-    element("zoom", HTMLElement).textContent = `${Math.round(camera.zoom * 100)}%`;
-    provider.presence.set({ viewport: viewportOf(camera, sizeOf(stage)) });
-  };
-  const middle = (): Point => ({ x: stage.clientWidth / 2, y: stage.clientHeight / 2 });
-  const drop = (id: string, place: Point): void => {
-    shapes.move(id, place);
-    setTimeout(() => {
-      if (own.size === 0) provider.presence.set({ holding: null });
-    }, HOLD_AFTER_DROP_MS);
-  };
+  /** `colour`: of the reader, for what they add. */
+  constructor(provider: CoroomProvider, crowd: Crowd, colour: () => number) {
+    this.#provider = provider;
+    this.#crowd = crowd;
+    this.#colour = colour;
+    this.#shapes = new Shapes(provider.doc);
+    this.#tools = watchTools({ add: (kind) => this.#add(kind), zoom: (factor) => this.#zoomBy(factor, this.#middle), seeAll: () => this.#look(cameraOn(this.#shapes.all(), this.#size)) });
+    watchShapeKeys(this.#stage, { moveBy: (id, by) => this.#moveBy(id, by), remove: (id) => this.#writable && this.#shapes.remove(id), write: (id) => this.#write(id) });
+    watchHands(this.#stage, {
+      pointed: (at) => provider.presence.set({ cursor: at === undefined ? null : toCanvas(this.#cameraNow, at) }),
+      pannedBy: (pixels) => this.#look(panned(this.#cameraNow, pixels)),
+      zoomedBy: (factor, at) => this.#zoomBy(factor, at),
+      draggedBy: (id, pixels) => this.#drag(id, pixels),
+      dropped: (id) => this.#drop(id),
+    });
+    pointersView(element("pointers", HTMLElement), crowd);
+    this.#shapes.observe(() => this.#draw());
+    this.#watchHolders();
+    new ResizeObserver(() => this.#receiveSize()).observe(this.#stage);
+    this.#draw();
+  }
 
-  watchHands(stage, {
-    pointed: (at) => provider.presence.set({ cursor: at === undefined ? null : toCanvas(camera, at) }),
-    pannedBy: (pixels) => look(panned(camera, pixels)),
-    zoomedBy: (factor, at) => look(zoomed(camera, factor, at)),
-    draggedBy: (id, pixels) => {
-      const from = own.get(id)?.place ?? find(shapes, id);
-      if (from === undefined || !writable) return;
-      const place = { x: from.x + pixels.x / camera.zoom, y: from.y + pixels.y / camera.zoom };
-      own.set(id, { place, person: undefined });
-      provider.presence.set({ holding: { shape: id, place: { x: Math.round(place.x), y: Math.round(place.y) } } });
-      draw();
-    },
-    dropped: (id) => {
-      const hold = own.get(id);
-      own.delete(id);
-      if (hold !== undefined) drop(id, hold.place);
-      draw();
-    },
-  });
-  const write = (id: string): void => {
-    if (writable) view.edit(id, (text) => shapes.write(id, text));
-  };
-  stage.addEventListener("dblclick", ({ target }) => {
-    const id = shapeAt(target);
-    if (id !== undefined) write(id);
-  });
-  stage.addEventListener("keydown", (event) => {
-    const id = shapeAt(event.target);
-    const shape = id === undefined || isWritten(event.target) ? undefined : find(shapes, id);
-    if (isWritten(event.target) && event.key === "Escape") event.target.blur();
-    if (shape === undefined || !writable || !act(event.key, shape)) return;
-    event.preventDefault();
-  });
-  const act = (key: string, { id, x, y }: Shape): boolean => {
-    const step = ARROWS[key];
-    if (step !== undefined) drop(id, { x: x + step.x * ARROW_STEP, y: y + step.y * ARROW_STEP });
-    else if (key === "Delete" || key === "Backspace") shapes.remove(id);
-    else if (key === "Enter") write(id);
-    else return false;
-    return true;
-  };
+  setWritable(writable: boolean): void {
+    this.#writable = writable;
+    this.#tools.setWritable(writable);
+  }
 
-  const add = (kind: ShapeKind): void => {
+  get #size(): Size {
+    return { width: this.#stage.clientWidth, height: this.#stage.clientHeight };
+  }
+
+  get #middle(): Point {
+    return { x: this.#size.width / 2, y: this.#size.height / 2 };
+  }
+
+  get #cameraNow(): Camera {
+    return this.#camera ?? cameraOver(this.#size);
+  }
+
+  #receiveSize(): void {
+    if (this.#size.width > 0) this.#look(this.#cameraNow);
+    else this.#provider.presence.set({ viewport: null }); // The text is in front of it.
+  }
+
+  #look(camera: Camera): void {
+    const { x, y, zoom } = camera;
+    this.#camera = camera;
+    this.#world.style.transform = `scale(${zoom}) translate(${-x}px, ${-y}px)`;
+    this.#stage.style.setProperty("--zoom", String(zoom));
+    this.#stage.style.setProperty("--ground-x", `${-x * zoom}px`);
+    this.#stage.style.setProperty("--ground-y", `${-y * zoom}px`);
+    this.#zoom.textContent = `${Math.round(zoom * 100)}%`;
+    this.#provider.presence.set({ viewport: viewportOf(camera, this.#size) });
+  }
+
+  #zoomBy(factor: number, at: Point): void {
+    this.#look(zoomed(this.#cameraNow, factor, at));
+  }
+
+  #add(kind: ShapeKind): void {
     const id = Math.random().toString(36).slice(2, 12);
-    const at = toCanvas(camera, middle());
-    const aside = () => (Math.random() - 0.5) * 240; // So that the next does not hide it.
-    shapes.add(id, kind, { x: at.x + aside(), y: at.y + aside() }, colour());
-    if (kind === "note") write(id);
-  };
-  for (const kind of SHAPE_KINDS) element(`add-${kind}`, HTMLButtonElement).addEventListener("click", () => add(kind));
-  element("zoom-in", HTMLButtonElement).addEventListener("click", () => look(zoomed(camera, ZOOM_STEP, middle())));
-  element("zoom-out", HTMLButtonElement).addEventListener("click", () => look(zoomed(camera, 1 / ZOOM_STEP, middle())));
-  element("zoom-all", HTMLButtonElement).addEventListener("click", () => look(cameraOn(shapes.all(), sizeOf(stage))));
+    const { x, y } = toCanvas(this.#cameraNow, this.#middle);
+    const aside = (): number => (2 * Math.random() - 1) * ASIDE;
+    this.#shapes.add(id, kind, { x: x + aside(), y: y + aside() }, this.#colour());
+    if (kind === "note") this.#write(id);
+  }
 
-  pointersView(element("pointers", HTMLElement), crowd);
-  shapes.observe(draw);
-  const holders = new Set<string>();
-  crowd.onShown((ids) => {
-    const touched = ids.filter((id) => holders.has(id) || crowd.people.get(id)?.holding !== undefined); // Most changes are of pointers.
-    for (const id of touched) {
-      if (crowd.people.get(id)?.holding === undefined) holders.delete(id);
-      else holders.add(id);
-    }
-    if (touched.length > 0) draw();
-  });
-  let seen = false;
-  new ResizeObserver(() => {
-    const size = sizeOf(stage);
-    if (size.width === 0) return provider.presence.set({ viewport: null }); // Another tab of a narrow page is in front.
-    look(seen ? camera : cameraOver(size));
-    seen = true;
-  }).observe(stage);
-  draw();
-  return {
-    setWritable: (may) => {
-      writable = may;
-      for (const kind of SHAPE_KINDS) element(`add-${kind}`, HTMLButtonElement).disabled = !may;
-    },
-  };
+  #write(id: string): void {
+    if (this.#writable) this.#view.edit(id, (text) => this.#shapes.write(id, text));
+  }
+
+  #moveBy(id: string, { x, y }: Point): void {
+    const shape = this.#find(id);
+    if (shape !== undefined && this.#writable) this.#shapes.move(id, { x: shape.x + x, y: shape.y + y });
+  }
+
+  #drag(id: string, pixels: Point): void {
+    const from = this.#own.get(id)?.place ?? this.#find(id);
+    if (from === undefined || !this.#writable) return;
+    const { zoom } = this.#cameraNow;
+    const place = { x: from.x + pixels.x / zoom, y: from.y + pixels.y / zoom };
+    this.#own.set(id, { place, person: undefined });
+    this.#provider.presence.set({ holding: { shape: id, place: { x: Math.round(place.x), y: Math.round(place.y) } } });
+    this.#draw();
+  }
+
+  #drop(id: string): void {
+    const hold = this.#own.get(id);
+    if (hold === undefined) return;
+    this.#own.delete(id);
+    this.#shapes.move(id, hold.place);
+    this.#draw();
+    setTimeout(() => {
+      if (this.#own.size === 0) this.#provider.presence.set({ holding: null });
+    }, HOLD_AFTER_DROP_MS);
+  }
+
+  #find(id: string): Shape | undefined {
+    return this.#shapes.all().find((shape) => shape.id === id);
+  }
+
+  #draw(): void {
+    const shapes = this.#shapes.all();
+    this.#hint.hidden = shapes.length > 0;
+    this.#view.draw(shapes, new Map([...heldByOthers(this.#crowd), ...this.#own]));
+  }
+
+  /** Most changes of presence are of pointers, and leave the shapes where they are. */
+  #watchHolders(): void {
+    const { people, onShown } = this.#crowd;
+    const holders = new Set<string>();
+    onShown((ids) => {
+      const touched = ids.filter((id) => holders.has(id) || people.get(id)?.holding !== undefined);
+      for (const id of touched) {
+        if (people.get(id)?.holding === undefined) holders.delete(id);
+        else holders.add(id);
+      }
+      if (touched.length > 0) this.#draw();
+    });
+  }
 }
-
-const ARROWS: Readonly<Record<string, Point>> = { ArrowLeft: { x: -1, y: 0 }, ArrowRight: { x: 1, y: 0 }, ArrowUp: { x: 0, y: -1 }, ArrowDown: { x: 0, y: 1 } };
 
 function heldByOthers({ people }: Crowd): [string, Hold][] {
   return [...people.values()].flatMap((person) => (person.self || person.holding === undefined ? [] : [[person.holding.shape, { place: person.holding.place, person }] as const]));
-}
-
-function find(shapes: Shapes, id: string): Shape | undefined {
-  return shapes.all().find((shape) => shape.id === id);
-}
-
-function shapeAt(target: EventTarget | null): string | undefined {
-  return target instanceof Element ? target.closest<HTMLElement>(".shape")?.dataset["id"] : undefined;
-}
-
-function isWritten(target: EventTarget | null): target is HTMLElement {
-  return target instanceof HTMLElement && target.isContentEditable;
-}
-
-function sizeOf({ clientWidth, clientHeight }: HTMLElement): { width: number; height: number } {
-  return { width: clientWidth, height: clientHeight };
 }

@@ -96,6 +96,19 @@ test("[PAGE17] a shape is seen on its way while it is dragged, and stays where i
   await eventually("somebody later has it too", async () => (await late.page.locator(".shape").innerText()) === "Call the printers");
 });
 
+test("[PAGE17] keys alone move a shape and take it away", async () => {
+  const [ada, grace] = [await open("keys", "Ada"), await open("keys", "Grace")];
+  await ada.page.locator("#add-rectangle").click();
+  const [adas, graces] = [ada.page.locator(".shape"), grace.page.locator(".shape")];
+  await eventually("Grace has it", async () => (await graces.count()) === 1);
+  const before = (await graces.boundingBox())!;
+  await adas.focus();
+  for (let key = 0; key < 3; key++) await ada.page.keyboard.press("ArrowRight");
+  await eventually("it has moved", async () => isNear((await graces.boundingBox())!, { x: before.x + 30, y: before.y }));
+  await ada.page.keyboard.press("Delete");
+  await eventually("it is gone", async () => (await graces.count()) === 0);
+});
+
 test("[PAGE18] a new name is everybody's at once, on the list and at the caret", async () => {
   const [ada, grace] = [await open("names", "Ada"), await open("names", "Grace")];
   await ada.types("x");
