@@ -18,7 +18,7 @@ import { Events } from "./events.ts";
 import { Pace } from "./pace.ts";
 import type { SnapshotAnswer, Socket, World } from "./ports.ts";
 import type { Problem, Refusal } from "./problems.ts";
-import type { RoomFrame, RoomInput } from "./room-session.ts";
+import type { RoomFrame, RoomInput } from "./room-messages.ts";
 import { Turns } from "./turns.ts";
 
 /** A text, or a function that is asked each time a connection is made, and again before its token expires. */

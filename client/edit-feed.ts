@@ -9,7 +9,7 @@ import type { ClientId, Millis, Position, Seq } from "../shared/ids.ts";
 import type { SavingState, TentativeEdit } from "../shared/wire/frames.ts";
 import { type Batch, Inbox, type InboxOptions, type Repair, type RoomEdit } from "./inbox.ts";
 import type { Outbox } from "./outbox.ts";
-import type { RoomEffect, RoomFrame } from "./room-session.ts";
+import type { RoomEffect, RoomFrame } from "./room-messages.ts";
 import { type DueEdits, TentativeEdits, type TentativeOptions } from "./tentative-edits.ts";
 
 export type FeedOptions = {

@@ -9,7 +9,7 @@ import type { Channel, Limits, Rights, SavingState } from "../shared/wire/frames
 import type { Outbox } from "./outbox.ts";
 import type { Pace } from "./pace.ts";
 import { outboxFull, readOnly, tooLarge } from "./problems.ts";
-import type { RoomEffect, RoomFrame } from "./room-session.ts";
+import type { RoomEffect, RoomFrame } from "./room-messages.ts";
 
 /** An open connection: what the server asks for, and the pace that its rooms share. */
 export type Line = { readonly limits: Limits; readonly pace: Pace };

@@ -6,7 +6,7 @@
 import type { Seq } from "../shared/ids.ts";
 import type { BoardName, BoardPlace, BoardState } from "../shared/wire/boards.ts";
 import type { BoardFrame, Channel, ClientFrame } from "../shared/wire/frames.ts";
-import type { RoomFrame, RoomInput } from "./room-session.ts";
+import type { RoomFrame, RoomInput } from "./room-messages.ts";
 
 /** The application looks at so many places of the board; 0: at none any more. */
 export type WatchInput = { kind: "watch-board"; board: BoardName; shown: number };

@@ -338,6 +338,23 @@ test("[FEE4] a hole in what comes is asked for, and filled before anything behin
   expect(heard(server, "replay-request").map(({ after, through }) => [after, through])).toEqual([[0, 1]]);
 });
 
+test("[FEE5] where no replay fills a hole the room is joined anew, and what was typed meanwhile goes out", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new App(server, 1), new App(server, 2)];
+  await server.clock.advance(1_000);
+  server.faults = { ...server.faults, committedFrameLost: 1 };
+  ann.host.send(bytes(1));
+  await server.clock.advance(100);
+  server.faults = { ...server.faults, committedFrameLost: 0 };
+  server.answersReplays = false;
+  ann.host.send(bytes(2));
+  await server.clock.advance(MINUTE);
+  bob.host.send(bytes(3));
+  await server.clock.advance(MINUTE);
+  expect(heard(server, "replay-request").length).toBeGreaterThan(2);
+  expect([bob.edits, bob.host.saved, bob.host.synced]).toEqual([["1:1", "2:2", "3:3 own"], true, true]);
+});
+
 test("[SEN1] what is made at once goes out at once, a busy writer's at the pace, merged", async () => {
   const server = serverOn();
   server.limits = LIMITS;

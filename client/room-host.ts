@@ -20,7 +20,8 @@ import { fieldsOf, type Presence } from "./presence-fields.ts";
 import type { Problem, Refusal } from "./problems.ts";
 import { type ModeFacts, type PresenceEffect, type PresenceInput, RoomPresence } from "./room-presence.ts";
 import { type BoardsEffect, RoomBoards, type WatchInput } from "./room-boards.ts";
-import { type RoomEffect, type RoomInput, RoomSession } from "./room-session.ts";
+import type { RoomEffect, RoomInput } from "./room-messages.ts";
+import { RoomSession } from "./room-session.ts";
 import { Turns } from "./turns.ts";
 import type { EditFormat } from "./unsent.ts";
 

@@ -11,7 +11,7 @@ import type { PresenceField } from "../shared/wire/presence.ts";
 import { OwnPresence, type OwnPresenceOptions } from "./own-presence.ts";
 import { type Merged, type Participant, Participants, type PresenceChange } from "./participants.ts";
 import { type Problem, presenceTooLarge } from "./problems.ts";
-import type { RoomFrame, RoomInput } from "./room-session.ts";
+import type { RoomFrame, RoomInput } from "./room-messages.ts";
 
 /** This client shows something else. */
 export type ShowInput = { kind: "show"; fields: readonly PresenceField[] };

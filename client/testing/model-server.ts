@@ -39,6 +39,7 @@ export class ModelServer {
   reachable = true;
   /** False: edits wait. */
   commits = true;
+  answersReplays = true;
   /** False: it takes each for forged. */
   takesResubmits = true;
   refuseJoins: { reason: JoinRefusal; retryAfterMs: number } | undefined;
@@ -148,6 +149,7 @@ export class ModelServer {
         return this.tellPresence(room, this.presence(room).show(client, frame.fields.map(({ name, value }) => ({ name, value: value.slice() }))));
       }
       case "replay-request": {
+        if (!this.answersReplays) return;
         const member = line.members.get(frame.channel)!;
         return this.#replay(line, member.room, frame.after, frame.through);
       }
