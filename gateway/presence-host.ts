@@ -6,7 +6,7 @@
 import { Alarm } from "../shared/alarm.ts";
 import { assertNever } from "../shared/assert.ts";
 import { decodePresenceAnswer, decodePresenceFromOwner, encodePresenceToOwner, type Member, type Standing } from "../shared/bus/presence-messages.ts";
-import type { RoomKey } from "../shared/ids.ts";
+import type { ClientId, RoomKey } from "../shared/ids.ts";
 import { CLOSE } from "../shared/wire/close-codes.ts";
 import { encodeFrame, encodePresenceNewsFrame } from "../shared/wire/codec.ts";
 import type { Channel } from "../shared/wire/frames.ts";
@@ -82,6 +82,10 @@ export class PresenceHost implements Backbone {
   receiveNoResponders(room: RoomKey): void {
     this.receive(room, { kind: "no-responders" });
     this.#deps.onOwnerMissing(room);
+  }
+
+  isFullFor(room: RoomKey, client: ClientId): boolean {
+    return this.#rooms.get(room)?.presence.isFullFor(client) === true;
   }
 
   /** How far down the drop order this gateway is. */

@@ -54,6 +54,9 @@ const WATCH_MS = 5_000;
 /** Of a message of states; the rest goes into the next. */
 const STATES_BYTES_MAX = 256 * 1024;
 
+/** The last step of the drop order, which only a room's owner takes. */
+const FULL_FROM_SHED = 7;
+
 const AT_ONCE = Number.NEGATIVE_INFINITY as Millis;
 const NEVER = Number.POSITIVE_INFINITY as Millis;
 
@@ -93,6 +96,11 @@ export class RoomPresence {
   /** Nobody is here, and nobody takes them to be. */
   get isDone(): boolean {
     return this.#members.isDone;
+  }
+
+  /** Over its budget the room takes nobody new for a moment; who was just there comes back. */
+  isFullFor(client: ClientId): boolean {
+    return this.#standing.shed >= FULL_FROM_SHED && !this.#view.has(client);
   }
 
   get lastNumber(): number {

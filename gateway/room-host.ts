@@ -6,7 +6,7 @@
 import { assertNever } from "../shared/assert.ts";
 import { decodeAnswer, encodeToOwner } from "../shared/bus/envelope.ts";
 import type { Clock } from "../shared/clock.ts";
-import { type Millis, type RoomKey, type ServerId, tenantOf } from "../shared/ids.ts";
+import { type ClientId, type Millis, type RoomKey, type ServerId, tenantOf } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { encodeCommittedFrame, encodeFrame } from "../shared/wire/codec.ts";
 import type { JoinRefusal } from "../shared/wire/frames.ts";
@@ -102,12 +102,18 @@ export class RoomHost implements Backbone {
   /** Rooms are followed from the first join on. */
   receiveJoin(room: RoomKey, join: RoomInput & { kind: "join" }): void {
     const followed = this.#directory.get(room);
-    if (followed?.room.has(join.connection) !== true && this.#quotas.isRoomFull(room)) {
-      this.#deps.metrics.limitsReached.inc({ limit: "room" });
+    const limit = followed?.room.has(join.connection) === true ? undefined : this.#limitOf(room, join.client);
+    if (limit !== undefined) {
+      this.#deps.metrics.limitsReached.inc({ limit });
       return this.#refuseJoin(room, join, "room-full");
     }
     if (followed === undefined) this.#follow(room);
     this.receive(room, join);
+  }
+
+  #limitOf(room: RoomKey, client: ClientId): "room" | "room-budget" | undefined {
+    if (this.#quotas.isRoomFull(room)) return "room";
+    return this.#ports.presence.isFullFor(room, client) ? "room-budget" : undefined;
   }
 
   receiveEdit(room: RoomKey, edit: RoomInput & { kind: "edit" }): void {

@@ -9,6 +9,7 @@ import { subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError } from "../shared/config.ts";
 import type { ServerId } from "../shared/ids.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
+import { loopDelay } from "../shared/io/loop-delay.ts";
 import { closeNats, connectNats } from "../shared/io/nats.ts";
 import { natsCounts } from "../shared/io/nats-counts.ts";
 import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
@@ -18,6 +19,8 @@ import type { Log } from "../shared/log.ts";
 import { Membership } from "../shared/membership.ts";
 import type { SharedConfig } from "../shared/settings.ts";
 import { type RoomServerConfig, roomHostOptions } from "./config.ts";
+import { FairShare } from "./fair-share.ts";
+import { watchBudgets } from "./fair-share-host.ts";
 import { beatHeart } from "./heart.ts";
 import { hmacSeal } from "./io/hmac.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
@@ -81,6 +84,8 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   await nats.flush();
   const stopHeart = beatHeart(describe, peers, clock, config.heartbeatMs);
   const stopTelling = tellTenantRooms(server, rooms, natsCounts(nats, subjects), clock);
+  const delay = loopDelay();
+  const stopSharing = watchBudgets(new FairShare(config), presence, delay.measure, { clock, metrics, operations: ports.operations });
   log.info({ server }, "room server is ready");
 
   let stopped: Promise<void> | undefined;
@@ -91,6 +96,8 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
     presence.stop();
     stopHeart();
     stopTelling();
+    stopSharing();
+    delay.stop();
     await closeNats(nats);
     log.info({ server }, "room server has stopped");
   };

@@ -9,6 +9,7 @@ import type { PresenceToOwner } from "../shared/bus/presence-messages.ts";
 import type { Epoch, Millis, RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import type { Operations } from "../shared/operations.ts";
+import type { BudgetLevel } from "./fair-share.ts";
 import { GatewaysAlive } from "./gateways-alive.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
 import type { PresenceBus } from "./ports.ts";
@@ -79,6 +80,15 @@ export class PresenceHost {
   /** Undefined: the room is not this server's. */
   accountOf(key: RoomKey): PresenceAccount | undefined {
     return this.#rooms.get(key)?.presence.account;
+  }
+
+  *costs(): Iterable<readonly [RoomKey, number]> {
+    for (const [key, { presence }] of this.#rooms) yield [key, presence.cost];
+  }
+
+  holdBack(key: RoomKey, level: BudgetLevel): void {
+    const hosted = this.#rooms.get(key);
+    if (hosted !== undefined) this.#feed(hosted, { kind: "hold-back", level });
   }
 
   isInhabited(key: RoomKey): boolean {

@@ -13,6 +13,7 @@ import type { RoomAccount } from "../shared/bus/room-account.ts";
 import type { ClientId, Epoch, GatewayId, Millis } from "../shared/ids.ts";
 import type { RoomMode } from "../shared/wire/frames.ts";
 import { encodeNews } from "../shared/wire/presence.ts";
+import { type Budget, type BudgetLevel, budgetOf } from "./fair-share.ts";
 import { decideMode, FLAT_FROM_THE_START, type ModeOptions, type ModeSince, presencePerSecondOf } from "./mode.ts";
 import { Roster, type RosterLimit, type RosterOptions } from "./presence-roster.ts";
 
@@ -20,6 +21,8 @@ export type PresenceInput =
   | PresenceToOwner
   /** It has fallen silent, and its members with it. */
   | { kind: "gateway-lost"; gateway: GatewayId }
+  /** It is to tell less, or more again. */
+  | { kind: "hold-back"; level: BudgetLevel }
   | { kind: "tick" };
 
 export type PresenceEffect =
@@ -56,6 +59,7 @@ export class Presence {
   readonly #gateways = new Map<GatewayId, Known>();
   readonly #asking = new Set<GatewayId>();
   #number = 0;
+  #budget: Budget = budgetOf(0);
   #mode: ModeSince = FLAT_FROM_THE_START;
   #standing: Standing = { mode: "flat", participants: 0, presencePerSecond: presencePerSecondOf(0), shed: 0 };
   #newsFrom: Millis;
@@ -80,6 +84,11 @@ export class Presence {
 
   get bytes(): number {
     return this.#roster.bytes;
+  }
+
+  /** What it has cost so far: states taken, and messages told. */
+  get cost(): number {
+    return this.#counts.statesReceived + this.#counts.newsTold;
   }
 
   /** For whoever asks how the room is. */
@@ -112,6 +121,10 @@ export class Presence {
         break;
       case "gateway-lost":
         this.#receiveGatewayLost(input.gateway);
+        break;
+      case "hold-back":
+        this.#budget = budgetOf(input.level);
+        this.#decideStanding(now, effects);
         break;
       case "tick":
         this.#receiveTick(now, effects);
@@ -180,7 +193,7 @@ export class Presence {
     this.#counts.newsTold += 1;
     this.#counts.newsBytesTold += news.byteLength;
     effects.push({ kind: "broadcast", message: { kind: "news", epoch: this.#epoch, number: this.#number, news } });
-    this.#newsFrom = (now + this.#options.presenceTickMs) as Millis;
+    this.#newsFrom = (now + this.#options.presenceTickMs * this.#budget.tickFactor) as Millis;
     this.#headsLeft = this.#options.beaconsWhenQuiet;
     this.#headAt = (now + this.#options.beaconMs) as Millis;
     this.#decideStanding(now, effects);
@@ -195,8 +208,9 @@ export class Presence {
     const participants = this.#roster.size;
     const from = this.#standing;
     this.#mode = decideMode(this.#mode, participants, now, this.#options);
-    this.#standing = { ...from, mode: this.#mode.mode, participants, presencePerSecond: presencePerSecondOf(participants) };
-    if (this.#standing.mode === from.mode && this.#standing.presencePerSecond === from.presencePerSecond) return;
+    const { perSecondMax, shed } = this.#budget;
+    this.#standing = { mode: this.#mode.mode, participants, presencePerSecond: Math.min(perSecondMax, presencePerSecondOf(participants)), shed };
+    if (isSameRule(from, this.#standing)) return;
     const to = this.#mode.mode;
     if (to !== from.mode) effects.push({ kind: "mode-changed", from: from.mode, to, participants, cause: this.#causeOf(to), epoch: this.#epoch });
     this.#headAt = now;
@@ -226,4 +240,9 @@ export class Presence {
   #noteLimit(limit: RosterLimit | undefined, effects: PresenceEffect[]): void {
     if (limit !== undefined) effects.push({ kind: "limit-reached", limit });
   }
+}
+
+/** How many there are is told with the next change of anything else. */
+function isSameRule(a: Standing, b: Standing): boolean {
+  return a.mode === b.mode && a.presencePerSecond === b.presencePerSecond && a.shed === b.shed;
 }

@@ -24,6 +24,8 @@ const Reports = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("placement_leads"), generation: z.int() }),
   /** A room's presence travels otherwise. `cause`: the room grew or shrank, or a new owner found it so. */
   z.object({ kind: z.literal("mode_transition"), room, from: z.string(), to: z.string(), participants: z.int(), cause: z.enum(["grew", "shrank", "new-owner"]), epoch: z.int() }),
+  /** A room tells less, or more again: how far it is held back, what it cost in the last second, how late the server was. */
+  z.object({ kind: z.literal("room_budget"), room, from: z.int(), to: z.int(), cost: z.number(), delayMs: z.number() }),
   /** A gateway leaves out more, or less again: how far down the drop order, and what it measured. */
   z.object({ kind: z.literal("shed_level"), from: z.int(), to: z.int(), cause: z.string(), delayMs: z.number(), outboundBytes: z.number(), natsLagMs: z.number() }),
 ]);
