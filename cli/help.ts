@@ -3,6 +3,7 @@
 import { envName, flagName, type Settings } from "../shared/config.ts";
 import { adminSettings } from "./admin.ts";
 import { opsRoomSettings, opsWatchSettings } from "./ops.ts";
+import { placementCommands } from "./ops-placement.ts";
 import { startSettings } from "./settings.ts";
 import { tokenSettings } from "./token.ts";
 
@@ -10,17 +11,22 @@ export function helpText(): string {
   return [
     "coroom: the real-time layer of a collaborative editor",
     "",
-    "  coroom start      runs Coroom: all of it on this machine, or the roles you name",
-    "  coroom token      prints a token that the local system accepts",
-    "  coroom ops watch  shows what happens to rooms and servers, as it happens",
-    "  coroom ops room   shows how a room is: mode, participants, gateways, rates",
-    "  coroom members    lists who is in a room",
-    "  coroom kick       sends a user out of a room, or ends a connection",
-    "  coroom downgrade  lets a user only read for a time",
-    "  coroom ban        keeps a user or an address out for a time",
-    "  coroom bans       lists who is banned or may only read",
-    "  coroom unban      lifts one of these",
-    "  coroom drain      sends a gateway's clients to the others, before it is ended",
+    "  coroom start             runs Coroom: all of it on this machine, or the roles you name",
+    "  coroom token             prints a token that the local system accepts",
+    "  coroom ops watch         shows what happens to rooms and servers, as it happens",
+    "  coroom ops room          shows how a room is: mode, participants, gateways, rates",
+    "  coroom ops servers       shows the room servers, where they run and what they use",
+    "  coroom ops explain       says where a room is, and why",
+    "  coroom ops move          hands a room over to another room server",
+    "  coroom ops drain-server  hands all rooms of a room server over",
+    "  coroom ops pin           keeps a room on the servers of a pool or a host, or no longer",
+    "  coroom members           lists who is in a room",
+    "  coroom kick              sends a user out of a room, or ends a connection",
+    "  coroom downgrade         lets a user only read for a time",
+    "  coroom ban               keeps a user or an address out for a time",
+    "  coroom bans              lists who is banned or may only read",
+    "  coroom unban             lifts one of these",
+    "  coroom drain             sends a gateway's clients to the others, before it is ended",
     "",
     "A setting is given as a flag or as a variable; the flag wins.",
     "",
@@ -36,6 +42,7 @@ export function helpText(): string {
     "coroom ops room",
     ...table(opsRoomSettings),
     "",
+    ...Object.entries(placementCommands).flatMap(([command, { settings }]) => [`coroom ${command}`, ...table(settings), ""]),
     ...Object.entries(adminSettings).flatMap(([command, settings]) => [`coroom ${command}`, ...table(settings), ""]),
   ].join("\n");
 }

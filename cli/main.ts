@@ -7,6 +7,7 @@ import { adminSettings, isAdminCommand, runAdmin } from "./admin.ts";
 import { parseCommandLine } from "./arguments.ts";
 import { helpText } from "./help.ts";
 import { describeRoom, opsRoomSettings, opsWatchSettings, watchEvents } from "./ops.ts";
+import { isPlacementCommand, runPlacementCommand } from "./ops-placement.ts";
 import { runUntilSignalled } from "./run-until-signalled.ts";
 import { localSecrets } from "./secrets.ts";
 import { startSettings } from "./settings.ts";
@@ -35,6 +36,7 @@ async function run(words: readonly string[]): Promise<void> {
       refuseUnknownFlags(flags, opsRoomSettings);
       return describeRoom(readSettings(opsRoomSettings, given), (line) => process.stdout.write(`${line}\n`));
     default: {
+      if (isPlacementCommand(command)) return runPlacementCommand(command, given, (line) => process.stdout.write(`${line}\n`));
       if (!isAdminCommand(command)) throw new SettingError(`there is no command "${command}": see coroom --help`);
       refuseUnknownFlags(flags, adminSettings[command]);
       return void process.stdout.write(`${await runAdmin(command, readSettings(adminSettings[command], given))}\n`);

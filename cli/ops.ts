@@ -20,7 +20,7 @@ import { startSettings } from "./settings.ts";
 const { dataDir, environment, logReplicas, opsEventsMax, opsBytesMax, opsKeptMsMax } = startSettings;
 
 /** Those of `coroom start` that say where the system is, and what its stream of events holds. */
-const whereSettings = {
+export const whereSettings = {
   natsUrl: { ...startSettings.natsUrl, meaning: "the NATS servers, comma-separated; empty: that of the local system" },
   dataDir,
   environment,
@@ -99,7 +99,7 @@ export async function watchEvents(config: Values<typeof opsWatchSettings>, say: 
   };
 }
 
-function natsUrlOf({ natsUrl, dataDir }: { natsUrl: string; dataDir: string }): string {
+export function natsUrlOf({ natsUrl, dataDir }: { natsUrl: string; dataDir: string }): string {
   return natsUrl === "" ? localNatsUrl(dataDir) : natsUrl;
 }
 

@@ -1,0 +1,187 @@
+/** Where rooms are and why, asked and changed from a terminal. It needs NATS and the room servers; placement only for what is planned. */
+
+import { type KV, Kvm } from "@nats-io/kv";
+import type { z } from "zod";
+
+import { decodeJson, encodeJson, OrderReply, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat, type ServerOrder } from "../shared/bus/placement-messages.ts";
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { type Given, readSettings, type Settings, SettingError, text, type Values } from "../shared/config.ts";
+import { parseRoomId, parseTenantId, roomKey, type RoomKey, type ServerId, type UnixMillis } from "../shared/ids.ts";
+import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
+import { askNats } from "../shared/io/nats-ask.ts";
+import { natsUrlOf, whereSettings } from "./ops.ts";
+import { startSettings } from "./settings.ts";
+import { refuseUnknownFlags } from "./unknown-flags.ts";
+
+const roomSettings = {
+  room: { parse: text, meaning: "the room's id" },
+  tenant: { parse: text, fallback: "default", meaning: "the tenant whose room it is" },
+  ...whereSettings,
+  logReplicas: startSettings.logReplicas,
+} as const satisfies Settings;
+const serverId = { parse: text, meaning: "the room server, as coroom ops servers names it" } as const;
+
+export const opsServersSettings = whereSettings;
+export const opsExplainSettings = roomSettings;
+export const opsMoveSettings = { to: serverId, ...roomSettings } as const satisfies Settings;
+export const opsDrainSettings = { server: serverId, ...whereSettings } as const satisfies Settings;
+export const opsPinSettings = {
+  pool: { parse: text, fallback: "", meaning: "keep the room on servers of this pool (COROOM_SERVER_POOL)" },
+  host: { parse: text, fallback: "", meaning: "keep the room on servers of this host (COROOM_SERVER_HOST)" },
+  ...roomSettings,
+} as const satisfies Settings;
+
+type Where = Values<typeof whereSettings>;
+type OfRoom = Values<typeof roomSettings>;
+type Say = (line: string) => void;
+
+export const placementCommands = {
+  "ops servers": { settings: opsServersSettings, run: showServers },
+  "ops explain": { settings: opsExplainSettings, run: explainRoom },
+  "ops move": { settings: opsMoveSettings, run: moveRoom },
+  "ops drain-server": { settings: opsDrainSettings, run: drainServer },
+  "ops pin": { settings: opsPinSettings, run: pinRoom },
+} as const;
+
+/** Whoever lives has been heard by then. */
+const LISTEN_MS = 800;
+/** A warm copy is made first. */
+const MOVE_MS_MAX = 15_000;
+const DRAIN_MS_MAX = 60_000;
+
+export function showServers(config: Where, say: Say): Promise<void> {
+  return connected(config, async (nats) => {
+    const heartbeats = await listen(nats, config);
+    for (const { server, rooms, draining, labels, load } of heartbeats) {
+      const facts = [`rooms=${rooms}`, `used=${percent(load?.used ?? 0)}`, `host=${labels?.host ?? ""}`, ...(labels?.zone ? [`zone=${labels.zone}`] : []), ...(labels?.pool ? [`pool=${labels.pool}`] : []), ...(draining ? ["draining"] : [])];
+      say([server, ...facts].join(" "));
+      for (const { room, share } of load?.hot ?? []) say(`  ${room} takes ${percent(share)}`);
+    }
+    if (heartbeats.length === 0) say("no room server is heard: start one, or look whether COROOM_ENVIRONMENT and COROOM_NATS_URL are theirs");
+  });
+}
+
+export function explainRoom(config: OfRoom, say: Say): Promise<void> {
+  return connected(config, async (nats) => {
+    const room = keyOf(config);
+    const subjects = subjectsOf(config.environment);
+    const [entry, planned, pin] = await Promise.all([
+      read(nats, config, subjects.roomsBucket, room, RoomEntry),
+      read(nats, config, subjects.planBucket, room, PlannedRoom),
+      read(nats, config, subjects.pinsBucket, room, RoomPin),
+    ]);
+    const live = (await listen(nats, config)).map(({ server }) => server);
+    const state = (server: ServerId): string => (live.includes(server) ? server : `${server}, which is not heard`);
+    say(entry === undefined ? `${room} is open nowhere: whoever joins it next has it opened` : `${room} is owned by ${state(entry.owner)} (epoch ${entry.epoch})`);
+    if (planned === undefined) say(entry === undefined ? "nothing is planned for it" : "it is where gateways found a server by the hash; nothing is planned for it yet");
+    else {
+      say(`${new Date(planned.at).toISOString()} plan ${planned.generation}: ${planned.reason}`);
+      say(planned.replica === undefined ? "nobody keeps a warm copy" : `a warm copy is kept by ${state(planned.replica)}`);
+    }
+    if (pin !== undefined) say(`it is pinned: ${JSON.stringify(pin)}`);
+  });
+}
+
+export function moveRoom(config: Values<typeof opsMoveSettings>, say: Say): Promise<void> {
+  return connected(config, async (nats) => {
+    const room = keyOf(config);
+    const subjects = subjectsOf(config.environment);
+    const to = config.to as ServerId;
+    const entry = await read(nats, config, subjects.roomsBucket, room, RoomEntry);
+    if (entry === undefined) throw new SettingError(`${room} is open nowhere: there is nothing to move`);
+    await order(nats, config, entry.owner, { kind: "hand-over", room, to, generation: 0 });
+    const before = await read(nats, config, subjects.planBucket, room, PlannedRoom);
+    const kept = before?.replica === to ? undefined : before?.replica;
+    const planned: PlannedRoom = { owner: to, ...(kept === undefined ? {} : { replica: kept }), reason: `an operator moved it from ${entry.owner}`, generation: before?.generation ?? 1, at: Date.now() as UnixMillis };
+    await (await bucket(nats, config, subjects.planBucket)).put(room, encodeJson(planned));
+    say(`${room} has moved from ${entry.owner} to ${to}`);
+  });
+}
+
+/** Resolves when no room is left there. The server runs on, and takes none. */
+export function drainServer(config: Values<typeof opsDrainSettings>, say: Say): Promise<void> {
+  return connected(config, async (nats) => {
+    await order(nats, config, config.server as ServerId, { kind: "drain" });
+    const until = Date.now() + DRAIN_MS_MAX;
+    for (let left = Number.NaN; Date.now() < until; ) {
+      const heartbeat = (await listen(nats, config)).find(({ server }) => server === config.server);
+      if (heartbeat === undefined || heartbeat.rooms === 0) return say(`${config.server} has no rooms any more: it can be stopped`);
+      if (heartbeat.rooms !== left) say(`${config.server} has ${heartbeat.rooms} rooms`);
+      left = heartbeat.rooms;
+    }
+    throw new SettingError(`${config.server} still has rooms: is there another server that takes them?`);
+  });
+}
+
+/** Without a pool and a host the pin is taken away. */
+export function pinRoom(config: Values<typeof opsPinSettings>, say: Say): Promise<void> {
+  return connected(config, async (nats) => {
+    const room = keyOf(config);
+    const pins = await bucket(nats, config, subjectsOf(config.environment).pinsBucket);
+    const pin: RoomPin = { ...(config.pool === "" ? {} : { pool: config.pool }), ...(config.host === "" ? {} : { host: config.host }) };
+    if (Object.keys(pin).length === 0) {
+      await pins.delete(room);
+      return say(`${room} is not pinned any more`);
+    }
+    await pins.put(room, encodeJson(pin));
+    say(`${room} is pinned: ${JSON.stringify(pin)}; placement moves it with its next plan`);
+  });
+}
+
+export function isPlacementCommand(command: string): command is keyof typeof placementCommands {
+  return Object.hasOwn(placementCommands, command);
+}
+
+export function runPlacementCommand(command: keyof typeof placementCommands, given: Given & { readonly flags: Readonly<Record<string, string>> }, say: Say): Promise<void> {
+  const { settings, run }: { settings: Settings; run: (config: never, say: Say) => Promise<void> } = placementCommands[command];
+  refuseUnknownFlags(given.flags, settings);
+  return run(readSettings(settings, given) as never, say);
+}
+
+async function connected(config: Where, run: (nats: NatsConnection) => Promise<void>): Promise<void> {
+  const nats = await connectNats({ servers: natsUrlOf(config), name: "coroom ops" });
+  try {
+    await run(nats);
+  } finally {
+    await closeNats(nats);
+  }
+}
+
+async function order(nats: NatsConnection, { environment }: Where, server: ServerId, given: ServerOrder): Promise<void> {
+  const reply = await askNats(nats, subjectsOf(environment).order(server), given, OrderReply, MOVE_MS_MAX);
+  if (reply?.kind === "done") return;
+  throw new SettingError(reply === undefined ? `${server} does not answer: coroom ops servers names those that live` : reply.reason);
+}
+
+async function listen(nats: NatsConnection, { environment }: Where): Promise<ServerHeartbeat[]> {
+  const heard = new Map<ServerId, ServerHeartbeat>();
+  const subscription = nats.subscribe(subjectsOf(environment).servers, {
+    callback: (error, msg) => {
+      const heartbeat = error === null ? decodeJson(ServerHeartbeat, msg.data) : undefined;
+      if (heartbeat !== undefined) heard.set(heartbeat.server, heartbeat);
+    },
+  });
+  await new Promise((resolve) => setTimeout(resolve, LISTEN_MS));
+  subscription.unsubscribe();
+  return [...heard.values()].sort((a, b) => (a.server < b.server ? -1 : 1));
+}
+
+/** Created as placement would, where it has never run. */
+function bucket(nats: NatsConnection, { logReplicas }: OfRoom, name: string): Promise<KV> {
+  return new Kvm(nats).create(name, { replicas: logReplicas });
+}
+
+async function read<Entry>(nats: NatsConnection, config: OfRoom, name: string, room: RoomKey, schema: z.ZodType<Entry>): Promise<Entry | undefined> {
+  const entry = await (await bucket(nats, config, name)).get(room);
+  return entry === null || entry.operation !== "PUT" ? undefined : decodeJson(schema, entry.value);
+}
+
+function keyOf({ tenant, room }: { tenant: string; room: string }): RoomKey {
+  const [tenantId, roomId] = [parseTenantId(tenant), parseRoomId(room)];
+  if (tenantId === undefined || roomId === undefined) throw new SettingError(`--tenant ${tenant} --room ${room} name no room: see README.md for what ids may hold`);
+  return roomKey(tenantId, roomId);
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)}%`;
+}

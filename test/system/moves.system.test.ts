@@ -1,0 +1,131 @@
+/** Rooms that move while people write in them: by an operator, by restarts, by the loss of a server, with placement and without. */
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { explainRoom, moveRoom, opsExplainSettings, opsMoveSettings } from "../../cli/ops-placement.ts";
+import { epochOf } from "../../shared/bus/record.ts";
+import { readSettings } from "../../shared/config.ts";
+import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
+import { Cluster, type Process } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+import { checkLog, readLog } from "./log-checks.ts";
+import { ownerOf } from "./owner.ts";
+import { insertion, Person } from "./person.ts";
+
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = await Cluster.start({ gateways: 2, roomServers: 3, settings: { CONTROL_LOOP_MS: "500" } });
+}, 120_000);
+afterAll(() => cluster.stop());
+
+const keyOf = (room: string) => roomKey("default" as TenantId, room as RoomId);
+const flagsOf = (room: string) => ({ room, natsUrl: cluster.nats.url, environment: cluster.environment });
+
+async function enter(room: string): Promise<Person[]> {
+  return Promise.all(cluster.gateways.map((gateway, index) => Person.enter(cluster, gateway, room, ["ada", "bob"][index]!, { merging: false })));
+}
+
+/** The name of the room server that a process runs now. */
+function nameOf(process: Process): string {
+  return /"server":"(rs-[^"]+)","msg":"room server is ready"(?![\s\S]*room server is ready)/.exec(process.printed())![1]!;
+}
+
+async function explained(room: string): Promise<string> {
+  const lines: string[] = [];
+  await explainRoom(readSettings(opsExplainSettings, { flags: flagsOf(room), env: {} }), (line) => lines.push(line));
+  return lines.join("\n");
+}
+
+/** How often gateways found nobody who owns a room. */
+async function roomsUnowned(): Promise<number> {
+  const texts = await Promise.all(cluster.gateways.map(async ({ httpUrl }) => (await fetch(`${httpUrl}/metrics`)).text()));
+  return texts.reduce((sum, text) => sum + Number(/owner_searches_total\{cause="no-responders"\} (\d+)/.exec(text)?.[1] ?? 0), 0);
+}
+
+async function agree(room: string, people: readonly Person[], words: readonly string[]) {
+  for (const person of people) await person.untilSaved();
+  const [ada, bob] = people;
+  await bob!.untilText(ada!.text);
+  for (const word of words) expect(ada!.text).toContain(word);
+  for (const person of people) expect([...person.disorders, ...person.errors]).toEqual([]);
+  const records = await readLog(cluster.nats.url, cluster.environment, keyOf(room));
+  expect(checkLog(records).length).toBe(words.length);
+  return records;
+}
+
+test("[MOV1] a room moves from server to server while people write, and it is never without an owner", { timeout: 120_000 }, async () => {
+  const [ada, bob] = await enter("moving");
+  const words: string[] = [];
+  const write = (person: Person): void => {
+    words.push(`w${words.length}.`);
+    person.type(insertion(words.at(-1)!));
+  };
+  write(ada!);
+  await ada!.untilSaved();
+  const first = await ownerOf(cluster, keyOf("moving"));
+  const servers = [...cluster.roomServers.filter((process) => process !== first), first];
+  const unownedBefore = await roomsUnowned();
+  const typing = setInterval(() => (write(ada!), write(bob!)), 120);
+  for (const process of [...servers, ...servers]) {
+    await moveRoom(readSettings(opsMoveSettings, { flags: { ...flagsOf("moving"), to: nameOf(process) }, env: {} }), () => {});
+    expect(await ownerOf(cluster, keyOf("moving"))).toBe(process);
+  }
+  clearInterval(typing);
+  expect(await roomsUnowned()).toBe(unownedBefore);
+  const records = await agree("moving", [ada!, bob!], words);
+  expect(epochOf(records.at(-1)!)).toBe(epochOf(records[0]!) + 6);
+  expect(await explained("moving")).toContain("an operator moved it");
+  for (const person of [ada!, bob!]) person.leave();
+});
+
+test("[MOV2] a rolling restart of all room servers hands every room over", { timeout: 120_000 }, async () => {
+  const people = await enter("rolling");
+  const words: string[] = [];
+  for (const process of cluster.roomServers) {
+    words.push(`w${words.length}.`);
+    people[0]!.type(insertion(words.at(-1)!));
+    await people[0]!.untilSaved();
+    await process.restart();
+  }
+  await agree("rolling", people, words);
+  const released = cluster.roomServers.flatMap((process) => process.printed().split("\n").filter((line) => line.includes("rolling") && line.includes('"why":"released"')));
+  expect(released).toEqual([]);
+  for (const person of people) person.leave();
+});
+
+test("[MOV3] a lost owner's room goes to whoever has the warm copy, and an operator can read why", { timeout: 120_000 }, async () => {
+  const people = await enter("lost");
+  people[0]!.type(insertion("before."));
+  await people[0]!.untilSaved();
+  await eventually("a warm copy is kept", async () => (await explained("lost")).includes("a warm copy is kept by"), 20_000);
+  const copy = /a warm copy is kept by (\S+)/.exec(await explained("lost"))![1]!;
+  const owner = await ownerOf(cluster, keyOf("lost"));
+  await owner.kill();
+  people[0]!.type(insertion("after."));
+  await people[0]!.untilSaved();
+  expect(nameOf(await ownerOf(cluster, keyOf("lost")))).toBe(copy);
+  await agree("lost", people, ["before.", "after."]);
+  await owner.startAgain();
+  for (const person of people) person.leave();
+});
+
+test("[MOV4] with placement away rooms are found, lost and handed over all the same; back again, it adopts what it finds", { timeout: 120_000 }, async () => {
+  await cluster.placement.kill();
+  const people = await enter("unplaced");
+  people[0]!.type(insertion("one."));
+  await people[0]!.untilSaved();
+  const owner = await ownerOf(cluster, keyOf("unplaced"));
+  owner.signal("SIGSTOP");
+  people[0]!.type(insertion("two."));
+  await people[0]!.untilSaved();
+  owner.signal("SIGCONT");
+  await (await ownerOf(cluster, keyOf("unplaced"))).restart();
+  people[0]!.type(insertion("three."));
+  await people[0]!.untilSaved();
+  const found = await ownerOf(cluster, keyOf("unplaced"));
+  await cluster.placement.startAgain();
+  await eventually("the room is planned for", async () => (await explained("unplaced")).includes("a warm copy is kept by"), 30_000);
+  expect(await ownerOf(cluster, keyOf("unplaced"))).toBe(found);
+  await agree("unplaced", people, ["one.", "two.", "three."]);
+  for (const person of people) person.leave();
+});
