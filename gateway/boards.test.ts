@@ -44,14 +44,14 @@ function told(effects: readonly BoardEffect[]): string[] {
 
 const TOPIC = "board 7 everyone hour 10";
 
-test("[BOARD1] the first who looks makes the gateway ask; the answer is published once, and each is told its own rank", () => {
+test("[GBO1] the first who looks makes the gateway ask; the answer is published once, and each is told its own rank", () => {
   const watched = boards();
   expect(told(watched.receiveRequest(of(1), at(0)))).toEqual([`listen 1 ${TOPIC}`, "follow", "watch new"]);
   expect(told(watched.receiveRequest(of(2), at(1)))).toEqual([`listen 2 ${TOPIC}`]);
   expect(told(watched.receiveNews(shown([["user-2", 9], ["ann", 4]])))).toEqual([`publish ${TOPIC}: live user-2=9 ann=4`, "send 1: rank 0 score 0", "send 2: rank 1 score 9"]);
 });
 
-test("[BOARD2] who comes later gets what is known at once, without anybody being asked", () => {
+test("[GBO2] who comes later gets what is known at once, without anybody being asked", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
   watched.receiveNews(shown([["user-2", 9]]));
@@ -59,7 +59,7 @@ test("[BOARD2] who comes later gets what is known at once, without anybody being
   expect(told(watched.receiveNews(shown([["user-2", 9]])))).toEqual([]);
 });
 
-test("[BOARD3] a list is published when it changed and only then; own ranks go to those whose rank or score changed", () => {
+test("[GBO3] a list is published when it changed and only then; own ranks go to those whose rank or score changed", () => {
   const watched = boards();
   for (const connection of [1, 2, 3]) watched.receiveRequest(of(connection), at(0));
   const first: [string, number][] = [...Array.from({ length: 10 }, (_, index): [string, number] => [`top-${index}`, 100 - index]), ["user-1", 5], ["user-2", 4]];
@@ -68,7 +68,7 @@ test("[BOARD3] a list is published when it changed and only then; own ranks go t
   expect(told(watched.receiveNews(shown([["top-0", 101], ...first.slice(1, 10), ["user-2", 6], ["user-1", 5]])))[0]).toContain("publish");
 });
 
-test("[BOARD4] lists of another length, role or window are told apart, and one of few lengths serves all who ask for about as much", () => {
+test("[GBO4] lists of another length, role or window are told apart, and one of few lengths serves all who ask for about as much", () => {
   const watched = boards();
   watched.receiveRequest(of(1, { shown: 3 }), at(0));
   watched.receiveRequest(of(2, { shown: 40 }), at(0));
@@ -78,7 +78,7 @@ test("[BOARD4] lists of another length, role or window are told apart, and one o
   expect(published.map(({ topic, frame }) => [topic, frame.type === "board" && frame.ranking.length])).toEqual([[TOPIC, 10], ["board 7 everyone hour 100", 50]]);
 });
 
-test("[BOARD5] asked again with another length it replaces the first; asked for none it ends, and the last one out closes the board", () => {
+test("[GBO5] asked again with another length it replaces the first; asked for none it ends, and the last one out closes the board", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
   watched.receiveNews(shown([["ann", 1]]));
@@ -87,7 +87,7 @@ test("[BOARD5] asked again with another length it replaces the first; asked for 
   expect(watched.size).toEqual({ boards: 0, watchers: 0 });
 });
 
-test("[BOARD6] who leaves the room or is gone is forgotten", () => {
+test("[GBO6] who leaves the room or is gone is forgotten", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
   watched.receiveRequest(of(1, { room: "acme.other" as RoomKey, channel: 8 }), at(0));
@@ -96,7 +96,7 @@ test("[BOARD6] who leaves the room or is gone is forgotten", () => {
   expect(watched.receiveNews(shown([["ann", 1]]))).toEqual([]);
 });
 
-test("[BOARD7] one board too many is not available, and one that is not kept neither; nothing follows", () => {
+test("[GBO7] one board too many is not available, and one that is not kept neither; nothing follows", () => {
   const watched = boards();
   for (const window of ["hour", "day"] as const) watched.receiveRequest(of(1, { window }), at(0));
   expect(told(watched.receiveRequest(of(1, { window: "all" }), at(0)))).toEqual(["send 1: unavailable"]);
@@ -104,7 +104,7 @@ test("[BOARD7] one board too many is not available, and one that is not kept nei
   expect(watched.size).toEqual({ boards: 1, watchers: 1 });
 });
 
-test("[BOARD8] a leaderboard that does not answer, or says that it is behind, or is gone makes a board behind until it is told anew", () => {
+test("[GBO8] a leaderboard that does not answer, or says that it is behind, or is gone makes a board behind until it is told anew", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
   expect(told(watched.receiveTick(1, at(1_999)))).toEqual([]);
@@ -117,7 +117,7 @@ test("[BOARD8] a leaderboard that does not answer, or says that it is behind, or
   expect(told(watched.receiveTick(1, at(4_000)))).toEqual(["watch new"]);
 });
 
-test("[BOARD9] a board that is watched is asked for again in time, and anew when the line was lost", () => {
+test("[GBO9] a board that is watched is asked for again in time, and anew when the line was lost", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
   watched.receiveNews(shown([]));
@@ -126,14 +126,14 @@ test("[BOARD9] a board that is watched is asked for again in time, and anew when
   expect(told(watched.receiveLineFound(at(11_000)))).toEqual(["watch new"]);
 });
 
-test("[BOARD10] who is shown by no name, or an old one, is told of once", () => {
+test("[GBO10] who is shown by no name, or an old one, is told of once", () => {
   const watched = boards();
   watched.receiveRequest(of(1, { name: "Ann" }), at(0));
   expect(told(watched.receiveNews(shown([["user-1", 1], ["bob", 1]])))).toContain("name user-1 Ann");
   expect(told(watched.receiveNews(shown([["user-1", 2], ["bob", 1]]))).some((line) => line.startsWith("name"))).toBe(false);
 });
 
-test("[BOARD11] a score that a frame cannot hold is told as the highest that it can", () => {
+test("[GBO11] a score that a frame cannot hold is told as the highest that it can", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
   expect(told(watched.receiveNews(shown([["ann", 2 ** 53]])))[0]).toContain(`ann=${Number.MAX_SAFE_INTEGER}`);

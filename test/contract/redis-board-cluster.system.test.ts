@@ -14,12 +14,14 @@ import { claimPort } from "../../engines/free-port.ts";
 import { NOTHING_APPLIED } from "../../leaderboard/board.ts";
 import { type RedisLine, redisLine } from "../../shared/io/redis.ts";
 import { redisBoard } from "../../leaderboard/io/redis-board.ts";
+import { redisNames } from "../../leaderboard/io/redis-names.ts";
+import { redisTenants } from "../../leaderboard/io/redis-tenants.ts";
 import { keysOf } from "../../leaderboard/keys.ts";
 import { RoomProjection } from "../../leaderboard/room-projection.ts";
 import { recordOf } from "../../leaderboard/testing/records.ts";
 import { ALL_TIME, windowsAt } from "../../leaderboard/windows.ts";
 import { decodeRecord } from "../../shared/bus/record.ts";
-import type { RoomKey, UnixMillis, UserId } from "../../shared/ids.ts";
+import type { RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import { until } from "./real-nats.ts";
 
 const SLOTS = 16_384;
@@ -73,6 +75,17 @@ test("[BOARD10] rooms on every server of a cluster count, read, dump and restore
     expect(await boards.restore(copy, dump)).toEqual({ kind: "written" });
     expect(await boards.read(copy, "everyone", ALL_TIME)).toEqual(await boards.read(room, "everyone", ALL_TIME));
   }
+  const tenants = redisTenants(line.redis, keysOf("cluster"), { roles: ["everyone"] });
+  const names = redisNames(line.redis, keysOf("cluster"), { namesMax: 2 });
+  for (let index = 0; index < 20; index++) {
+    const room = `acme.room-${index}` as RoomKey;
+    for (let time = 0; time < 2; time++) await tenants.tell(room, windowsAt(NOON)); // Told again it counts once.
+    for (const user of ["ann", "bob", "cy"]) await names.write(room, user, user.toUpperCase());
+    expect(await names.read(room, ["bob", "cy", "nobody"])).toEqual(new Map([["bob", "BOB"]])); // No more than two.
+  }
+  const { rooms, ranking } = await tenants.page("acme" as TenantId, ALL_TIME, { offset: 5, limit: 3 });
+  expect([rooms, ranking.map(({ rank, points }) => [rank, points])]).toEqual([20, [[1, 3], [1, 3], [1, 3]]]);
+  expect(await tenants.rankOf("acme.room-7" as RoomKey, ALL_TIME)).toEqual({ rank: 1, room: "room-7", points: 3 });
   const perServer = await Promise.all(servers.map(({ redis }) => redis.dbsize()));
   expect(Math.min(...perServer)).toBeGreaterThan(0);
 });
