@@ -3,9 +3,11 @@
  * what they did and says what it found. One that loses or repeats anything throws.
  */
 
+import { awarenessBurst } from "./awareness-burst.bench.ts";
 import { comeBack } from "./come-back.bench.ts";
 import { herd } from "./herd.bench.ts";
 import { idle } from "./idle.bench.ts";
+import { presenceCrowd } from "./presence-crowd.bench.ts";
 import type { Figures } from "./report.ts";
 import { rolling } from "./rolling.bench.ts";
 import { stalledReader } from "./stalled-reader.bench.ts";
@@ -31,4 +33,4 @@ export type ExperimentOptions = {
 /** Figures by system, Coroom first. `more`: for the results' file. */
 export type Outcome = { readonly figures: Readonly<Record<string, Figures>>; readonly more?: object };
 
-export const EXPERIMENTS: readonly Experiment[] = [idle, comeBack, stalledReader, herd, rolling];
+export const EXPERIMENTS: readonly Experiment[] = [idle, comeBack, stalledReader, herd, rolling, presenceCrowd, awarenessBurst];

@@ -1,0 +1,108 @@
+/**
+ * The least that can show people to each other: uWebSockets.js alone, one room, nothing durable. `naive` passes every
+ * state on to everybody as it comes; `tick` keeps the newest state of each participant and tells what changed as one
+ * frame every 50 ms. Edits get the next seq and go to everybody at once.
+ */
+
+import * as encoding from "lib0/encoding";
+import type { WebSocket } from "uws-node20";
+
+import { loadUws } from "../../gateway/io/load-uws.ts";
+import type { ClientId, Epoch, Seq, UserId } from "../../shared/ids.ts";
+import { decodeFrame, encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
+import { writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
+import { type CommittedEdit, type Frame, PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
+import type { Participant, PresenceField, PresenceNews } from "../../shared/wire/presence.ts";
+import { LIMITS, listen } from "./gateway.ts";
+
+type Connection = { number: number };
+
+const TICK_MS = 50;
+const CHANNEL = 1;
+const EPOCH = 1 as Epoch;
+const TOPIC = "room";
+const NO_NEWS: PresenceNews = { whole: false, present: [], gone: [], states: [] };
+
+export async function startPresenceServer(kind: "naive" | "tick", port: number): Promise<void> {
+  const app = loadUws().App();
+  const everybody = new Map<number, Participant>();
+  let head = 0;
+  /** Since the last tick. */
+  let joined: Participant[] = [];
+  const changed = new Map<number, readonly PresenceField[]>();
+  let turn: Uint8Array[] = [];
+
+  app.ws<Connection>("/*", {
+    maxBackpressure: 64 * 1024 ** 2,
+    open: (ws) => void (ws.getUserData().number = everybody.size + 1),
+    message: (ws, message) => {
+      const frame = decodeFrame(new Uint8Array(message));
+      switch (frame?.type) {
+        case "hello":
+          return send(ws, { type: "welcome", version: PROTOCOL_VERSION, connection: "peer", limits: LIMITS, tokenExpiresInMs: 3_600_000 });
+        case "join":
+          return join(ws, frame);
+        case "presence":
+          return receivePresence(ws.getUserData().number, frame.fields.map(({ name, value }) => ({ name, value: value.slice() })));
+        case "edit":
+          return receiveEdit(ws.getUserData().number, frame);
+        default:
+          ws.end();
+      }
+    },
+  });
+  await listen(app, port);
+  setInterval(endTick, TICK_MS);
+
+  function join(ws: WebSocket<Connection>, { request }: Frame & { type: "join" }): void {
+    const number = everybody.size + 1;
+    ws.getUserData().number = number;
+    const participant: Participant = { number, client: clientOf(number), user: `user-${number}` as UserId, name: `user ${number}`, canWrite: true, spectator: false };
+    everybody.set(number, participant);
+    joined.push(participant);
+    ws.cork(() => {
+      send(ws, { type: "joined", request, channel: CHANNEL, client: participant.client, epoch: EPOCH, head: head as Seq, rights: { read: true, write: true } });
+      send(ws, { type: "presence-news", channel: CHANNEL, news: { ...NO_NEWS, whole: true, present: [...everybody.values()] } });
+    });
+    ws.subscribe(TOPIC);
+  }
+
+  function receivePresence(number: number, fields: readonly PresenceField[]): void {
+    if (kind === "tick") return void changed.set(number, fields);
+    publishSoon(encodeFrame({ type: "presence-news", channel: CHANNEL, news: { ...NO_NEWS, states: [{ number, fields }] } }));
+  }
+
+  function receiveEdit(number: number, { counter, parentSeq, payload }: Frame & { type: "edit" }): void {
+    head += 1;
+    const edits: CommittedEdit[] = [{ client: clientOf(number), counter, parentSeq, payload: payload.slice() }];
+    publishSoon(encodeCommittedFrame(CHANNEL, encoding.encode((out) => writeCommittedEdits(out, { epoch: EPOCH, firstSeq: head as Seq, edits }))));
+  }
+
+  function endTick(): void {
+    if (joined.length === 0 && changed.size === 0) return;
+    const news: PresenceNews = { ...NO_NEWS, present: joined, states: [...changed].map(([number, fields]) => ({ number, fields })) };
+    joined = [];
+    changed.clear();
+    app.publish(TOPIC, encodeFrame({ type: "presence-news", channel: CHANNEL, news }), true);
+  }
+
+  /** Never inside the message handler: many times as slow there. */
+  function publishSoon(frame: Uint8Array): void {
+    if (turn.length === 0) {
+      setImmediate(() => {
+        const frames = turn;
+        turn = [];
+        for (const one of frames) app.publish(TOPIC, one, true);
+      });
+    }
+    turn.push(frame);
+  }
+}
+
+function clientOf(number: number): ClientId {
+  return `peer-${number}`.padEnd(16, "_") as ClientId;
+}
+
+function send(ws: WebSocket<Connection>, frame: ServerFrame): void {
+  ws.send(encodeFrame(frame), true);
+}
