@@ -41,11 +41,11 @@ export function countRemark(count: number): string {
   return count <= 1 ? "Only you" : `${count.toLocaleString("en")} people`;
 }
 
-/** How the room carries its presence, in words. */
+/** How the room carries its presence, in words. Reduced: under pressure some of it is left out. */
 export function modeRemark(mode: ModeFacts | undefined): string {
   if (mode === undefined) return "–";
   const how = mode.mode === "flat" ? "Flat" : "Hierarchical";
-  return mode.shed === 0 ? how : `${how}, cut down (${mode.shed})`;
+  return mode.shed === 0 ? how : `${how}, reduced`;
 }
 
 /** Another client may show anything as its name. */

@@ -31,7 +31,8 @@ const BOTS_PER_TYPIST = 20;
 const MOVING_MAX = 40;
 /** Every so many only watch, and become spectators. */
 const WATCHER_EVERY = 5;
-const REACH_OF_ONE = 110;
+/** How far a crowd spreads: a larger one further, so that a page sees a part of it. */
+const REACH_OF_ONE = 60;
 /** What was taken back is to reach the room before its writer leaves. */
 const LEAVE_MS = 1_500;
 
