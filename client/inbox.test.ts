@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { ClientId, Epoch, Millis, Seq } from "../shared/ids.ts";
 import { type Batch, Inbox, type InboxOptions } from "./inbox.ts";
 
-const OPTIONS: InboxOptions = { heldBytesMax: 1_000, replayMsMax: 2_000, replaysMax: 2 };
+const OPTIONS: InboxOptions = { heldBytesMax: 10_000, replayMsMax: 2_000, replaysMax: 2 };
 const at = (ms: number): Millis => (1_000_000 + ms) as Millis;
 
 function batch(first: number, last: number, epoch = 1, payloadBytes = 1): Batch {
@@ -63,7 +63,7 @@ test("[INB4] while the room catches up a gap may fill by itself, as long as it g
 });
 
 test("[INB5] what is held is bounded; what found no room is asked for in its turn", () => {
-  const inbox = new Inbox(OPTIONS);
+  const inbox = new Inbox({ ...OPTIONS, heldBytesMax: 1_200 });
   receive(inbox, batch(3, 3, 1, 900));
   receive(inbox, batch(5, 5, 1, 200));
   expect(receive(inbox, batch(1, 2))).toEqual([1, 2, 3]);
@@ -81,4 +81,11 @@ test("[INB6] the position carries the epoch of the last edit, and begins anew be
   expect(inbox.dueAt).toBeUndefined();
   expect(receive(inbox, batch(2, 2, 5))).toEqual([2]);
   expect(inbox.position).toEqual({ epoch: 5, seq: 2 });
+});
+
+test("[INB8] edits without a payload take room like others: a flood of them behind a gap is bounded", () => {
+  const inbox = new Inbox({ ...OPTIONS, heldBytesMax: 100_000 });
+  for (let seq = 2; seq <= 20_000; seq++) receive(inbox, batch(seq, seq, 1, 0));
+  expect(inbox.planRepair(at(0))).toEqual({ kind: "replay", after: 0, through: 1 });
+  expect(receive(inbox, batch(1, 1)).length).toBeLessThan(1_000);
 });

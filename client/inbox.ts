@@ -83,7 +83,7 @@ export class Inbox {
     }
     gap.asked += 1;
     gap.dueAt = (now + this.#options.replayMsMax * gap.asked) as Millis;
-    return { kind: "replay", after: this.#position.seq, through: (Math.min(...this.#held.keys()) - 1) as Seq };
+    return { kind: "replay", after: this.#position.seq, through: (this.#firstHeld() - 1) as Seq };
   }
 
   /** The part of the batch that is new. */
@@ -107,6 +107,12 @@ export class Inbox {
     this.#heldBytes += grown;
   }
 
+  #firstHeld(): number {
+    let first = Infinity;
+    for (const seq of this.#held.keys()) first = Math.min(first, seq);
+    return first;
+  }
+
   #release(delivered: Batch[]): void {
     for (const [firstSeq, batch] of [...this.#held].sort(([a], [b]) => a - b)) {
       if (firstSeq > this.#position.seq + 1) break;
@@ -124,6 +130,9 @@ export class Inbox {
   }
 }
 
+/** What an edit costs beside its payload: small ones would otherwise take many times what is counted, and empty ones nothing. */
+const EDIT_OVERHEAD_BYTES = 200;
+
 function bytesOf(batch: Batch): number {
-  return batch.edits.reduce((sum, { payload }) => sum + payload.byteLength, 0);
+  return batch.edits.reduce((sum, { payload }) => sum + payload.byteLength + EDIT_OVERHEAD_BYTES, 0);
 }
