@@ -16,6 +16,7 @@ export type Fault = "connect" | "join" | "bad-token" | "no-hello" | "too-fast" |
 const WEIGHTS: Readonly<Record<Fault, number>> = { connect: 0.25, join: 0.05, "bad-token": 5, "no-hello": 2, "too-fast": 10, "too-large": 15, "bad-frame": 15 };
 /** Everybody behind an address may come at once, and more than once, before that is a storm. */
 const ADDRESS_FILLS_MAX = 4;
+const ADDRESS_CONNECTS_MIN = 100;
 
 export type AbuseOptions = {
   /** Points that lead to a ban; half of them to being held off. So many fade in a minute. */
@@ -71,7 +72,7 @@ export class Abuse {
 
   #weightOf(suspect: Suspect, fault: Fault): number {
     const { abusePointsMax, connectionsPerIpMax } = this.#options;
-    return suspect.kind === "address" && fault === "connect" ? abusePointsMax / (ADDRESS_FILLS_MAX * connectionsPerIpMax) : WEIGHTS[fault];
+    return suspect.kind === "address" && fault === "connect" ? abusePointsMax / Math.max(ADDRESS_CONNECTS_MIN, ADDRESS_FILLS_MAX * connectionsPerIpMax) : WEIGHTS[fault];
   }
 
   #holdOff(points: number): Measure {

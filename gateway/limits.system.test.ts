@@ -47,7 +47,7 @@ afterEach(async () => {
 });
 
 async function start(settings: Record<string, string> = {}): Promise<string> {
-  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, drainMsMax: "0", retryAfterMs: "7000", ...settings };
+  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, drainMsMax: "0", retryAfterMs: "7000", abusePointsMax: "1000000", ...settings };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
   const gateway = await startGateway(config, { log: silent, registry: new Registry() });
   const address = `127.0.0.1:${gateway.port}`;
