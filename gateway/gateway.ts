@@ -1,18 +1,19 @@
 /** A gateway put together from its parts, on whatever ports it is given: real ones in `main.ts`, simulated ones in tests. */
 
-import type { Sanction } from "../shared/bus/admin-messages.ts";
 import type { GatewayId } from "../shared/ids.ts";
-import { type GatewayConfig, presenceOptions, roomOptions, sessionOptions } from "./config.ts";
+import { type GatewayConfig, presenceOptions, quotaOptions, roomOptions, sessionOptions } from "./config.ts";
 import { Abuse } from "./abuse.ts";
 import { BoardHost } from "./board-host.ts";
 import { Boards } from "./boards.ts";
 import { DisciplineHost } from "./discipline-host.ts";
-import type { BoardBus, Placement, PresenceRooms, Rooms, Sockets, Tokens, Topics } from "./ports.ts";
+import type { BoardBus, CountsLine, Orders, Placement, PresenceRooms, Rooms, SanctionsLine, SanctionStore, Sockets, Tokens, Topics } from "./ports.ts";
 import { PresenceHost } from "./presence-host.ts";
-import type { Quotas } from "./quotas.ts";
+import { shareCounts } from "./quotas-host.ts";
+import { Quotas } from "./quotas.ts";
 import { RoomDirectory } from "./room-directory.ts";
 import { type HostDeps, RoomHost } from "./room-host.ts";
-import type { Sanctions } from "./sanctions.ts";
+import { SanctionsHost } from "./sanctions-host.ts";
+import { Sanctions } from "./sanctions.ts";
 import type { SessionOptions } from "./session.ts";
 import { SessionHost, type Sessions } from "./session-host.ts";
 import { UnackedBudget } from "./unacked.ts";
@@ -25,43 +26,50 @@ export type GatewayPorts = {
   readonly rooms: Rooms;
   readonly presence: PresenceRooms;
   readonly placement: Placement;
+  readonly counts: CountsLine;
+  readonly sanctionsLine: SanctionsLine;
+  /** Undefined: bans end with the gateways. */
+  readonly store: SanctionStore | undefined;
+  readonly orders: Orders;
   readonly clientIdOf: SessionOptions["clientIdOf"];
-};
-/** What others beside the parts look at. */
-export type Held = {
-  readonly quotas: Quotas;
-  readonly sanctions: Sanctions;
-  /** On this gateway and all others. */
-  readonly impose: (sanction: Sanction) => void;
 };
 export type GatewayParts = {
   readonly rooms: RoomHost;
   readonly presence: PresenceHost;
   readonly clients: SessionHost;
   readonly boards: BoardHost;
-  readonly discipline: DisciplineHost;
+  readonly quotas: Quotas;
+  readonly sanctions: SanctionsHost;
   start(): void;
   /** Waits so long for edits that the log does not have yet. */
   stop(settleMsMax: number): Promise<void>;
 };
 
-export function assembleGateway(gateway: GatewayId, config: GatewayConfig, { quotas, sanctions, impose }: Held, ports: GatewayPorts, deps: HostDeps): GatewayParts {
+export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports: GatewayPorts, deps: HostDeps): GatewayParts {
   const { sockets, topics, tokens, placement } = ports;
+  const quotas = new Quotas(quotaOptions(config));
   const sessions: Sessions = new Map();
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
   const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
   const presence = new PresenceHost({ sockets, topics, rooms: ports.presence }, { ...presenceOptions(config), gateway }, { ...deps, onOwnerMissing: (room) => rooms.receiveNoResponders(room) });
   const rooms = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions, presence }, directory, unacked, quotas, { searchesMax: config.ownerSearchesMax }, deps);
   const boards = new BoardHost(new Boards(config), ports, deps);
-  const restrictionOn: SessionOptions["restrictionOn"] = (...where) => sanctions.restriction(...where);
-  const discipline = new DisciplineHost(sanctions, { gateway, sessions, quotas, abuse: new Abuse(config), metrics: deps.metrics, impose, carryOut: (...what) => clients.carryOut(...what) }, deps.clock);
+  const isLineUp = (): boolean => rooms.backboneLostAt === undefined;
+  const known = new Sanctions(config);
+  const sanctions = new SanctionsHost(known, ports.sanctionsLine, ports.store, { ...deps, isLineUp });
+  const restrictionOn: SessionOptions["restrictionOn"] = (...where) => known.restriction(...where);
+  const discipline = new DisciplineHost(known, { gateway, sessions, quotas, abuse: new Abuse(config), metrics: deps.metrics, impose: (sanction) => sanctions.impose(sanction), carryOut: (...what) => clients.carryOut(...what) }, deps.clock);
   const options = { name: gateway, session: sessionOptions(config, { clientIdOf: ports.clientIdOf, restrictionOn }), backboneLossMsMax: config.backboneLossMsMax };
   const clients = new SessionHost({ sockets, tokens, rooms, presence, boards, quotas, discipline }, sessions, options, deps);
+  let stopSharing = (): void => {};
   const start = (): void => {
     rooms.start();
     presence.start();
     boards.start();
     clients.start();
+    sanctions.start((sanction) => discipline.receiveChanged(sanction));
+    ports.orders.onOrder((order) => discipline.receiveOrder(order));
+    stopSharing = shareCounts(quotas, ports.counts, gateway, { ...deps, isLineUp });
   };
   const stop = (settleMsMax: number): Promise<void> => {
     clients.stop();
@@ -69,7 +77,9 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, { quo
     return rooms.settled(settleMsMax).then(() => {
       rooms.stop();
       presence.stop();
+      sanctions.stop();
+      stopSharing();
     });
   };
-  return { rooms, presence, clients, boards, discipline, start, stop };
+  return { rooms, presence, clients, boards, quotas, sanctions, start, stop };
 }

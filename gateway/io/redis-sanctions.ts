@@ -5,11 +5,19 @@
 
 import { Sanction } from "../../shared/bus/admin-messages.ts";
 import type { Clock } from "../../shared/clock.ts";
-import type { RedisLine } from "../../shared/io/redis.ts";
+import { type RedisLine, redisLine } from "../../shared/io/redis.ts";
+import type { Log } from "../../shared/log.ts";
 import type { SanctionStore } from "../ports.ts";
 import { keyOf } from "../sanctions.ts";
 
-export function redisSanctions({ redis }: RedisLine, environment: string, clock: Clock): SanctionStore {
+/** `url`: empty where there is no Redis; then nothing is kept. */
+export function redisSanctions(url: string, environment: string, { clock, log }: { clock: Clock; log: Log }): { readonly store: SanctionStore | undefined; stop(): void } {
+  if (url === "") return { store: undefined, stop: () => {} };
+  const line = redisLine(url, log);
+  return { store: storeOn(line, environment, clock), stop: line.stop };
+}
+
+function storeOn({ redis }: RedisLine, environment: string, clock: Clock): SanctionStore {
   const hash = `${environment}:sanctions`;
   return {
     load: async () => {

@@ -1,15 +1,12 @@
 /** One run of a gateway: `gateway/main.ts` again, on a simulated line and simulated sockets, with its own adapters to NATS. */
 
-import { quotaOptions } from "../../gateway/config.ts";
-import { assembleGateway } from "../../gateway/gateway.ts";
+import { assembleGateway, type GatewayPorts } from "../../gateway/gateway.ts";
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
 import { natsPlacement } from "../../gateway/io/nats-placement.ts";
 import { natsPresence } from "../../gateway/io/nats-presence.ts";
 import { natsRooms } from "../../gateway/io/nats-rooms.ts";
 import type { BoardBus, Tokens } from "../../gateway/ports.ts";
 import type { PresenceHost } from "../../gateway/presence-host.ts";
-import { Sanctions } from "../../gateway/sanctions.ts";
-import { Quotas } from "../../gateway/quotas.ts";
 import type { RoomHost } from "../../gateway/room-host.ts";
 import type { SessionHost } from "../../gateway/session-host.ts";
 import type { GatewayId, Millis, TenantId, UserId } from "../../shared/ids.ts";
@@ -22,6 +19,13 @@ const TOKEN_CHECK_MS = 1;
 
 /** Nobody watches boards here. */
 const NO_BOARDS: BoardBus = { follow: () => {}, unfollow: () => {}, watch: () => {}, tellName: () => {}, leaderboards: () => 0 };
+/** Nobody is kicked or banned, and nothing comes near a limit. */
+const ALONE: Pick<GatewayPorts, "counts" | "sanctionsLine" | "store" | "orders"> = {
+  counts: { tell: () => {}, onReport: () => {} },
+  sanctionsLine: { tell: () => {}, onTold: () => {}, ask: () => Promise.resolve([]), onAsked: () => {} },
+  store: undefined,
+  orders: { issue: () => Promise.resolve([]), onOrder: () => {} },
+};
 
 export class GatewayProcess {
   readonly process: SimProcess;
@@ -46,8 +50,8 @@ export class GatewayProcess {
     const { sockets, topics } = this.listener;
 
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
-    const ports = { sockets, topics, boardBus: NO_BOARDS, tokens: this.#tokens(), rooms, presence: presenceBus.rooms, placement, clientIdOf };
-    const parts = assembleGateway(gateway, config, { quotas: new Quotas(quotaOptions(config)), sanctions: new Sanctions(config), impose: () => {} }, ports, deps);
+    const ports = { sockets, topics, boardBus: NO_BOARDS, tokens: this.#tokens(), rooms, presence: presenceBus.rooms, placement, ...ALONE, clientIdOf };
+    const parts = assembleGateway(gateway, config, ports, deps);
     [this.#rooms, this.#presence, this.#clients] = [parts.rooms, parts.presence, parts.clients];
     this.listener.isReady = () => !this.#stopping && this.#rooms.backboneLostAt === undefined;
     void Promise.all([bus.start(this.#rooms), presenceBus.start(this.#presence)]).then(
