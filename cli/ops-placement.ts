@@ -7,9 +7,9 @@ import { decodeJson, encodeJson, OrderReply, PlannedRoom, RoomEntry, RoomPin, Se
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { type Given, readSettings, type Settings, SettingError, text, type Values } from "../shared/config.ts";
 import { parseRoomId, parseTenantId, roomKey, type RoomKey, type ServerId, type UnixMillis } from "../shared/ids.ts";
-import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
+import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
 import { askNats } from "../shared/io/nats-ask.ts";
-import { natsUrlOf, whereSettings } from "./ops.ts";
+import { connectOperator, whereSettings } from "./ops.ts";
 import { startSettings } from "./settings.ts";
 import { refuseUnknownFlags } from "./unknown-flags.ts";
 
@@ -139,7 +139,7 @@ export function runPlacementCommand(command: keyof typeof placementCommands, giv
 }
 
 async function connected(config: Where, run: (nats: NatsConnection) => Promise<void>): Promise<void> {
-  const nats = await connectNats({ servers: natsUrlOf(config), name: "coroom ops" });
+  const nats = await connectOperator(config);
   try {
     await run(nats);
   } finally {

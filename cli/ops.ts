@@ -48,7 +48,7 @@ const RATES_OVER_MS = 1_000;
 export async function describeRoom(config: Values<typeof opsRoomSettings>, say: (line: string) => void): Promise<void> {
   const [tenant, room] = [parseTenantId(config.tenant), parseRoomId(config.room)];
   if (tenant === undefined || room === undefined) throw new SettingError(`there can be no room "${config.room}" of a tenant "${config.tenant}"`);
-  const nats = await connectNats({ servers: natsUrlOf(config), name: "coroom ops" });
+  const nats = await connectOperator(config);
   try {
     const ask = () => askOwner(nats, subjectsOf(config.environment), roomKey(tenant, room));
     const before = await ask();
@@ -84,7 +84,7 @@ function roomLines(before: RoomAccount, { gateways, statesReceived, newsTold, ne
 /** Says a line for each event, until stopped. */
 export async function watchEvents(config: Values<typeof opsWatchSettings>, say: (line: string) => void): Promise<Running> {
   const subjects = subjectsOf(config.environment);
-  const nats = await connectNats({ servers: natsUrlOf(config), name: "coroom ops" });
+  const nats = await connectOperator(config);
   await ensureOperationsStream(nats, subjects, config);
   const stopped = new AbortController();
   const watching = (async () => {
@@ -99,8 +99,14 @@ export async function watchEvents(config: Values<typeof opsWatchSettings>, say: 
   };
 }
 
-export function natsUrlOf({ natsUrl, dataDir }: { natsUrl: string; dataDir: string }): string {
-  return natsUrl === "" ? localNatsUrl(dataDir) : natsUrl;
+/** That nobody answers is the one reason it fails for: the address is wrong, or the system is not running. */
+export async function connectOperator({ natsUrl, dataDir }: { natsUrl: string; dataDir: string }): Promise<NatsConnection> {
+  const servers = natsUrl === "" ? localNatsUrl(dataDir) : natsUrl;
+  try {
+    return await connectNats({ servers, name: "coroom ops" });
+  } catch (cause) {
+    throw new SettingError(`no NATS server answers at ${servers}: start the system, or set COROOM_NATS_URL or COROOM_DATA_DIR to where it is`, { cause });
+  }
 }
 
 /** One line for a person to read. */
