@@ -10,7 +10,8 @@ import type { RoomServerPorts } from "../../room-server/room-server.ts";
 import { decodeToOwner, encodeToOwner } from "../../shared/bus/envelope.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
-import type { Epoch, Millis, RoomKey, Seq } from "../../shared/ids.ts";
+import type { CommittedEdits } from "../../shared/wire/frames.ts";
+import type { ClientId, Epoch, Millis, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Fault } from "./faults.ts";
 
 /** What of a process a bug stands around. One that is planted in every process of a kind is made anew for each. */
@@ -133,9 +134,33 @@ const deadlinesByDate: PlantedBug = {
   ],
 };
 
+/** Stands in the way of what warm copies hear of a record. */
+function copiesHear(name: string, hear: (edits: CommittedEdits) => CommittedEdits): PlantedBug {
+  return {
+    name,
+    roomServer: (ports) => ({
+      ...ports,
+      fanOut: {
+        ...ports.fanOut,
+        subscribe: (room, receive) =>
+          ports.fanOut.subscribe(room, (heard) => {
+            const isEdits = !("kind" in heard) && heard.record.kind === "edits";
+            receive(isEdits ? { ...heard, record: { ...heard.record, edits: hear(heard.record.edits) } } : heard);
+          }),
+      },
+    }),
+  };
+}
+
+/** A room is moved, or its copy takes over, without what is known of its writers. */
+const movedWithoutWriters = copiesHear("moved without its writers", (edits) => ({ ...edits, edits: edits.edits.map((edit) => ({ ...edit, client: "nobodynobodynobo" as ClientId })) }));
+
+/** A warm copy takes each writer for one edit further than the log has it. */
+const copyAhead = copiesHear("warm copy one edit ahead", (edits) => ({ ...edits, edits: edits.edits.map((edit) => ({ ...edit, counter: edit.counter + 1 })) }));
+
 const outboxDropped: PlantedBug = { name: "client drops its outbox on reconnect", tabForgets: (status) => status === "waiting" };
 
-export const PLANTED_BUGS: readonly PlantedBug[] = [earlyAck, noFencing, watermarkTooLow, watermarkTooHigh, notCaughtUp, unackedForgotten, deadlinesByDate, outboxDropped];
+export const PLANTED_BUGS: readonly PlantedBug[] = [earlyAck, noFencing, watermarkTooLow, watermarkTooHigh, notCaughtUp, unackedForgotten, deadlinesByDate, movedWithoutWriters, copyAhead, outboxDropped];
 
 /** For spreading: a connection's methods, bound. */
 function methodsOf(connection: NatsConnection): NatsConnection {
