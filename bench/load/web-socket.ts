@@ -49,8 +49,13 @@ export function openSocket(url: URL, listener: SocketListener): Promise<LoadSock
       else if (opcode === OPCODE.close) end(`closed with ${payload.length >= 2 ? payload.readUInt16BE() : "no code"}`);
     };
     let closed = false;
-    const end = (reason: string): void => void (closed || endOpen(reason));
-    const endOpen = (reason: string): void => (answer === undefined ? listener.receiveEnd(reason) : reject(new Error(`${url.href}: ${reason}`)));
+    /** Once: a server closes with a code first, and the line ends a moment later. */
+    const end = (reason: string): void => {
+      if (closed) return;
+      closed = true;
+      if (answer === undefined) listener.receiveEnd(reason);
+      else reject(new Error(`${url.href}: ${reason}`));
+    };
 
     const onread = { buffer: sharedBuffer, callback: (count: number) => (receiveBytes(sharedBuffer.subarray(0, count)), true) };
     const socket = connect({ host: url.hostname, port: Number(url.port), noDelay: true, onread });
