@@ -63,6 +63,7 @@ export const gatewaySettings = {
   pingIntervalMs: { parse: positiveInteger, fallback: 30_000, meaning: "how often a client is to ping" },
   silenceMsMax: { parse: positiveInteger, fallback: 75_000, meaning: "a connection silent for so long is closed" },
   outboundBytesMax: { parse: positiveInteger, fallback: 16_777_216, meaning: "bytes waiting for one client at most; past it the connection is cut" },
+  behindBytesMax: { parse: positiveInteger, fallback: 65_536, meaning: "a client so many bytes behind is told of no presence until it has taken them; then of all there is" },
   slowBytesMax: { parse: positiveInteger, fallback: 1_048_576, meaning: "a client so many bytes behind and not catching up within a second is closed, to resume from its last seq" },
   slowMsMax: { parse: positiveInteger, fallback: 1_000, meaning: "so is one that has not taken what it was sent so long ago" },
 

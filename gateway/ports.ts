@@ -110,6 +110,9 @@ export interface Orders {
   onOrder(carryOut: (order: Order) => OrderAnswer): void;
 }
 
+/** How a client takes what it is sent. `behind`: so much waits for it that only what must not be lost may be added. `stuck`: it takes nothing. */
+export type Pace = "keeping-up" | "behind" | "stuck";
+
 /** What the sockets tell the gateway. */
 export interface Clients {
   /** Undefined: an address that is not counted. */
@@ -118,8 +121,8 @@ export interface Clients {
   receiveTurnedAway(connection: ConnectionId): void;
   /** `bytes` are lent for the call. */
   receiveFrame(connection: ConnectionId, bytes: Uint8Array): void;
-  /** The client does not take what it is sent. */
-  receiveSlowness(connection: ConnectionId): void;
+  /** Told when it changes. */
+  receivePace(connection: ConnectionId, pace: Pace): void;
   receiveDisconnection(connection: ConnectionId): void;
 }
 

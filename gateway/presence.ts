@@ -22,6 +22,9 @@ import { isSameStanding, PresenceView, type Tidings } from "./presence-view.ts";
 export type PresenceInput =
   | { kind: "enter"; connection: ConnectionId; member: Member }
   | { kind: "leave"; connection: ConnectionId }
+  /** It does not take what it is sent as fast as that comes. */
+  | { kind: "behind"; connection: ConnectionId }
+  | { kind: "keeping-up"; connection: ConnectionId }
   | { kind: "fields"; connection: ConnectionId; fields: readonly PresenceField[] }
   /** An edit, or anything else that shows that somebody is there. */
   | { kind: "input"; connection: ConnectionId }
@@ -72,6 +75,8 @@ export class RoomPresence {
   #standing: Standing = { mode: "flat", participants: 0, presencePerSecond: 30, shed: 0 };
   /** Those who have not been told the whole yet. */
   #arrived = new Set<ConnectionId>();
+  /** Those who are told nothing until they have taken what they were sent. */
+  readonly #behind = new Set<ConnectionId>();
   #attached = false;
   #statesNumber: number;
   #askedAt = AT_ONCE;
@@ -125,6 +130,12 @@ export class RoomPresence {
       case "leave":
         this.#leave(input.connection, effects);
         break;
+      case "behind":
+        this.#receiveBehind(input.connection, effects);
+        break;
+      case "keeping-up":
+        if (this.#behind.delete(input.connection)) this.#arrived.add(input.connection);
+        break;
       case "fields":
         this.#receiveFields(input.connection, input.fields, now, effects);
         break;
@@ -163,13 +174,22 @@ export class RoomPresence {
 
   #enter(connection: ConnectionId, member: Member, now: Millis): void {
     this.#members.enter(connection, member, now);
-    this.#arrived.add(connection);
+    if (!this.#behind.has(connection)) this.#arrived.add(connection);
     const number = this.#view.numberOf(member.client); // Of one that comes from another gateway.
     if (number !== undefined) this.#known.set(member.client, number);
   }
 
+  /** Presence goes first: what else waits for it must not wait longer. Once it keeps up again it is told the whole. */
+  #receiveBehind(connection: ConnectionId, effects: PresenceEffect[]): void {
+    if (this.#members.of(connection) === undefined) return;
+    this.#behind.add(connection);
+    this.#arrived.delete(connection);
+    effects.push(...this.#reach.exit(connection));
+  }
+
   #leave(connection: ConnectionId, effects: PresenceEffect[]): void {
     this.#arrived.delete(connection);
+    this.#behind.delete(connection);
     const gone = this.#members.leave(connection);
     if (gone !== undefined) {
       this.#outbox.remove(gone);

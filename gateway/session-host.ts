@@ -12,7 +12,7 @@ import type { Identity, TokenVerdict } from "./identity.ts";
 import type { BoardHost } from "./board-host.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { Ban, DisciplineHost } from "./discipline-host.ts";
-import type { Clients, ConnectionId, Sockets, Tokens } from "./ports.ts";
+import type { Clients, ConnectionId, Pace, Sockets, Tokens } from "./ports.ts";
 import type { PresenceHost } from "./presence-host.ts";
 import type { Quotas } from "./quotas.ts";
 import type { HostDeps, RoomHost } from "./room-host.ts";
@@ -119,8 +119,10 @@ export class SessionHost implements Clients {
     if (session !== undefined) this.carryOut(connection, session, session.receiveFrame(bytes, this.#now()));
   }
 
-  receiveSlowness(connection: ConnectionId): void {
-    this.#close(connection, "tooSlow");
+  receivePace(connection: ConnectionId, pace: Pace): void {
+    if (pace === "stuck") return this.#close(connection, "tooSlow");
+    if (pace === "behind") this.#deps.metrics.presenceBehind.inc();
+    for (const room of this.#sessions.get(connection)?.rooms ?? []) this.#ports.presence.receive(room, { kind: pace, connection });
   }
 
   receiveDisconnection(connection: ConnectionId): void {

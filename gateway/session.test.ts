@@ -288,3 +288,17 @@ test("[SES25] of a lost backbone hears whoever is in; the others wait for their 
   expect(joined().receiveBackbone("lost", 700)).toEqual([{ kind: "send", frame }]);
   expect(connect().receiveBackbone("lost", 700)).toEqual([]);
 });
+
+test("[SES40] presence goes on with its fields; too fast it is passed over, much too fast it ends the connection", () => {
+  const session = joined();
+  const presence: ClientFrame = { type: "presence", channel: 7, fields: [{ name: "tool", value: Uint8Array.of(1) }] };
+  expect(say(session, presence)).toEqual([{ kind: "presence", room: notes, fields: presence.fields }]);
+  for (let frame = 0; frame < 3; frame++) say(session, presence);
+  for (let frame = 0; frame < 12; frame++) expect(say(session, presence)).toEqual([{ kind: "presence-passed-over" }]);
+  expect(say(session, presence)).toMatchObject(closed("rateLimited"));
+});
+
+test("[SES41] who may only read shows presence all the same", () => {
+  const session = joined({ write: false });
+  expect(say(session, { type: "presence", channel: 7, fields: [] })).toEqual([{ kind: "presence", room: notes, fields: [] }]);
+});

@@ -96,6 +96,11 @@ export class Session {
     return this.#state.kind === "open" ? this.#state.identity : undefined;
   }
 
+  /** Those asked for among them. */
+  get rooms(): readonly RoomKey[] {
+    return this.#state.kind === "open" ? this.#state.rooms.all().map(({ room }) => room) : [];
+  }
+
   /** `bytes` are lent: whatever is kept is copied. */
   receiveFrame(bytes: Uint8Array, now: Millis): SessionEffect[] {
     const state = this.#state;

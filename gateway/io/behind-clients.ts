@@ -6,22 +6,28 @@
 import type { WebSocket } from "uws-node20";
 
 import { Outbound, type OutboundOptions } from "../outbound.ts";
-import type { ConnectionId } from "../ports.ts";
+import type { ConnectionId, Pace } from "../ports.ts";
 
 /** From one look at those who are behind to the next; in as many looks again it is looked who is. */
 export const LOOK_MS = 250;
 const LOOKS_PER_SWEEP = 4;
 
+export type BehindOptions = Omit<OutboundOptions, "lookMs"> & { readonly behindBytesMax: number };
+
 export class BehindClients {
   readonly #open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "getBufferedAmount" | "getTopics">>;
   readonly #options: OutboundOptions;
+  readonly #behindBytesMax: number;
   readonly #behind = new Map<ConnectionId, Outbound>();
+  /** Those that so much waits for that the gateway was told. */
+  readonly #farBehind = new Set<ConnectionId>();
   readonly #sentTo = new Map<ConnectionId, number>();
   readonly #publishedTo = new Map<string, number>();
   #looks = 0;
 
-  constructor(open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "getBufferedAmount" | "getTopics">>, options: Omit<OutboundOptions, "lookMs">) {
+  constructor(open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "getBufferedAmount" | "getTopics">>, options: BehindOptions) {
     this.#open = open;
+    this.#behindBytesMax = options.behindBytesMax;
     this.#options = { slowBytesMax: options.slowBytesMax, slowMsMax: options.slowMsMax, lookMs: LOOK_MS };
   }
 
@@ -43,25 +49,30 @@ export class BehindClients {
     if (this.#behind.size > 0) this.#publishedTo.set(topic, (this.#publishedTo.get(topic) ?? 0) + bytes);
   }
 
-  /** Every LOOK_MS. Who is to be closed. */
-  look(): ConnectionId[] {
-    const slow: ConnectionId[] = [];
+  /** Every LOOK_MS. Whose pace has changed. */
+  look(): [ConnectionId, Pace][] {
+    const changed: [ConnectionId, Pace][] = [];
     for (const [connection, outbound] of this.#behind) {
       const socket = this.#open.get(connection);
       const waiting = socket?.getBufferedAmount() ?? 0;
       if (socket === undefined || waiting === 0) {
         this.#behind.delete(connection);
+        if (this.#farBehind.delete(connection)) changed.push([connection, "keeping-up"]);
         continue;
       }
       const published = socket.getTopics().reduce((bytes, topic) => bytes + (this.#publishedTo.get(topic) ?? 0), 0);
       outbound.receiveLook((this.#sentTo.get(connection) ?? 0) + published, waiting);
-      if (outbound.isSlow()) slow.push(connection);
+      if (outbound.isSlow()) changed.push([connection, "stuck"]);
+      else if (waiting > this.#behindBytesMax && !this.#farBehind.has(connection)) {
+        this.#farBehind.add(connection);
+        changed.push([connection, "behind"]);
+      }
     }
     this.#sentTo.clear();
     this.#publishedTo.clear();
     this.#looks += 1;
     if (this.#looks % LOOKS_PER_SWEEP === 0) this.#sweep();
-    return slow;
+    return changed;
   }
 
   #sweep(): void {

@@ -18,6 +18,7 @@ export type SocketOptions = UpgradeOptions & {
   readonly outboundBytesMax: number;
   readonly slowBytesMax: number;
   readonly slowMsMax: number;
+  readonly behindBytesMax: number;
   readonly silenceMsMax: number;
 };
 
@@ -67,7 +68,7 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door
   let looking: NodeJS.Timeout | undefined;
 
   const look = (clients: Clients): void => {
-    for (const connection of behind.look()) clients.receiveSlowness(connection);
+    for (const [connection, pace] of behind.look()) clients.receivePace(connection, pace);
     onLooked(behind);
   };
 

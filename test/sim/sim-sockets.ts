@@ -70,7 +70,7 @@ export class SimListener {
         clients.receiveFrame(id, bytes);
         bytes.fill(AFTER_THE_CALL);
       },
-      receiveSlowness: () => clients.receiveSlowness(id),
+      receiveSlowness: () => clients.receivePace(id, "stuck"),
       receiveDisconnection: () => {
         if (!this.#connections.delete(id)) return;
         for (const members of this.#members.values()) members.delete(id);

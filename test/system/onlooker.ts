@@ -44,6 +44,10 @@ export class Onlooker {
     return this.#line.closed === undefined;
   }
 
+  get channel(): number {
+    return this.#channel;
+  }
+
   get line(): WireClient {
     return this.#line;
   }
@@ -78,8 +82,16 @@ export class Onlooker {
     return [...this.#everybody().values()].map(({ participant }) => participant.name).sort();
   }
 
+  participant(client: ClientId): Participant | undefined {
+    return this.#of(client)?.participant;
+  }
+
   field(client: ClientId, name: string): Uint8Array | undefined {
-    return [...this.#everybody().values()].find(({ participant }) => participant.client === client)?.fields.get(name);
+    return this.#of(client)?.fields.get(name);
+  }
+
+  #of(client: ClientId): Seen | undefined {
+    return [...this.#everybody().values()].find(({ participant }) => participant.client === client);
   }
 
   async #join(): Promise<void> {

@@ -54,6 +54,11 @@ async function roomServer(settings: Record<string, string> = {}): Promise<void> 
   running.push(await startRoomServer(config, { log: silent, registry: new Registry() }));
 }
 
+async function scrape(url: string, name: string): Promise<number> {
+  const metrics = await (await fetch(`${url.replace("ws:", "http:")}/metrics`)).text();
+  return Number(new RegExp(`^${name}(?:{.*})? (.*)$`, "m").exec(metrics)?.[1] ?? "0");
+}
+
 async function enter(url: string, user: string, rights = ["read", "write"]): Promise<Onlooker> {
   const token = await makeToken({ room: [ROOM], user, name: user, rights, tenant: "default", ttl: 3600 }, SECRET);
   const person = await Onlooker.enter({ urls: [url], token, room: ROOM, clientKey: `${user}-client-key` });
@@ -79,4 +84,74 @@ test("[PRE1] two people on two gateways see each other, and each other's cursor 
   ann.leave();
   await until(() => bob.names().length === 1, "ann to be gone");
   expect(bob.names()).toEqual(["bob"]);
+});
+
+test("[PRE6] a client that does not read is told of no presence until it does, then of all there is; edits wait for it", { timeout: 60_000 }, async () => {
+  await roomServer();
+  const url = await gateway({ slowBytesMax: String(16 * 1024 ** 2), slowMsMax: "60000" });
+  const [ann, bob] = [await enter(url, "ann"), await enter(url, "bob")];
+  const crowd = await Promise.all(Array.from({ length: 12 }, (_, index) => enter(url, `crowd-${index}`)));
+  await until(() => bob.names().length === 14, "bob to see all");
+
+  bob.line.pause();
+  const avatar = (turn: number) => ({ name: "avatar", value: new Uint8Array(8_000).fill(turn) });
+  let turn = 0;
+  await until(() => {
+    turn += 1;
+    for (const person of crowd) person.show(avatar(turn % 250));
+    return new Promise<boolean>((resolve) => setTimeout(() => void scrape(url, "coroom_gateway_presence_behind_total").then((behind) => resolve(behind > 0)), 50));
+  }, "bob to be found behind", 30_000);
+  ann.line.edit(ann.channel, 1, "an edit");
+  for (const person of crowd) person.show(avatar(251));
+  await until(() => crowd.every((person) => ann.field(person.client, "avatar")?.[0] === 251), "ann to see the newest");
+
+  bob.line.resume();
+  await until(() => crowd.every((person) => bob.field(person.client, "avatar")?.[0] === 251), "bob to see the newest");
+  expect([...bob.line.committed().values()]).toEqual(["an edit"]);
+});
+
+test("[PRE7] who may only read is a participant like others, and shows what it points at", async () => {
+  await roomServer();
+  const url = await gateway();
+  const [ann, reader] = [await enter(url, "ann"), await enter(url, "reader", ["read"])];
+  reader.show(at(1, 1));
+  await until(() => ann.field(reader.client, CURSOR), "the reader's cursor");
+  expect(ann.participant(reader.client)).toMatchObject({ name: "reader", canWrite: false, spectator: false });
+});
+
+test("[PRE8] who gives no input for a while is a spectator, until any input", async () => {
+  await roomServer();
+  const url = await gateway({ spectatorAfterMs: "300" });
+  const [ann, bob] = [await enter(url, "ann"), await enter(url, "bob")];
+  await until(() => ann.participant(bob.client)?.spectator, "bob to be a spectator");
+  bob.line.edit(bob.channel, 1, "an edit");
+  await until(() => ann.participant(bob.client)?.spectator === false, "bob to be an editor again");
+});
+
+test("[PRE9] presence that comes much too fast ends the connection; a little too fast, and it is passed over", async () => {
+  await roomServer();
+  const url = await gateway();
+  const ann = await enter(url, "ann");
+  for (let frame = 0; frame < 100; frame++) ann.show(at(frame, 0));
+  await until(async () => (await scrape(url, "coroom_gateway_presence_refused_total")) > 0, "some to be passed over");
+  expect(ann.isConnected).toBe(true);
+  for (let frame = 0; frame < 300; frame++) ann.show(at(frame, 0));
+  expect(await ann.line.end()).toMatchObject({ code: 4006 });
+});
+
+test("[PRE10] who shows more than it may is told so, and goes on", async () => {
+  await roomServer();
+  const url = await gateway();
+  const [ann, bob] = [await enter(url, "ann"), await enter(url, "bob")];
+  ann.show({ name: "avatar", value: new Uint8Array(9_000) });
+  expect((await ann.line.next("error")).message).toContain("8192 bytes");
+  ann.show(at(1, 1));
+  await until(() => bob.field(ann.client, CURSOR), "the cursor");
+  expect(bob.field(ann.client, "avatar")).toBeUndefined();
+});
+
+test("[PRE11] a room of two is told its mode on joining, and that it is flat", async () => {
+  await roomServer();
+  const ann = await enter(await gateway(), "ann");
+  expect(await ann.line.next("mode")).toMatchObject({ mode: "flat", presencePerSecond: 30, shed: 0 });
 });
