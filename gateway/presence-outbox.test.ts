@@ -19,6 +19,12 @@ test("[PRG10] the first is told at once, then the newest of what comes within a 
   expect(texts(outbox.takeDue(10, at(300)).fresh)).toEqual(["x=299"]);
 });
 
+test("[PRG18] who says nothing makes nothing due", () => {
+  const outbox = new PresenceOutbox(options);
+  expect(outbox.set(ann, [])).toBe(true);
+  expect(outbox.dueAt).toBe(Number.POSITIVE_INFINITY);
+});
+
 test("[PRG11] a sender is sampled at its rate, without drifting below it", () => {
   const outbox = new PresenceOutbox(options);
   let told = 0;

@@ -53,6 +53,7 @@ export class PresenceOutbox {
       bytes += bytesOf(name, value) - bytesOf(name, before);
       count += Math.sign(value.byteLength) - Math.sign(before.byteLength);
     }
+    if (fields.length === 0) return true;
     if (bytes > this.#options.memberBytesMax || count > this.#options.memberFieldsMax) return false;
     Object.assign(sender, { bytes, count });
     if (sender.fields.size + fields.length > this.#options.memberFieldsMax * FIELDS_REMEMBERED) forgetTakenBack(sender.fields);
