@@ -8,11 +8,9 @@ import type { Registry } from "prom-client";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError } from "../shared/config.ts";
 import type { ServerId } from "../shared/ids.ts";
-import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { loopDelay } from "../shared/io/loop-delay.ts";
 import { closeNats, connectNats } from "../shared/io/nats.ts";
 import { natsCounts } from "../shared/io/nats-counts.ts";
-import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
@@ -23,19 +21,12 @@ import { FairShare } from "./fair-share.ts";
 import { watchBudgets } from "./fair-share-host.ts";
 import { beatHeart } from "./heart.ts";
 import { hmacSeal } from "./io/hmac.ts";
-import { jetstreamLog } from "./io/jetstream-log.ts";
-import { kvCheckpoints } from "./io/kv-checkpoints.ts";
-import { kvRooms } from "./io/kv-rooms.ts";
 import { natsClaims } from "./io/nats-claims.ts";
-import { natsFanOut } from "./io/nats-fan-out.ts";
-import { natsGateways } from "./io/nats-gateways.ts";
 import { natsHeartbeat } from "./io/nats-heartbeat.ts";
-import { natsInbox } from "./io/nats-inbox.ts";
 import { natsOrders } from "./io/nats-orders.ts";
-import { natsOtherServers } from "./io/nats-other-servers.ts";
-import { natsPresence } from "./io/nats-presence.ts";
-import { LoadMeter } from "./load-meter.ts";
+import { natsPorts } from "./io/nats-ports.ts";
 import { answerQuestions } from "./io/nats-questions.ts";
+import { LoadMeter } from "./load-meter.ts";
 import { roomServerMetrics } from "./metrics.ts";
 import { assembleRoomServer } from "./room-server.ts";
 import { tellTenantRooms } from "./tenant-rooms.ts";
@@ -56,22 +47,10 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   const clock = systemClock;
 
   const nats = await connectNats({ servers: config.natsUrl, name: server });
-  await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
-  await ensureOperationsStream(nats, subjects, config);
   const options = roomHostOptions({ ...config, serverHost: config.serverHost === "" ? hostname() : config.serverHost }, nats.info?.max_payload);
   const loads = new LoadMeter(options);
-  const ports = {
-    presenceBus: natsPresence(nats, subjects, { log, metrics, sent: (room, bytes) => loads.count(room, 0, bytes) }),
-    log: await jetstreamLog(nats, subjects, { server, partitions: config.logPartitions, appendAnswerMsMax: config.appendAnswerMsMax }, { clock, log, metrics }),
-    inbox: natsInbox(nats, subjects, { log, metrics }),
-    gateways: natsGateways(nats, subjects),
-    checkpoints: await kvCheckpoints(nats, subjects.checkpointsBucket, config.logReplicas),
-    entries: await kvRooms(nats, subjects.roomsBucket, config.logReplicas, server),
-    seal: hmacSeal(config.roomSecret),
-    fanOut: natsFanOut(nats, subjects),
-    others: natsOtherServers(nats, subjects),
-    operations: natsOperations(nats, subjects, server, { clock, log, count: (kind) => metrics.events.inc({ kind }) }),
-  };
+  const bus = await natsPorts(nats, subjects, server, config, { clock, log, metrics, presenceSent: (room, bytes) => loads.count(room, 0, bytes) });
+  const ports = { ...bus, seal: hmacSeal(config.roomSecret) };
   const membership = new Membership({ silenceMsMax: BEATS_MISSED_MAX * config.heartbeatMs });
   const { rooms, replicas, presence, handOvers, describe } = assembleRoomServer(server, ports, options, { clock, endOfTurn: setImmediate, log, metrics, membership, loads, memoryBytes: () => process.memoryUsage.rss() });
 
