@@ -190,12 +190,14 @@ test("[JS14] reading on goes from record to record over what was purged, says wh
 
 test("[JS15] reading on after more than a stream holds, or while it is away, throws", async () => {
   const follow = await followLog(line, subjects, { everyMs: () => 5 });
+  let read = 0;
   const readAll = async (partition: number, after: number) => {
-    for await (const _ of follow(partition, after, new AbortController().signal));
+    for await (const { streamSeq } of follow(partition, after, new AbortController().signal)) read = streamSeq;
   };
   await expect(readAll(0, 1)).rejects.toThrow("lost or rolled back");
   await append("one", { expected: 0 });
   const reading = expect(readAll(0, 0)).rejects.toThrow(`$JS.API.DIRECT.GET.${stream()}`);
+  await until(() => read === 1, "the first record");
   await manager.streams.delete(stream());
   await reading;
 });
