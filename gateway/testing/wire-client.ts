@@ -17,6 +17,8 @@ export class WireClient {
   #taken = 0;
   #lastRequest = 0;
   closed: { code: number; reason: string } | undefined;
+  /** Why the line broke, if it did. */
+  #error: Error | undefined;
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
@@ -30,7 +32,7 @@ export class WireClient {
       this.closed = { code, reason: reason.toString() };
       this.#notify();
     });
-    socket.on("error", () => {}); // A close follows.
+    socket.on("error", (error) => (this.#error = error)); // A close follows.
   }
 
   /** Rejects with the HTTP status when the connection is turned away. */
@@ -104,7 +106,7 @@ export class WireClient {
       };
       const timer = setTimeout(() => {
         this.#watchers.delete(check);
-        reject(new Error(`${what} did not come; there came: ${this.received.map((frame) => frame.type).join(", ")}${this.closed === undefined ? "" : `, closed ${this.closed.code}`}`));
+        reject(new Error(`${what} did not come; there came: ${this.received.map((frame) => frame.type).join(", ")}${this.closed === undefined ? "" : `, closed ${this.closed.code}`}`, { cause: this.#error }));
       }, WAIT_MS_MAX);
       this.#watchers.add(check);
     });
