@@ -3,10 +3,9 @@
  * comes early is held behind the gap, and nothing is let through that would leave a hole. Rules ORD1 to ORD7.
  */
 
-import * as decoding from "lib0/decoding";
-
 import type { Epoch, Position, Seq } from "../shared/ids.ts";
 import { readRuns, type Run } from "../shared/wire/committed-edits.ts";
+import { readWhole } from "../shared/wire/fields.ts";
 
 /** Committed edits as one frame's worth: their bytes as the log has them, and who wrote which. */
 export type CommittedBatch = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly runs: readonly Run[]; readonly bytes: Uint8Array };
@@ -77,11 +76,5 @@ export class InOrder {
 
 /** Undefined for bytes that are no committed edits. */
 export function batchFrom(bytes: Uint8Array): CommittedBatch | undefined {
-  const input = decoding.createDecoder(bytes);
-  try {
-    const batch = { ...readRuns(input), bytes };
-    return decoding.hasContent(input) ? undefined : batch;
-  } catch {
-    return undefined; // Cut short or out of range: the receiver treats it as lost.
-  }
+  return readWhole(bytes, (input) => ({ ...readRuns(input), bytes }));
 }

@@ -3,10 +3,10 @@
  * that a lost report is made good by the next and a process that died counts no more after a few silent seconds.
  */
 
-import * as decoding from "lib0/decoding";
+import type { Decoder } from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
-import { readByte, readList, readName, readNumber, readText } from "../wire/fields.ts";
+import { readByte, readList, readName, readNumber, readText, readWhole } from "../wire/fields.ts";
 import { Tag } from "./tags.ts";
 
 /**
@@ -45,16 +45,9 @@ export function encodeCountsReport({ source, counts }: CountsReport, bytesMax: n
 
 /** Undefined for bytes that are no such report. */
 export function decodeCountsReport(bytes: Uint8Array): CountsReport | undefined {
-  const input = decoding.createDecoder(bytes);
-  try {
-    if (readByte(input) !== Tag.countsReport) return undefined;
-    const report = { source: readText(input), counts: readList(input, COUNT_BYTES_MIN, readOne) };
-    return decoding.hasContent(input) ? undefined : report;
-  } catch {
-    return undefined; // Cut short or out of range: not one of ours, so the receiver counts it and drops it.
-  }
+  return readWhole(bytes, (input) => (readByte(input) === Tag.countsReport ? { source: readText(input), counts: readList(input, COUNT_BYTES_MIN, readOne) } : undefined));
 }
 
-function readOne(input: decoding.Decoder): Count {
+function readOne(input: Decoder): Count {
   return { kind: readName(input, COUNT_KINDS), key: readText(input), count: readNumber(input) };
 }

@@ -4,13 +4,13 @@
  * Records come the same way, as the log stored them (record.ts).
  */
 
-import * as decoding from "lib0/decoding";
+import type { Decoder } from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
 import { assertNever } from "../assert.ts";
 import { type Author, type ClientId, type Epoch, type GatewayId, parseGatewayId, type Position, type Seq } from "../ids.ts";
 import { readTentativeEdit, writeTentativeEdit } from "../wire/codec.ts";
-import { readByte, readBytes, readClientId, readCounter, readEpoch, readList, readName, readNumber, readNumbering, readSeqOrStart, readText, readUserId, required } from "../wire/fields.ts";
+import { readByte, readBytes, readClientId, readCounter, readEpoch, readList, readName, readNumber, readNumbering, readSeqOrStart, readText, readUserId, readWhole, required } from "../wire/fields.ts";
 import { type Counter, NACK_REASONS, type NackReason, RESYNC_REASONS, type ResyncReason, SAVING_STATES, type SavingState, type TentativeEdit } from "../wire/frames.ts";
 import { decodeRecord, type LogRecord } from "./record.ts";
 import { Tag } from "./tags.ts";
@@ -80,7 +80,7 @@ export function encodeToOwner(message: ToOwner): Uint8Array {
 
 /** Undefined for bytes that are no such message. Payloads are views into `bytes`. */
 export function decodeToOwner(bytes: Uint8Array): ToOwner | undefined {
-  return whole(bytes, (input) => {
+  return readWhole(bytes, (input) => {
     const tag = readByte(input);
     const gateway = required(parseGatewayId(readText(input)), "gateway id");
     switch (tag) {
@@ -128,7 +128,7 @@ export function encodeFromOwner(message: Exclude<FromOwner, LogRecord>): Uint8Ar
 
 export function decodeFromOwner(bytes: Uint8Array): FromOwner | undefined {
   if (bytes[0] === Tag.epochRecord || bytes[0] === Tag.editsRecord) return decodeRecord(bytes);
-  return whole(bytes, (input) => {
+  return readWhole(bytes, (input) => {
     switch (readByte(input)) {
       case Tag.beacon:
         return { kind: "beacon", epoch: readEpoch(input), head: readSeqOrStart(input) };
@@ -176,7 +176,7 @@ export function encodeAnswer(message: Answer): Uint8Array {
 }
 
 export function decodeAnswer(bytes: Uint8Array): Answer | undefined {
-  return whole(bytes, (input) => {
+  return readWhole(bytes, (input) => {
     switch (readByte(input)) {
       case Tag.catchUp:
         return { kind: "catch-up", request: readNumber(input), epoch: readEpoch(input), head: readSeqOrStart(input), answer: readCatchUp(input) };
@@ -214,7 +214,7 @@ function writeSubmittedEdit(out: encoding.Encoder, edit: SubmittedEdit): void {
   encoding.writeVarUint8Array(out, edit.payload);
 }
 
-function readSubmittedEdit(input: decoding.Decoder): SubmittedEdit {
+function readSubmittedEdit(input: Decoder): SubmittedEdit {
   return {
     author: { user: readUserId(input), client: readClientId(input) },
     ...readNumbering(input),
@@ -238,25 +238,15 @@ function writeCatchUp(out: encoding.Encoder, answer: CatchUp): void {
   for (const part of answer.parts) encoding.writeVarUint8Array(out, part);
 }
 
-function readCatchUp(input: decoding.Decoder): CatchUp {
+function readCatchUp(input: Decoder): CatchUp {
   const kind = readByte(input);
   if (kind === RESYNC) return { kind: "resync", reason: readName(input, RESYNC_REASONS) };
   if (kind !== EDITS && kind !== LAST_EDITS) throw new RangeError("not a catch-up");
   return { kind: "edits", last: kind === LAST_EDITS, parts: readList(input, 1, readBytes) };
 }
 
-function readFlag(input: decoding.Decoder): boolean {
+function readFlag(input: Decoder): boolean {
   const byte = readByte(input);
   if (byte > 1) throw new RangeError("neither yes nor no");
   return byte === 1;
-}
-
-function whole<Message>(bytes: Uint8Array, read: (input: decoding.Decoder) => Message | undefined): Message | undefined {
-  const input = decoding.createDecoder(bytes);
-  try {
-    const message = read(input);
-    return decoding.hasContent(input) ? undefined : message;
-  } catch {
-    return undefined; // Cut short or out of range: not one of ours, so the receiver counts it and drops it.
-  }
 }

@@ -3,12 +3,12 @@
  * state with a number: whoever misses one asks for the whole. Kept apart from edits, which never wait for it.
  */
 
-import * as decoding from "lib0/decoding";
+import type { Decoder } from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
 import { assertNever } from "../assert.ts";
 import { type ClientId, type Epoch, type GatewayId, parseGatewayId, type UserId } from "../ids.ts";
-import { readByte, readBytes, readClientId, readEpoch, readList, readName, readNumber, readText, readUserId, required } from "../wire/fields.ts";
+import { readByte, readBytes, readClientId, readEpoch, readList, readName, readNumber, readText, readUserId, readWhole, required } from "../wire/fields.ts";
 import { ROOM_MODES, type RoomMode } from "../wire/frames.ts";
 import { type PresenceField, readFields, writeFields } from "../wire/presence.ts";
 import { Tag } from "./tags.ts";
@@ -94,7 +94,7 @@ export function encodePresenceToOwner(message: PresenceToOwner): Uint8Array {
 
 /** Undefined for bytes that are no such message. Values are views into `bytes`. */
 export function decodePresenceToOwner(bytes: Uint8Array): PresenceToOwner | undefined {
-  return whole(bytes, (input) => {
+  return readWhole(bytes, (input) => {
     const tag = readByte(input);
     const gateway = required(parseGatewayId(readText(input)), "gateway id");
     switch (tag) {
@@ -126,7 +126,7 @@ export function encodePresenceFromOwner(message: PresenceFromOwner): Uint8Array 
 }
 
 export function decodePresenceFromOwner(bytes: Uint8Array): PresenceFromOwner | undefined {
-  return whole(bytes, (input) => {
+  return readWhole(bytes, (input) => {
     switch (readByte(input)) {
       case Tag.presenceNews:
         return { kind: "news", epoch: readEpoch(input), number: readNumber(input), news: readBytes(input) };
@@ -162,7 +162,7 @@ export function encodePresenceAnswer(message: PresenceAnswer): Uint8Array {
 }
 
 export function decodePresenceAnswer(bytes: Uint8Array): PresenceAnswer | undefined {
-  return whole(bytes, (input) => {
+  return readWhole(bytes, (input) => {
     switch (readByte(input)) {
       case Tag.membersHeard:
         return { kind: "heard", epoch: readEpoch(input), version: readNumber(input), number: readNumber(input) };
@@ -189,7 +189,7 @@ function writeStanding(out: encoding.Encoder, { mode, participants, presencePerS
   encoding.writeVarUint(out, shed);
 }
 
-function readStanding(input: decoding.Decoder): Standing {
+function readStanding(input: Decoder): Standing {
   return { mode: readName(input, ROOM_MODES), participants: readNumber(input), presencePerSecond: readNumber(input), shed: readNumber(input) };
 }
 
@@ -200,17 +200,7 @@ function writeMember(out: encoding.Encoder, { client, user, name, canWrite, spec
   encoding.writeUint8(out, (canWrite ? 1 : 0) | (spectator ? 2 : 0));
 }
 
-function readMember(input: decoding.Decoder): Member {
+function readMember(input: Decoder): Member {
   const [client, user, name, bits] = [readClientId(input), readUserId(input), readText(input), readByte(input)];
   return { client, user, name, canWrite: (bits & 1) !== 0, spectator: (bits & 2) !== 0 };
-}
-
-function whole<Message>(bytes: Uint8Array, read: (input: decoding.Decoder) => Message | undefined): Message | undefined {
-  const input = decoding.createDecoder(bytes);
-  try {
-    const message = read(input);
-    return decoding.hasContent(input) ? undefined : message;
-  } catch {
-    return undefined; // Cut short or out of range: another version's, or nobody's.
-  }
 }

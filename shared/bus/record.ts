@@ -11,7 +11,7 @@ import * as encoding from "lib0/encoding";
 
 import type { ClientId, Epoch, Seq, UnixMillis, UserId } from "../ids.ts";
 import { readCommittedEdits, writeCommittedEdits } from "../wire/committed-edits.ts";
-import { readByte, readBytes, readClientId, readEpoch, readList, readNumber, readSeqOrStart, readText, readUserId } from "../wire/fields.ts";
+import { readByte, readBytes, readClientId, readEpoch, readList, readNumber, readSeqOrStart, readText, readUserId, readWhole } from "../wire/fields.ts";
 import type { CommittedEdits } from "../wire/frames.ts";
 import { Tag } from "./tags.ts";
 
@@ -58,13 +58,7 @@ export function encodeEditsRecord(record: Omit<EditsRecord, "kind" | "editsBytes
 
 /** Undefined for bytes that are no record. Payloads are views into `bytes`. */
 export function decodeRecord(bytes: Uint8Array): LogRecord | undefined {
-  const input = decoding.createDecoder(bytes);
-  try {
-    const record = readRecord(input);
-    return decoding.hasContent(input) ? undefined : record;
-  } catch {
-    return undefined; // Not ours, or cut short; the reader decides what an unreadable record means.
-  }
+  return readWhole(bytes, readRecord);
 }
 
 /** The edits' own bytes in an edits record that was just encoded, without reading the edits again. */

@@ -4,12 +4,23 @@
  * and in some versions trust a length up to the end of the underlying buffer, where a neighbour's bytes are.
  */
 
-import type { Decoder } from "lib0/decoding";
+import { createDecoder, type Decoder, hasContent } from "lib0/decoding";
 
 import { type ClientId, type Epoch, parseClientId, parseUserId, type Seq, type UserId } from "../ids.ts";
 import type { Counter } from "./frames.ts";
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The value that all the bytes stand for. Undefined for bytes that are cut short, go on, or hold a value out of range: the sender's doing, so the receiver decides what it means. */
+export function readWhole<Value>(bytes: Uint8Array, read: (input: Decoder) => Value | undefined): Value | undefined {
+  const input = createDecoder(bytes);
+  try {
+    const value = read(input);
+    return hasContent(input) ? undefined : value;
+  } catch {
+    return undefined; // Readers throw on nothing else.
+  }
+}
 
 export function readByte(input: Decoder): number {
   const byte = input.arr[input.pos];

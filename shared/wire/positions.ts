@@ -1,9 +1,9 @@
 /** The values of the fields that Coroom itself reads: where somebody points, what is selected, what is seen. */
 
-import * as decoding from "lib0/decoding";
+import type { Decoder } from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
-import { readNumber } from "./fields.ts";
+import { readNumber, readWhole } from "./fields.ts";
 
 /** In units of the application: whole numbers of at most 2^48 either way. */
 export type Point = { readonly x: number; readonly y: number };
@@ -39,15 +39,15 @@ export function encodeSpan({ anchor, head }: Span): Uint8Array {
 
 /** Undefined for bytes that are no point. */
 export function decodePoint(value: Uint8Array): Point | undefined {
-  return whole(value, (input) => ({ x: readSigned(input), y: readSigned(input) }));
+  return readWhole(value, (input) => ({ x: readSigned(input), y: readSigned(input) }));
 }
 
 export function decodeRectangle(value: Uint8Array): Rectangle | undefined {
-  return whole(value, (input) => ({ x: readSigned(input), y: readSigned(input), width: coordinate(readNumber(input)), height: coordinate(readNumber(input)) }));
+  return readWhole(value, (input) => ({ x: readSigned(input), y: readSigned(input), width: coordinate(readNumber(input)), height: coordinate(readNumber(input)) }));
 }
 
 export function decodeSpan(value: Uint8Array): Span | undefined {
-  return whole(value, (input) => ({ anchor: coordinate(readNumber(input)), head: coordinate(readNumber(input)) }));
+  return readWhole(value, (input) => ({ anchor: coordinate(readNumber(input)), head: coordinate(readNumber(input)) }));
 }
 
 /** Zigzag: 0, -1, 1, -2, 2 are 0, 1, 2, 3, 4, so that small numbers are short either way. */
@@ -56,7 +56,7 @@ function writeSigned(out: encoding.Encoder, number: number): void {
   encoding.writeVarUint(out, number < 0 ? -2 * number - 1 : 2 * number);
 }
 
-function readSigned(input: decoding.Decoder): number {
+function readSigned(input: Decoder): number {
   const number = readNumber(input);
   const signed = number % 2 === 1 ? -(number + 1) / 2 : number / 2;
   coordinate(Math.abs(signed));
@@ -66,14 +66,4 @@ function readSigned(input: decoding.Decoder): number {
 function coordinate(number: number): number {
   if (!Number.isInteger(number) || number < 0 || number > COORDINATE_MAX) throw new RangeError("a coordinate is a whole number of at most 2^48");
   return number;
-}
-
-function whole<Value>(value: Uint8Array, read: (input: decoding.Decoder) => Value): Value | undefined {
-  const input = decoding.createDecoder(value);
-  try {
-    const position = read(input);
-    return decoding.hasContent(input) ? undefined : position;
-  } catch {
-    return undefined; // Cut short or out of range: the sender's doing.
-  }
 }

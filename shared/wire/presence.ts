@@ -3,11 +3,11 @@
  * so they are written once, by the room's owner, and only framed by each gateway.
  */
 
-import { createDecoder, type Decoder, hasContent } from "lib0/decoding";
+import type { Decoder } from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
 import type { ClientId, UserId } from "../ids.ts";
-import { readByte, readBytes, readClientId, readList, readNumber, readText, readUserId } from "./fields.ts";
+import { readByte, readBytes, readClientId, readList, readNumber, readText, readUserId, readWhole } from "./fields.ts";
 import { decodePoint, decodeRectangle, decodeSpan } from "./positions.ts";
 
 /** A participant in this room: 1 and up, given by the owner. Never another's in the same epoch. */
@@ -90,13 +90,7 @@ export function encodeNews(news: PresenceNews): Uint8Array {
 
 /** Undefined for bytes that are no news. Values are views into `bytes`. */
 export function decodeNews(bytes: Uint8Array): PresenceNews | undefined {
-  const input = createDecoder(bytes);
-  try {
-    const news = readNews(input);
-    return hasContent(input) ? undefined : news;
-  } catch {
-    return undefined; // Cut short or out of range: another version's.
-  }
+  return readWhole(bytes, readNews);
 }
 
 export function readNews(input: Decoder): PresenceNews {
