@@ -144,7 +144,7 @@ class Fleet {
 
 const moves = (plan: Plan): number => plan.steps.filter(({ action }) => action.kind === "promote" || action.kind === "move").length;
 
-/** As many rooms as one test run may cost; the figures hold for ten times as many (docs/adr/0008-placement-plans-and-the-log-decides.md). */
+/** As many rooms as one test run may cost; the figures hold for ten times as many (docs/adr/0007-placement-plans-and-the-log-decides.md). */
 const ROOMS = 10_000;
 const SERVERS = 16;
 
