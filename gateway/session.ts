@@ -263,36 +263,28 @@ export class Session {
         if (state.renewing) return [];
         state.renewing = true;
         return [{ kind: "verify", token: frame.token }];
-      case "leave": {
-        const joined = state.rooms.on(frame.channel);
-        if (joined === "taken-away") return [];
-        if (joined === undefined) return this.#unknownChannel();
-        state.rooms.leave(joined);
-        return [{ kind: "leave", room: joined.room }, { kind: "send", frame: { type: "left", channel: frame.channel, reason: "asked" } }];
-      }
-      case "resubmit": {
-        const joined = state.rooms.on(frame.channel);
-        if (joined === "taken-away") return [];
-        if (joined === undefined) return this.#unknownChannel();
-        const { edit } = frame;
-        if (!joined.rights.write) return []; // Not answered: a NACK always means the receiver's own edits.
-        return [{ kind: "resubmit", room: joined.room, edit: { ...edit, mac: edit.mac.slice(), payload: edit.payload.slice() } }];
-      }
-      case "replay-request": {
-        const joined = state.rooms.on(frame.channel);
-        if (joined === "taken-away") return [];
-        if (joined === undefined) return this.#unknownChannel();
-        if (this.#catchUps?.take(now, 0) === false) return this.#tooFast("catch-ups");
-        return [{ kind: "replay", room: joined.room, after: frame.after, through: frame.through }];
-      }
-      case "watch-board": {
-        const joined = state.rooms.on(frame.channel);
-        if (joined === "taken-away") return [];
-        if (joined === undefined) return this.#unknownChannel();
-        const { user, name } = state.identity;
-        const { channel, role, window, shown } = frame;
-        return [{ kind: "watch-board", request: { user, name, room: joined.room, channel, role, window, shown } }];
-      }
+      case "leave":
+        return this.#inRoom(state, frame, (joined) => {
+          state.rooms.leave(joined);
+          return [{ kind: "leave", room: joined.room }, { kind: "send", frame: { type: "left", channel: frame.channel, reason: "asked" } }];
+        });
+      case "resubmit":
+        return this.#inRoom(state, frame, ({ room, rights }) => {
+          const { edit } = frame;
+          if (!rights.write) return []; // Not answered: a NACK always means the receiver's own edits.
+          return [{ kind: "resubmit", room, edit: { ...edit, mac: edit.mac.slice(), payload: edit.payload.slice() } }];
+        });
+      case "replay-request":
+        return this.#inRoom(state, frame, ({ room }) => {
+          if (this.#catchUps?.take(now, 0) === false) return this.#tooFast("catch-ups");
+          return [{ kind: "replay", room, after: frame.after, through: frame.through }];
+        });
+      case "watch-board":
+        return this.#inRoom(state, frame, ({ room }) => {
+          const { user, name } = state.identity;
+          const { channel, role, window, shown } = frame;
+          return [{ kind: "watch-board", request: { user, name, room, channel, role, window, shown } }];
+        });
       case "ping":
         return [{ kind: "send", frame: { type: "pong", nonce: frame.nonce } }];
       default:
@@ -328,34 +320,35 @@ export class Session {
     });
   }
 
-  #receiveEdit({ rooms, identity }: OpenState, frame: Frame & { type: "edit" }, now: Millis): SessionEffect[] {
-    const joined = rooms.on(frame.channel);
-    if (joined === "taken-away") return [];
-    if (joined === undefined) return this.#unknownChannel();
-    const { counter, ackedThrough, parentSeq, payload } = frame;
-    if (!(this.#edits ??= new EditRate(this.#options.editRates, now)).takeEdit(counter, joined.seen, now)) return this.#tooFast("edits");
-    if (!joined.rights.write) return [nack(frame.channel, counter, "read-only")];
-    if (payload.byteLength > this.#options.limits.editBytesMax) return [nack(frame.channel, counter, "too-large")];
-    return [{ kind: "edit", room: joined.room, edit: { author: { user: identity.user, client: joined.client }, counter, ackedThrough, parentSeq, payload: payload.slice() } }];
+  #receiveEdit(state: OpenState, frame: Frame & { type: "edit" }, now: Millis): SessionEffect[] {
+    return this.#inRoom(state, frame, (joined) => {
+      const { channel, counter, ackedThrough, parentSeq, payload } = frame;
+      if (!(this.#edits ??= new EditRate(this.#options.editRates, now)).takeEdit(counter, joined.seen, now)) return this.#tooFast("edits");
+      if (!joined.rights.write) return [nack(channel, counter, "read-only")];
+      if (payload.byteLength > this.#options.limits.editBytesMax) return [nack(channel, counter, "too-large")];
+      return [{ kind: "edit", room: joined.room, edit: { author: { user: state.identity.user, client: joined.client }, counter, ackedThrough, parentSeq, payload: payload.slice() } }];
+    });
   }
 
-  #receivePresence({ rooms }: OpenState, frame: Frame & { type: "presence" }, now: Millis): SessionEffect[] {
+  #receivePresence(state: OpenState, frame: Frame & { type: "presence" }, now: Millis): SessionEffect[] {
     this.#presence ??= new PresenceRate(this.#options.presenceRate, now);
     const taken = this.#presence.takeFrame(now);
     if (taken === "too-fast") return this.#tooFast("presence");
-    const joined = rooms.on(frame.channel);
+    return this.#inRoom(state, frame, ({ room }) => {
+      if (taken === "passed-over") return [{ kind: "presence-passed-over" }];
+      return [{ kind: "presence", room, fields: frame.fields.map(({ name, value }) => ({ name, value: value.slice() })) }];
+    });
+  }
+
+  /** What a frame means in the room on its channel. Of a room that was taken away, the client may not know it yet. */
+  #inRoom({ rooms }: OpenState, { channel }: { channel: Channel }, receive: (joined: JoinedRoom) => SessionEffect[]): SessionEffect[] {
+    const joined = rooms.on(channel);
     if (joined === "taken-away") return [];
-    if (joined === undefined) return this.#unknownChannel();
-    if (taken === "passed-over") return [{ kind: "presence-passed-over" }];
-    return [{ kind: "presence", room: joined.room, fields: frame.fields.map(({ name, value }) => ({ name, value: value.slice() })) }];
+    return joined === undefined ? this.#refuse("badFrame", "a frame names a channel that is not joined: JOIN the room first") : receive(joined);
   }
 
   #tooFast(limit: ConnectionLimit): SessionEffect[] {
     return [{ kind: "limit-reached", limit }, ...this.#refuse("rateLimited", `too many ${limit}: keep to the limits told in WELCOME`)];
-  }
-
-  #unknownChannel(): SessionEffect[] {
-    return this.#refuse("badFrame", "a frame names a channel that is not joined: JOIN the room first");
   }
 
   #outOfTurn(frame: Frame, advice: string): SessionEffect[] {
