@@ -1,0 +1,157 @@
+/**
+ * The way up of a room's presence on this gateway: who of it is in the room and what they show, until the room's owner
+ * tells the room of it. What the owner does not show is told again; an owner that says nothing is asked after.
+ */
+
+import type { Member, MemberState, PresenceToOwner } from "../shared/bus/presence-messages.ts";
+import type { ClientId, Millis } from "../shared/ids.ts";
+import type { ParticipantNumber, PresenceField, PresenceNews } from "../shared/wire/presence.ts";
+import { inParts } from "./in-parts.ts";
+import type { ConnectionId } from "./ports.ts";
+import { PresenceMembers, type PresenceMembersOptions } from "./presence-members.ts";
+import { PresenceOutbox, type PresenceOutboxOptions } from "./presence-outbox.ts";
+import type { PresenceView } from "./presence-view.ts";
+
+export type PresenceUpwardOptions = PresenceMembersOptions & PresenceOutboxOptions & { readonly ownerSilenceMsMax: number };
+
+/** `entered` are new or another than before; `shown`: what of theirs goes on now for the first time. */
+export type Told = { readonly messages: readonly PresenceToOwner[]; readonly entered: readonly Member[]; readonly shown: readonly MemberState[] };
+
+/** How often a quiet room is looked after. */
+const WATCH_MS = 5_000;
+/** Of a message of states; the rest goes into the next. */
+const STATES_BYTES_MAX = 256 * 1024;
+const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
+
+export class PresenceUpward {
+  readonly members: PresenceMembers;
+  readonly #options: PresenceUpwardOptions;
+  readonly #outbox: PresenceOutbox;
+  readonly #view: PresenceView;
+  /** Members of here that the room has been told of, each under its number. */
+  readonly #known = new Map<ClientId, ParticipantNumber>();
+  #statesNumber: number;
+  #watchAt: Millis;
+  #silenceToldAt = LONG_AGO;
+
+  /** `lastNumber`: above all numbers and versions that this gateway ever used in the room. */
+  constructor(options: PresenceUpwardOptions, view: PresenceView, lastNumber: number, now: Millis) {
+    this.#options = options;
+    this.#view = view;
+    this.members = new PresenceMembers(options, lastNumber);
+    this.#outbox = new PresenceOutbox(options);
+    this.#statesNumber = lastNumber;
+    this.#watchAt = (now + WATCH_MS) as Millis;
+  }
+
+  get lastNumber(): number {
+    return Math.max(this.members.version, this.#statesNumber);
+  }
+
+  /** When there is something to tell. */
+  get dueAt(): Millis {
+    return Math.min(this.members.dueAt, this.#outbox.dueAt) as Millis;
+  }
+
+  /** When it is to be looked after again, told or not. */
+  get watchAt(): Millis {
+    return this.#watchAt;
+  }
+
+  enter(connection: ConnectionId, member: Member, now: Millis): void {
+    this.members.enter(connection, member, now);
+    const number = this.#view.numberOf(member.client); // Of one that comes from another gateway.
+    if (number !== undefined) this.#known.set(member.client, number);
+  }
+
+  /** The member that is gone with it, if it was its last connection. */
+  leave(connection: ConnectionId): ClientId | undefined {
+    const gone = this.members.leave(connection);
+    if (gone !== undefined) this.#outbox.remove(gone);
+    return gone;
+  }
+
+  /** False: more than one member may show. */
+  receiveFields(connection: ConnectionId, fields: readonly PresenceField[], now: Millis): boolean {
+    const member = this.members.of(connection);
+    if (member === undefined) return true;
+    this.members.receiveInput(connection, now);
+    return this.#outbox.set(member.client, fields);
+  }
+
+  /** Nobody owns the room: there is nobody who could take those who left to be here. */
+  receiveNoResponders(): void {
+    if (this.members.size === 0) this.members.receiveHeard(this.members.version);
+  }
+
+  receiveNewOwner(): void {
+    this.members.receiveNewOwner();
+    this.#outbox.tellAgain();
+  }
+
+  sayAllAgain(): void {
+    this.members.sayAllAgain();
+    this.#outbox.tellAgain();
+  }
+
+  /** What the view has already. */
+  receiveNews(news: PresenceNews): void {
+    for (const { number, fields } of news.states) {
+      const client = this.#view.clientOf(number);
+      if (client !== undefined) this.#outbox.receiveShown(client, fields);
+    }
+    for (const { client, number } of news.present) this.#receiveNumber(client, number);
+    if (news.gone.length > 0 || news.whole) this.#sayWhatIsMissing();
+  }
+
+  /** What to tell the owner now. Views go on at the pace at which they are told. */
+  takeDue(presencePerSecond: number, now: Millis): Told {
+    const members = this.members.takeDue(this.#view.epoch, now);
+    const { fresh, again } = this.#outbox.takeDue(presencePerSecond, now);
+    const messages = [...(members === undefined ? [] : [members]), ...this.#statesOf(fresh, true), ...this.#statesOf(again, false)];
+    if (messages.length > 0) this.#watchAt = Math.min(this.#watchAt, now + this.#options.repeatMs) as Millis;
+    return { messages, entered: members?.entered ?? [], shown: fresh };
+  }
+
+  /** Looks after what was told. Whether the owner has been silent for too long. */
+  watch(now: Millis): boolean {
+    this.members.findSpectators(now);
+    this.#outbox.findUnshown((client, name) => this.#view.shown(client, name), now);
+    const { unheardSince } = this.members;
+    const isWaiting = unheardSince !== undefined || this.#outbox.hasUnshown;
+    this.#watchAt = (now + (isWaiting ? this.#options.repeatMs : WATCH_MS)) as Millis;
+    return unheardSince !== undefined && now - Math.max(unheardSince, this.#silenceToldAt) >= this.#options.ownerSilenceMsMax;
+  }
+
+  /** From now on it is another silence. */
+  receiveSilenceTold(now: Millis): void {
+    this.#silenceToldAt = now;
+  }
+
+  /** Under another number than before it is another to the owner, of whom nothing is shown. */
+  #receiveNumber(client: ClientId, number: ParticipantNumber): void {
+    if (!this.members.has(client)) return;
+    const before = this.#known.get(client);
+    if (before !== undefined && before !== number) this.#outbox.tellAgain([client]);
+    this.#known.set(client, number);
+  }
+
+  /** The owner takes somebody for gone who is here: this gateway was silent, or what it said was lost. */
+  #sayWhatIsMissing(): void {
+    let isMissing = false;
+    for (const client of this.#known.keys()) {
+      if (this.#view.has(client)) continue;
+      this.#known.delete(client);
+      isMissing ||= this.members.has(client);
+    }
+    if (isMissing) this.sayAllAgain();
+  }
+
+  #statesOf(states: readonly MemberState[], fresh: boolean): PresenceToOwner[] {
+    return inParts(states, bytesOf, STATES_BYTES_MAX).map((part) => ({ kind: "states", gateway: this.#options.gateway, number: (this.#statesNumber += 1), fresh, states: part }));
+  }
+}
+
+function bytesOf({ fields }: MemberState): number {
+  return fields.reduce((sum, { name, value }) => sum + name.length + value.byteLength, 0);
+}
