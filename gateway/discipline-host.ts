@@ -15,7 +15,8 @@ import type { GatewayMetrics } from "./metrics.ts";
 import type { ConnectionId } from "./ports.ts";
 import type { Quotas } from "./quotas.ts";
 import type { Sanctions } from "./sanctions.ts";
-import type { Session, SessionEffect } from "./session.ts";
+import type { Session } from "./session.ts";
+import type { SessionEffect } from "./session-effects.ts";
 
 export type DisciplinePorts = {
   readonly gateway: string;

@@ -4,22 +4,19 @@ import { randomBytes } from "node:crypto";
 
 import type { Registry } from "prom-client";
 
-import { subjectsOf } from "../shared/bus/subjects.ts";
 import type { GatewayId } from "../shared/ids.ts";
-import { closeNats, connectNats } from "../shared/io/nats.ts";
-import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
 import { AdmissionHost } from "./admission-host.ts";
-import { type GatewayConfig, refuseUnsafe, refuseUnsendable } from "./config.ts";
+import { type GatewayConfig, refuseUnsafe } from "./config.ts";
 import { assembleGateway } from "./gateway.ts";
 import { clientIdOf } from "./io/client-ids.ts";
 import type { HttpRoute } from "./io/http-routes.ts";
 import { jwtTokens } from "./io/jwt-tokens.ts";
 import { loadUws } from "./io/load-uws.ts";
-import { natsBus } from "./io/nats-bus.ts";
+import { connectBus } from "./io/nats-bus.ts";
 import { redisSanctions } from "./io/redis-sanctions.ts";
 import { measuredPressures } from "./io/pressures.ts";
 import { serveHttp } from "./io/routes.ts";
@@ -41,21 +38,13 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const gateway = randomBytes(9).toString("base64url") as GatewayId;
   const deps = { clock, endOfTurn: setImmediate, log, metrics: gatewayMetrics(registry) };
   const tokens = jwtTokens(config, clock);
-  const nats = await connectNats({ servers: config.natsUrl, name: `gateway ${gateway}` });
-  refuseUnsendable(config, nats.info?.max_payload);
-  const subjects = subjectsOf(config.environment);
-  await ensureOperationsStream(nats, subjects, config);
-  const operations = natsOperations(nats, subjects, gateway, { ...deps, count: (kind) => deps.metrics.events.inc({ kind }) });
-  const bus = natsBus(nats, subjects, gateway, config, clock);
+  const bus = await connectBus(gateway, config, deps);
   const kept = redisSanctions(config.redisUrl ?? "", config.environment, deps);
 
   const uws = loadUws();
   const app = uws.App();
-  let draining: Promise<void> | undefined;
-  const drain = (): Promise<void> => (draining ??= clients.drain(config.drainMsMax));
-  const unready = (): Unready | undefined => (draining !== undefined ? "draining" : rooms.backboneLostAt === undefined ? undefined : "degraded");
-  const mayConnect: Door["mayConnect"] = (address) => parts.quotas.mayConnect(address);
-  const door: Door = { unready, mayConnect, admission: new AdmissionHost(config, deps), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) };
+  const unready = (): Unready | undefined => (clients.isDraining ? "draining" : rooms.backboneLostAt === undefined ? undefined : "degraded");
+  const door: Door = { unready, mayConnect: (address): boolean => parts.quotas.mayConnect(address), admission: new AdmissionHost(config, deps), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) };
   const web = uwsSockets(app, config, door, (behind) => countBehind(deps.metrics, behind));
   const parts = assembleGateway(gateway, config, { ...web, ...bus.ports, store: kept.store, tokens, clientIdOf }, deps);
   const { rooms, clients, sanctions } = parts;
@@ -63,9 +52,9 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   await bus.start(parts);
   parts.start();
   web.start(clients);
-  const pressures = measuredPressures(nats, web.outboundBytes, () => rooms.backboneLostAt === undefined);
-  const stopWatching = watchPressure(new Shed(config), pressures, (level) => parts.presence.receiveShed(level), { ...deps, operations });
-  serveHttp(app, config, { ...bus.services, orders: bus.ports.orders, tokens, unready, sanctions, drain: () => (void drain(), clients.size) }, routes, { ...deps, registry });
+  const pressures = measuredPressures(bus.nats, web.outboundBytes, () => rooms.backboneLostAt === undefined);
+  const stopWatching = watchPressure(new Shed(config), pressures, (level) => parts.presence.receiveShed(level), { ...deps, operations: bus.operations });
+  serveHttp(app, config, { ...bus.services, orders: bus.ports.orders, tokens, unready, sanctions, drain: () => (void clients.drain(config.drainMsMax), clients.size) }, routes, { ...deps, registry });
 
   const end = async (): Promise<void> => {
     await parts.stop(config.drainMsMax);
@@ -73,7 +62,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
     pressures.stop();
     kept.stop();
     await web.stop();
-    await closeNats(nats);
+    await bus.stop();
   };
   const { port, close } = await listen(uws, app, config).catch(async (error: unknown) => {
     await end();
@@ -81,7 +70,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   });
   log.info({ gateway, port }, "gateway is listening");
   const stop = async (): Promise<void> => {
-    await drain();
+    await clients.drain(config.drainMsMax);
     close();
     await end();
   };

@@ -14,7 +14,7 @@ import type { PresenceField } from "../shared/wire/presence.ts";
 import type { Backbone, ConnectionId, PresenceRooms, Sockets, Topics } from "./ports.ts";
 import { type PresenceEffect, type PresenceInput, type PresenceOptions, RoomPresence } from "./presence.ts";
 import type { ReachTopic } from "./presence-reach.ts";
-import type { HostDeps } from "./room-host.ts";
+import type { HostDeps } from "./host-deps.ts";
 
 export type PresenceHostPorts = { readonly sockets: Sockets; readonly topics: Topics; readonly rooms: PresenceRooms };
 export type PresenceHostOptions = PresenceOptions & { readonly heartbeatMs: number };

@@ -15,9 +15,11 @@ import type { Ban, DisciplineHost } from "./discipline-host.ts";
 import type { Clients, ConnectionId, Pace, Sockets, Tokens } from "./ports.ts";
 import type { PresenceHost } from "./presence-host.ts";
 import type { Quotas } from "./quotas.ts";
-import type { HostDeps, RoomHost } from "./room-host.ts";
+import type { RoomHost } from "./room-host.ts";
+import type { HostDeps } from "./host-deps.ts";
 import { farewell } from "./farewell.ts";
-import { Session, type SessionEffect, type SessionOptions } from "./session.ts";
+import { Session, type SessionOptions } from "./session.ts";
+import type { SessionEffect } from "./session-effects.ts";
 
 export type Sessions = Map<ConnectionId, Session>;
 
@@ -50,6 +52,7 @@ export class SessionHost implements Clients {
   readonly #deps: HostDeps;
   readonly #sessions: Sessions;
   #stopTicking: () => void = () => {};
+  #draining: Promise<void> | undefined;
   #drained: () => void = () => {};
   #toldLost = false;
 
@@ -71,8 +74,16 @@ export class SessionHost implements Clients {
     return this.#sessions.size;
   }
 
-  /** Asks everybody to move to another gateway, one after the other. Resolves once all are gone, or the time is up. */
+  get isDraining(): boolean {
+    return this.#draining !== undefined;
+  }
+
+  /** Asks everybody to move to another gateway, one after the other. Resolves once all are gone, or the time is up. Begins once. */
   drain(drainMsMax: number): Promise<void> {
+    return (this.#draining ??= this.#drain(drainMsMax));
+  }
+
+  #drain(drainMsMax: number): Promise<void> {
     const everybody = [...this.#sessions];
     const stepMs = (drainMsMax * SPREAD_SHARE) / everybody.length;
     return new Promise((resolve) => {

@@ -6,7 +6,8 @@ import { encodeFrame } from "../shared/wire/codec.ts";
 import { CLOSE, type CloseName } from "../shared/wire/close-codes.ts";
 import type { ClientFrame, Frame } from "../shared/wire/frames.ts";
 import type { Identity } from "./identity.ts";
-import { Session, type SessionEffect } from "./session.ts";
+import { Session } from "./session.ts";
+import type { SessionEffect } from "./session-effects.ts";
 
 const at = (ms: number): Millis => ms as Millis;
 const now = at(1_000);

@@ -1,10 +1,13 @@
 /** All that a gateway says and hears on NATS, each part by what it is for. */
 
-import type { Subjects } from "../../shared/bus/subjects.ts";
-import type { Clock } from "../../shared/clock.ts";
+import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../shared/ids.ts";
-import type { NatsConnection } from "../../shared/io/nats.ts";
+import { closeNats, connectNats } from "../../shared/io/nats.ts";
 import { natsCounts } from "../../shared/io/nats-counts.ts";
+import { ensureOperationsStream, natsOperations } from "../../shared/io/nats-operations.ts";
+import type { SharedConfig } from "../../shared/settings.ts";
+import { type GatewayConfig, refuseUnsendable } from "../config.ts";
+import type { HostDeps } from "../host-deps.ts";
 import type { Backbone } from "../ports.ts";
 import { natsOrders, natsSanctions } from "./nats-admin.ts";
 import { type BoardListener, natsBoards } from "./nats-boards.ts";
@@ -15,17 +18,24 @@ import { natsServices } from "./nats-services.ts";
 
 export type Listeners = { readonly rooms: Backbone; readonly presence: Backbone; readonly boards: BoardListener };
 
-export function natsBus(nats: NatsConnection, subjects: Subjects, gateway: GatewayId, options: { serverSilenceMsMax: number }, clock: Clock) {
+export async function connectBus(gateway: GatewayId, config: SharedConfig & GatewayConfig & { serverSilenceMsMax: number }, deps: HostDeps) {
+  const nats = await connectNats({ servers: config.natsUrl, name: `gateway ${gateway}` });
+  refuseUnsendable(config, nats.info?.max_payload);
+  const subjects = subjectsOf(config.environment);
+  await ensureOperationsStream(nats, subjects, config);
+  const { clock, metrics } = deps;
   const [rooms, presence] = [natsRooms(nats, subjects, gateway), natsPresence(nats, subjects, gateway)];
   const [documents, leaderboards] = [natsServices(nats, subjects.documents, clock), natsServices(nats, subjects.leaderboards, clock)];
   const boards = natsBoards(nats, subjects, leaderboards);
   return {
+    nats,
+    operations: natsOperations(nats, subjects, gateway, { ...deps, count: (kind) => metrics.events.inc({ kind }) }),
     services: { documents, leaderboards },
     ports: {
       rooms: rooms.rooms,
       presence: presence.rooms,
       boardBus: boards.boardBus,
-      placement: natsPlacement(nats, subjects, options, clock),
+      placement: natsPlacement(nats, subjects, config, clock),
       counts: natsCounts(nats, subjects),
       sanctionsLine: natsSanctions(nats, subjects, gateway),
       orders: natsOrders(nats, subjects),
@@ -35,5 +45,6 @@ export function natsBus(nats: NatsConnection, subjects: Subjects, gateway: Gatew
       await presence.start(listeners.presence);
       boards.start(listeners.boards);
     },
+    stop: () => closeNats(nats),
   };
 }

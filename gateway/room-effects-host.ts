@@ -1,0 +1,136 @@
+/**
+ * Carries out what rooms decide: frames to connections and topics, words to the room's owner, and what all of it
+ * counts as. What somebody is told who is refused is said here.
+ */
+
+import { assertNever } from "../shared/assert.ts";
+import { encodeToOwner } from "../shared/bus/envelope.ts";
+import type { RoomKey } from "../shared/ids.ts";
+import { encodeCommittedFrame, encodeFrame } from "../shared/wire/codec.ts";
+import type { JoinRefusal } from "../shared/wire/frames.ts";
+import type { HostDeps } from "./host-deps.ts";
+import type { SearchStep } from "./owner-search.ts";
+import type { ConnectionId, Rooms, Sockets } from "./ports.ts";
+import type { PresenceHost } from "./presence-host.ts";
+import type { FollowedRoom } from "./room-directory.ts";
+import type { Noted, RoomEffect, RoomInput } from "./room.ts";
+import type { Session } from "./session.ts";
+
+export type RoomEffectPorts = {
+  readonly sockets: Sockets;
+  readonly rooms: Rooms;
+  readonly sessions: ReadonlyMap<ConnectionId, Session>;
+  readonly presence: PresenceHost;
+  readonly search: (room: RoomKey, step: SearchStep) => void;
+};
+
+const NO_OWNER = { retryAfterMs: 1_000, message: "no room server takes the room right now: try again" };
+/** Somebody has to leave first. */
+const FULL = {
+  "room-full": { retryAfterMs: 10_000, message: "the room has as many participants as it may: try again later" },
+  "tenant-rooms": { retryAfterMs: 10_000, message: "the tenant has as many open rooms as it may: close others, or try again later" },
+} as const;
+const TENANT_RATE_RETRY_MS = 1_000;
+
+export class RoomEffectsHost {
+  readonly #ports: RoomEffectPorts;
+  readonly #deps: HostDeps;
+
+  constructor(ports: RoomEffectPorts, deps: HostDeps) {
+    this.#ports = ports;
+    this.#deps = deps;
+  }
+
+  carryOut({ key, channel }: FollowedRoom, effect: RoomEffect): void {
+    const { sockets, rooms, sessions, presence, search } = this.#ports;
+    const { metrics } = this.#deps;
+    switch (effect.kind) {
+      case "tell":
+        return rooms.tell(key, encodeToOwner(effect.message));
+      case "search":
+        return search(key, effect.step);
+      case "let-in": {
+        const { connection, client, rights, request, epoch, head } = effect;
+        const session = sessions.get(connection);
+        session?.receiveJoined({ room: key, channel, client, rights }, this.#deps.clock.now());
+        metrics.joins.inc({ outcome: "joined" });
+        metrics.joinSeconds.observe(effect.waitedMs / 1000);
+        sockets.send(connection, encodeFrame({ type: "joined", request, channel, client, epoch, head, rights }));
+        const person = session?.identity;
+        if (person !== undefined) presence.receiveEntry(key, channel, connection, { client, user: person.user, name: person.name, canWrite: rights.write, spectator: false });
+        return;
+      }
+      case "turn-away":
+        return this.refuseJoin(key, effect, effect.reason);
+      case "send": {
+        if (effect.frame.type === "nack") metrics.nacks.inc({ reason: effect.frame.reason });
+        if (effect.frame.type === "resync-required") metrics.joins.inc({ outcome: "resync" });
+        const frame = encodeFrame(effect.frame);
+        for (const connection of effect.to) sockets.send(connection, frame);
+        return;
+      }
+      case "publish":
+        return sockets.publish(channel, encodeFrame(effect.frame), effect.except);
+      case "send-edits": {
+        const frame = encodeCommittedFrame(channel, effect.edits);
+        for (const connection of effect.to) {
+          sockets.send(connection, frame);
+          this.#charge(connection, frame.byteLength);
+        }
+        return;
+      }
+      case "asked-in-vain":
+        return this.#charge(effect.connection, effect.bytes);
+      case "publish-edits":
+        metrics.committedFrames.inc();
+        metrics.committedEdits.inc(effect.batch.lastSeq - effect.batch.firstSeq + 1);
+        return sockets.publish(channel, encodeCommittedFrame(channel, effect.batch.bytes), effect.except);
+      case "listen":
+        return sockets.listen(effect.connection, channel);
+      case "unlisten":
+        return sockets.unlisten(effect.connection, channel);
+      case "noted":
+        return this.#note(effect.what, effect.count);
+      default:
+        return assertNever(effect);
+    }
+  }
+
+  refuseJoin(room: RoomKey, { connection, request }: { connection: ConnectionId; request: number }, reason: JoinRefusal): void {
+    const { sockets, sessions } = this.#ports;
+    sessions.get(connection)?.receiveJoinRefused(room);
+    this.#deps.metrics.joins.inc({ outcome: reason });
+    const { retryAfterMs, message } = reason === "room-full" || reason === "tenant-rooms" ? FULL[reason] : NO_OWNER;
+    sockets.send(connection, encodeFrame({ type: "join-refused", request, reason, retryAfterMs, message }));
+  }
+
+  /** Its client sends it again, and all behind it. */
+  refuseEdit({ channel }: FollowedRoom, { connection, edit: { counter } }: RoomInput & { kind: "edit" }): void {
+    this.#deps.metrics.limitsReached.inc({ limit: "tenant-edits" });
+    this.#deps.metrics.nacks.inc({ reason: "tenant-rate" });
+    this.#ports.sockets.send(connection, encodeFrame({ type: "nack", channel, counter, reason: "tenant-rate", expected: counter, retryAfterMs: TENANT_RATE_RETRY_MS }));
+  }
+
+  #charge(connection: ConnectionId, bytes: number): void {
+    this.#deps.metrics.catchUpBytes.inc(bytes);
+    this.#ports.sessions.get(connection)?.receiveCaughtUp(bytes, this.#deps.clock.now());
+  }
+
+  #note(what: Noted, count: number): void {
+    const { metrics } = this.#deps;
+    switch (what) {
+      case "gap":
+        return metrics.gaps.inc(count);
+      case "edits-sent-again":
+        return metrics.resends.inc(count);
+      case "search-no-responders":
+        return metrics.searches.inc({ cause: "no-responders" }, count);
+      case "search-lost":
+        return metrics.searches.inc({ cause: "lost" }, count);
+      case "search-silent":
+        return metrics.searches.inc({ cause: "silent" }, count);
+      default:
+        assertNever(what);
+    }
+  }
+}
