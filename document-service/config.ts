@@ -7,6 +7,7 @@ export const documentServiceSettings = {
   documentsHost: { parse: text, fallback: "127.0.0.1", meaning: "address that the document service's internal HTTP listens on" },
   documentsPort: { parse: port, fallback: 0, meaning: "port of the document service's internal HTTP; 0: any free one" },
   documentsUrl: { parse: text, fallback: "", meaning: "where gateways reach that HTTP; empty: the address and port it listens on" },
+  documentBodyBytesMax: { parse: positiveInteger, fallback: 1024 ** 2, meaning: "largest body of a request to the document service" },
   documentsAnswerMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "a snapshot that is not there by then is asked for again by the client" },
   documentsHeartbeatMs: { parse: positiveInteger, fallback: 1_000, meaning: "how often the document service tells the gateways where it is" },
   documentsLeaseMs: { parse: positiveInteger, fallback: 3_000, meaning: "another document service takes over a part of the log whose reader was silent for so long" },

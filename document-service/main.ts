@@ -22,6 +22,7 @@ import { kvCheckpoints } from "./io/kv-checkpoints.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { mergeThread } from "./io/merge-thread.ts";
 import { objectStoreSnapshots } from "./io/object-store-snapshots.ts";
+import { readRoutes } from "./io/read-routes.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 
 /** What was asked of a nats-server that died is asked again after so long. */
@@ -48,7 +49,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
     digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
   };
   const host = new DocumentHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
-  const http = await serveHttp((room) => host.serve(room), config, metrics);
+  const http = await serveHttp(readRoutes((room) => host.serve(room)), config, metrics);
   const url = config.documentsUrl === "" ? `http://${config.documentsHost}:${http.port}` : config.documentsUrl;
   const heartbeats = sendHeartbeats(nats, subjects.documents, { service, url, everyMs: config.documentsHeartbeatMs, isServing: () => host.isServing }, systemClock);
 

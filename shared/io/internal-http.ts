@@ -1,0 +1,128 @@
+/**
+ * HTTP between the tiers: a gateway checks its client's token and then shows the secret that the tiers share, and the
+ * tenant. Nothing is answered without the secret. A tier gives one function from question to answer; what is thrown
+ * there is a mistake and ends the process, the world's failures are its to answer with 503.
+ */
+
+import { createHash, timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export type InternalQuestion = {
+  readonly method: string;
+  /** The path after `/v1`, decoded. Empty for any other, and for a broken escape. */
+  readonly segments: readonly string[];
+  readonly query: URLSearchParams;
+  /** As it was sent, not checked; empty: none. */
+  readonly tenant: string;
+  /** Empty: none. */
+  readonly header: (lowerCaseName: string) => string;
+  /** Undefined: longer than it may be. */
+  readonly body: () => Promise<Uint8Array | undefined>;
+};
+
+/** `name`: what it is counted as. */
+export type InternalAnswer = { readonly status: number; readonly name: string; readonly headers?: Readonly<Record<string, string | number>>; readonly body?: Uint8Array | string };
+
+export type InternalHttpOptions = {
+  readonly host: string;
+  readonly port: number;
+  readonly secret: string;
+  /** Of a request. */
+  readonly bodyBytesMax: number;
+  /** For the error when it cannot listen: who wants to, and the setting to change. */
+  readonly tier: string;
+  readonly portSetting: string;
+};
+
+const DRAIN_MS_MAX = 2_000;
+/** With every 503: whoever asks may soon fare better. */
+const RETRY_AFTER_SECONDS = 1;
+const UNAUTHORIZED = refusal(401, "unauthorized", "only gateways ask here: send x-coroom-internal");
+
+export function jsonAnswer(status: number, name: string, body: object): InternalAnswer {
+  return { status, name, headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+}
+
+/** `error` is for programs, `message` tells people what to do. */
+export function refusal(status: number, error: string, message: string): InternalAnswer {
+  return jsonAnswer(status, error, { error, message });
+}
+
+export async function serveInternal(options: InternalHttpOptions, answer: (question: InternalQuestion) => InternalAnswer | Promise<InternalAnswer>, count: (answer: string) => void): Promise<{ port: number; stop(): Promise<void> }> {
+  const mayAsk = secretCheck(options.secret);
+  const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const given = mayAsk(request.headers["x-coroom-internal"]) ? await answer(readQuestion(request, options)) : UNAUTHORIZED;
+    count(given.name);
+    send(response, given);
+  };
+  const server = createServer((request, response) => {
+    respond(request, response).catch((error: unknown) => {
+      response.destroy(); // The asker asks again; the mistake is the process's.
+      throw error;
+    });
+  });
+  await listen(server, options);
+  return {
+    port: (server.address() as AddressInfo).port,
+    stop: () =>
+      new Promise((resolve) => {
+        const force = setTimeout(() => server.closeAllConnections(), DRAIN_MS_MAX);
+        server.close(() => {
+          clearTimeout(force);
+          resolve();
+        });
+        server.closeIdleConnections();
+      }),
+  };
+}
+
+function readQuestion(request: IncomingMessage, { bodyBytesMax }: InternalHttpOptions): InternalQuestion {
+  const url = new URL(request.url ?? "", "http://internal");
+  const header = (name: string): string => String(request.headers[name] ?? "");
+  return { method: request.method ?? "", segments: segmentsOf(url.pathname), query: url.searchParams, tenant: header("x-coroom-tenant"), header, body: () => readBody(request, bodyBytesMax) };
+}
+
+async function readBody(request: IncomingMessage, bytesMax: number): Promise<Uint8Array | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.byteLength;
+    if (bytes > bytesMax) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function send(response: ServerResponse, { status, headers = {}, body }: InternalAnswer): void {
+  response.setHeader("cache-control", "no-cache");
+  if (status === 503) response.setHeader("retry-after", RETRY_AFTER_SECONDS);
+  if (body !== undefined) response.setHeader("content-length", Buffer.byteLength(body));
+  response.writeHead(status, headers);
+  response.end(body);
+}
+
+function segmentsOf(pathname: string): string[] {
+  const [empty, version, ...segments] = pathname.split("/");
+  if (empty !== "" || version !== "v1") return [];
+  try {
+    return segments.map(decodeURIComponent);
+  } catch (error) {
+    if (error instanceof URIError) return [];
+    throw error;
+  }
+}
+
+/** Compares digests, so that the time taken tells nothing of the secret. */
+function secretCheck(secret: string): (given: string | string[] | undefined) => boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  const expected = digest(secret);
+  return (given) => typeof given === "string" && timingSafeEqual(digest(given), expected);
+}
+
+function listen(server: Server, { host, port, tier, portSetting }: InternalHttpOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (cause) => reject(new Error(`the ${tier} cannot listen on ${host}:${port}: set ${portSetting} to a free port, or 0`, { cause })));
+    server.listen(port, host, resolve);
+  });
+}
