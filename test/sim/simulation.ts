@@ -1,6 +1,6 @@
 /**
  * One run: a cluster of the real parts, people who type, faults, then peace. The judge looks after every step; in the
- * end, within a bounded time, everybody must have everything and know it to be saved.
+ * end, within a bounded time, everybody must have everything, know it to be saved, and be told who is there.
  */
 
 import { Cluster } from "./cluster.ts";
@@ -37,6 +37,8 @@ const BURST = 8;
 const BURST_MS = 300;
 /** Longer than any back-off, deadline and jitter in the system one after the other. */
 const HEALING_MS_MAX = 40_000;
+/** Who is told of whom is compared every so often only: it is no small thing. */
+const LOOK_MS = 100;
 /** Late repeats and resubmissions come within it. */
 const QUIET_MS = 15_000;
 const QUIET_CHANCE = 0.2;
@@ -66,11 +68,18 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
     if (judge.failure === undefined) {
       trace.note("--- peace");
       cluster.heal();
-      const isSettled = (): boolean => cluster.tabs.every((tab) => tab.isSettled);
+      let lookAt = 0;
+      const isSettled = (): boolean => {
+        if (scheduler.now < lookAt || !cluster.tabs.every((tab) => tab.isSettled)) return false;
+        lookAt = scheduler.now + LOOK_MS;
+        return cluster.tabs.every((tab) => tab.wrongAbout(cluster.tabs) === undefined);
+      };
       await scheduler.runUntil(START_MS + FAULTY_MS + HEALING_MS_MAX, () => checked() || isSettled());
       healedInMs = scheduler.now - START_MS - FAULTY_MS;
       if (world.chance("quiet").chance(QUIET_CHANCE)) await scheduler.runUntil(scheduler.now + QUIET_MS, checked);
-      if (!isSettled()) judge.fail(`not everybody has everything and knows it saved:\n${cluster.tabs.map(({ state }) => `  ${state}`).join("\n")}`);
+      const wrong = cluster.tabs.map((tab) => tab.wrongAbout(cluster.tabs)).filter((what) => what !== undefined);
+      if (!cluster.tabs.every((tab) => tab.isSettled)) judge.fail(`not everybody has everything and knows it saved:\n${cluster.tabs.map(({ state }) => `  ${state}`).join("\n")}`);
+      else if (wrong.length > 0) judge.fail(`not everybody is told who is there and what they show:\n  ${wrong.join("\n  ")}`);
     }
   } catch (error) {
     receiveError(error);

@@ -30,6 +30,7 @@ export class Tab implements Judged {
   #keys = 0;
   #deliveredSeq = 0;
   typed = 0;
+  #shows: { typed: number; tool: string | null } = { typed: 0, tool: "pen" };
   isOffline = false;
 
   constructor(world: World, internet: Internet, author: number, roomId: RoomId) {
@@ -65,10 +66,28 @@ export class Tab implements Judged {
     return `${this.name} ${status}, ${synced ? "synced" : "not synced"}, ${saving}, at ${this.#deliveredSeq} of ${head}, typed ${this.typed}, unsaved ${unsavedEdits}, in the log ${logged.get(this.author) ?? 0}`;
   }
 
+  /** What it is told of who is in its room and what they show, where that is not so. Undefined: it is. */
+  wrongAbout(tabs: readonly Tab[]): string | undefined {
+    const described = (of: readonly (readonly [string, unknown])[]): string => JSON.stringify(of.map(([name, fields]) => `${name} ${JSON.stringify(fields)}`).sort());
+    const told = described([...this.#host.participants.values()].map(({ name, fields }) => [name, { typed: fields["typed"], tool: fields["tool"] ?? null }] as const));
+    const truth = described(tabs.filter(({ room }) => room === this.room).map(({ user, shows }) => [user, shows] as const));
+    return told === truth ? undefined : `${this.name} is told of ${told}, and there are ${truth}`;
+  }
+
+  get user(): string {
+    return `user-${this.author}`;
+  }
+
+  get shows(): object {
+    return this.#shows;
+  }
+
   type(): void {
     this.process.run(() => {
       this.#host.send(keystroke({ author: this.author, index: this.typed }));
       this.typed += 1;
+      this.#shows = { typed: this.typed, tool: this.#prng.chance(0.3) ? null : "pen" };
+      this.#host.presence.set(this.#shows);
     });
   }
 
@@ -87,8 +106,9 @@ export class Tab implements Judged {
   }
 
   #open(): RoomHost {
-    const host = new RoomHost({ url: "ws://sim", token: `user-${this.author}`, room: this.#roomId, format: keystrokeEdits, mergeUnsent: this.#mergeUnsent }, this.#clientWorld());
+    const host = new RoomHost({ url: "ws://sim", token: this.user, room: this.#roomId, format: keystrokeEdits, mergeUnsent: this.#mergeUnsent }, this.#clientWorld());
     const { judge, trace } = this.#world;
+    host.presence.set(this.#shows);
     host.on("edits", (edits) => {
       judge.receiveDelivered(this, this.#deliveredSeq, edits);
       this.#deliveredSeq = edits.at(-1)!.seq;
