@@ -11,7 +11,7 @@ import type { ServerId } from "../shared/ids.ts";
 import { loopDelay } from "../shared/io/loop-delay.ts";
 import { closeNats, connectNats } from "../shared/io/nats.ts";
 import { natsCounts } from "../shared/io/nats-counts.ts";
-import { systemClock } from "../shared/io/system-clock.ts";
+import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import { Membership } from "../shared/membership.ts";
@@ -19,7 +19,7 @@ import type { SharedConfig } from "../shared/settings.ts";
 import { type RoomServerConfig, roomHostOptions } from "./config.ts";
 import { FairShare } from "./fair-share.ts";
 import { watchBudgets } from "./fair-share-host.ts";
-import { beatHeart } from "./heart.ts";
+import { BEATS_MISSED_MAX, beatHeart, LISTEN_BEATS, listenToPeers } from "./heart.ts";
 import { hmacSeal } from "./io/hmac.ts";
 import { natsClaims } from "./io/nats-claims.ts";
 import { natsHeartbeat } from "./io/nats-heartbeat.ts";
@@ -31,11 +31,6 @@ import { roomServerMetrics } from "./metrics.ts";
 import { assembleRoomServer } from "./room-server.ts";
 import { tellTenantRooms } from "./tenant-rooms.ts";
 
-/** Heartbeats that may be missed before a server is taken for dead. */
-const BEATS_MISSED_MAX = 3;
-/** How long it listens before it takes rooms: until it has heard every live peer, else it would take theirs. */
-const LISTEN_BEATS = 1.5;
-
 export type RoomServer = Running & { readonly server: ServerId };
 
 export async function startRoomServer(config: SharedConfig & RoomServerConfig, deps: { log: Log; registry: Registry }): Promise<RoomServer> {
@@ -44,7 +39,6 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   const subjects = subjectsOf(config.environment);
   const metrics = roomServerMetrics(deps.registry);
   const { log } = deps;
-  const clock = systemClock;
 
   const nats = await connectNats({ servers: config.natsUrl, name: server });
   const options = roomHostOptions({ ...config, serverHost: config.serverHost === "" ? hostname() : config.serverHost }, nats.info?.max_payload);
@@ -55,7 +49,7 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   const { rooms, replicas, presence, handOvers, describe } = assembleRoomServer(server, ports, options, { clock, endOfTurn: setImmediate, log, metrics, membership, loads, memoryBytes: () => process.memoryUsage.rss() });
 
   const peers = natsHeartbeat(nats, subjects);
-  peers.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
+  const stopListening = listenToPeers(membership, peers, { clock, log });
   await new Promise<void>((heardAll) => clock.after(LISTEN_BEATS * config.heartbeatMs, heardAll));
   natsClaims(nats, subjects, server, log).onClaim((request) => rooms.claim(request));
   natsOrders(nats, subjects, server, log).onOrder((order) => handOvers.answer(order));
@@ -74,6 +68,7 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
     replicas.stop();
     presence.stop();
     stopHeart();
+    stopListening();
     stopTelling();
     stopSharing();
     delay.stop();

@@ -6,7 +6,8 @@ import { decodeRecord, encodeEditsRecord, type LogRecord } from "../shared/bus/r
 import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { BacklogBudget } from "./backlog.ts";
 import { Loading } from "./loading.ts";
-import { Ownership, type OwnershipEffect, type OwnershipInput, type OwnershipOptions, type WarmCopy } from "./ownership.ts";
+import type { WarmCopy } from "./claim.ts";
+import { Ownership, type OwnershipEffect, type OwnershipInput, type OwnershipOptions } from "./ownership.ts";
 import type { StoredRecord } from "./ports.ts";
 
 const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };

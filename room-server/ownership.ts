@@ -1,37 +1,28 @@
 /**
  * One room's ownership by this server, from the claim to its end:
  *
- *   subscribing -> reading -> fencing -> loading -> owning -> releasing -> ended
- *                                                      \-> handing-over -> ended, or owning again
+ *   claiming -> owning -> releasing -> ended
+ *                    \-> handing-over -> ended, or owning again
  *
- * It subscribes before it fences, so that gateways' edits have somewhere to go the moment they hear of the new
- * epoch; what comes before the room can take it is held, within bounds. The epoch record in the log is the
- * claim: from then on no earlier owner can append. Whoever finds itself fenced ends at once and forgets.
- *
- * To hand a room over is to stop appending so that another's claim meets a log that stands still. What gateways send
- * meanwhile is held, and they send it to the next owner too: either can go on with it.
+ * What gateways send before the room can take it is held, within bounds. Whoever finds itself fenced ends at once and
+ * forgets. To hand a room over is to stop appending so that another's claim meets a log that stands still. What gateways
+ * send meanwhile is held, and they send it to the next owner too: either can go on with it.
  */
 
 import { assert, assertNever } from "../shared/assert.ts";
-import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { ToOwner } from "../shared/bus/envelope.ts";
-import { encodeEpochRecord, epochOf, headOf, type LogRecord } from "../shared/bus/record.ts";
-import type { Epoch, Millis, RoomKey, Seq, UnixMillis } from "../shared/ids.ts";
+import { epochOf, headOf } from "../shared/bus/record.ts";
+import type { Epoch, Millis, RoomKey } from "../shared/ids.ts";
 import type { BacklogBudget } from "./backlog.ts";
 import type { CatchUpRequest } from "./catch-ups.ts";
+import { Claim, type ClaimEffect, type ClaimInput, type ClaimOptions, type ClaimStep, type WarmCopy } from "./claim.ts";
 import { Doubts } from "./doubts.ts";
 import { HeldMessages, type HeldOptions } from "./held-messages.ts";
-import { type Hole, Loading, type LoadingOptions } from "./loading.ts";
 import type { AppendOutcome, StoredRecord } from "./ports.ts";
 import { Room, type RoomDeps, type RoomEffect, type RoomOptions } from "./room.ts";
 
 export type OwnershipInput =
-  | { kind: "subscribed" }
-  | { kind: "log-end-read"; last: StoredRecord | undefined; checkpoint: Checkpoint | undefined }
-  | { kind: "append-settled"; outcome: AppendOutcome }
-  | { kind: "log-read"; record: LogRecord }
-  | { kind: "log-read-whole" }
-  | { kind: "checkpoint-read"; checkpoint: Checkpoint | undefined }
+  | ClaimInput
   | { kind: "message"; message: ToOwner; bytes: number }
   /** Somebody asks whether it is still the owner. */
   | { kind: "doubted" }
@@ -46,23 +37,16 @@ export type OwnershipInput =
   | { kind: "handed-over" }
   /** It may not have. */
   | { kind: "keep" }
-  | { kind: "unsubscribed" }
-  | { kind: "tick" };
+  | { kind: "unsubscribed" };
 
 export type OwnershipEffect =
   | Exclude<RoomEffect, { kind: "doubt" }>
+  | ClaimEffect
   | { kind: "subscribe" }
-  | { kind: "read-log-end" }
-  | { kind: "read-checkpoint" }
-  /** Reads the room's records in `after < streamSeq <= through`. */
-  | { kind: "load"; after: number; through: number }
-  /** The claim stands: nobody before can append any more. */
-  | { kind: "fenced-others"; epoch: Epoch }
   /** The log was asked: this server is the owner still. */
   | { kind: "confirmed"; epoch: Epoch }
   /** The log could not be asked. */
   | { kind: "unconfirmed"; reason: string }
-  | { kind: "log-hole"; hole: Hole }
   | { kind: "unsubscribe" }
   /** The log stands still: the other may claim. */
   | { kind: "ready-to-hand-over" }
@@ -72,43 +56,27 @@ export type OwnershipEffect =
 /** `fenced`: by a later owner that this one did not wait for. */
 export type End = "released" | "handed-over" | "fenced" | "failed";
 
-/** What a server that followed the room knows of it already: every record up to `last`. */
-export type WarmCopy = { readonly loading: Loading; readonly last: { readonly id: string; readonly streamSeq: number } };
-
-export type OwnershipOptions = RoomOptions & LoadingOptions & HeldOptions & { readonly claimMsMax: number; readonly idleMsMax: number };
-
-/** Times that checkpoint and log are read again when they do not fit together. */
-const RELOADS_MAX = 3;
+export type OwnershipOptions = RoomOptions & ClaimOptions & HeldOptions & { readonly idleMsMax: number };
 
 type State =
-  | { kind: "subscribing" }
-  | { kind: "reading" }
-  | { kind: "fencing"; epoch: Epoch; head: Seq; checkpoint: Checkpoint | undefined; last: StoredRecord | undefined; claimedAt: UnixMillis }
-  | { kind: "loading"; epoch: Epoch; head: Seq; streamSeq: number; loading: Loading; reloads: number; claimedAt: UnixMillis }
+  | { kind: "claiming"; claim: Claim }
   | { kind: "owning"; room: Room; doubts: Doubts }
   | { kind: "handing-over"; room: Room; doubts: Doubts }
   | { kind: "releasing"; room: Room; unsubscribed: boolean }
   | { kind: "ended" };
 
 export class Ownership {
-  readonly #key: RoomKey;
   readonly #options: OwnershipOptions;
-  readonly #budget: BacklogBudget;
   readonly #deps: RoomDeps;
   readonly #held: HeldMessages;
-  readonly #begun: Millis;
-  #warm: WarmCopy | undefined;
-  #state: State = { kind: "subscribing" };
+  #state: State;
 
   /** The first effect to carry out is "subscribe". */
   constructor(key: RoomKey, options: OwnershipOptions, budget: BacklogBudget, deps: RoomDeps, now: Millis, warm?: WarmCopy) {
-    this.#key = key;
     this.#options = options;
-    this.#budget = budget;
     this.#deps = deps;
     this.#held = new HeldMessages(options);
-    this.#begun = now;
-    this.#warm = warm;
+    this.#state = { kind: "claiming", claim: new Claim(key, options, { ...deps, budget }, now, warm) };
   }
 
   get kind(): State["kind"] {
@@ -118,14 +86,16 @@ export class Ownership {
   /** The epoch of the claim, once it stands. */
   get epoch(): Epoch | undefined {
     switch (this.#state.kind) {
-      case "loading":
-        return this.#state.epoch;
+      case "claiming":
+        return this.#state.claim.epoch;
       case "owning":
       case "handing-over":
       case "releasing":
         return this.#state.room.epoch;
-      default:
+      case "ended":
         return undefined;
+      default:
+        return assertNever(this.#state);
     }
   }
 
@@ -135,28 +105,26 @@ export class Ownership {
   }
 
   receive(input: OwnershipInput, now: Millis): readonly OwnershipEffect[] {
-    if (this.#state.kind === "ended") return [];
+    const state = this.#state;
+    if (state.kind === "ended") return [];
     switch (input.kind) {
       case "subscribed":
-        this.#state = { kind: "reading" };
-        return [{ kind: "read-log-end" }];
-      case "log-end-read":
-        return "doubts" in this.#state ? this.#receiveLogEndInDoubt(this.#state, input.last) : this.#fence(input.last, input.checkpoint);
-      case "append-settled":
-        return this.#receiveSettled(input.outcome, now);
       case "log-read":
-        if (this.#state.kind === "loading") this.#state.loading.receiveRecord(input.record);
-        return [];
       case "log-read-whole":
-        return this.#receiveLoaded(now);
       case "checkpoint-read":
-        return this.#reload(input.checkpoint, now);
+        return state.kind === "claiming" ? this.#receiveClaimStep(state.claim.receive(input, now), now) : [];
+      case "log-end-read":
+        if (state.kind === "claiming") return this.#receiveClaimStep(state.claim.receive(input, now), now);
+        return "doubts" in state ? this.#receiveLogEndInDoubt(state, input.last) : [];
+      case "append-settled":
+        if (state.kind === "claiming") return this.#receiveClaimStep(state.claim.receive(input, now), now);
+        return this.#receiveSettled(state, input.outcome, now);
       case "message":
         return this.#receiveMessage(input.message, input.bytes, now);
       case "doubted":
         return this.#receiveDoubt(undefined);
       case "inhabited":
-        return this.#state.kind === "owning" ? this.#carry(this.#state.room.receive(input, now)) : [];
+        return state.kind === "owning" ? this.#carry(state.room.receive(input, now)) : [];
       case "failed":
         return this.#receiveFailure(input.reason);
       case "release":
@@ -164,7 +132,7 @@ export class Ownership {
       case "hand-over":
         return this.#handOver();
       case "handed-over":
-        return this.#state.kind === "handing-over" ? this.#end("handed-over", "another server has taken the room over") : [];
+        return state.kind === "handing-over" ? this.#end("handed-over", "another server has taken the room over") : [];
       case "keep":
         return this.#keep(now);
       case "unsubscribed":
@@ -176,76 +144,26 @@ export class Ownership {
     }
   }
 
-  #fence(last: StoredRecord | undefined, checkpoint: Checkpoint | undefined): readonly OwnershipEffect[] {
-    if (this.#state.kind !== "reading") return [];
-    // Above the checkpoint too: should the log ever be lost, the snapshot's seqs and epochs are not given out again.
-    const epoch = (Math.max(last === undefined ? 0 : epochOf(last.record), checkpoint?.epoch ?? 0) + 1) as Epoch;
-    const head = Math.max(last === undefined ? 0 : headOf(last.record), checkpoint?.seq ?? 0) as Seq;
-    const stamp = this.#deps.nextStamp();
-    this.#state = { kind: "fencing", epoch, head, checkpoint, last, claimedAt: stamp.time };
-    const bytes = encodeEpochRecord({ ...stamp, epoch, head });
-    return [{ kind: "append", record: { id: stamp.id, bytes, expectedStreamSeq: last?.streamSeq ?? 0 }, edits: 0 }];
-  }
-
-  #receiveSettled(outcome: AppendOutcome, now: Millis): readonly OwnershipEffect[] {
-    const state = this.#state;
-    if (outcome.kind === "fenced") return this.#end("fenced", "another server has claimed the room");
-    switch (state.kind) {
-      case "fencing": {
-        const { epoch, head, checkpoint, last, claimedAt } = state;
-        const warm = this.#takeWarm(last);
-        const loading = warm?.loading ?? this.#startLoading(checkpoint, claimedAt, now);
-        this.#state = { kind: "loading", epoch, head, streamSeq: outcome.streamSeq, loading, reloads: 0, claimedAt };
-        const announced: OwnershipEffect = { kind: "fenced-others", epoch };
-        const after = warm?.last.streamSeq ?? checkpoint?.streamSeq ?? 0;
-        if (after >= (last?.streamSeq ?? 0)) return [announced, ...this.#receiveLoaded(now)];
-        return [announced, { kind: "load", after, through: outcome.streamSeq }];
+  #receiveClaimStep(step: ClaimStep, now: Millis): readonly OwnershipEffect[] {
+    switch (step.kind) {
+      case "under-way":
+        return step.effects;
+      case "lost":
+        return this.#end(step.why, step.reason);
+      case "won": {
+        const room = new Room(step.start, this.#options, this.#deps, now);
+        this.#state = { kind: "owning", room, doubts: new Doubts(this.#options) };
+        return [...step.effects, ...this.#receiveHeld(room, now)];
       }
-      case "handing-over":
-        return [...this.#carry(state.room.receive({ kind: "appended", streamSeq: outcome.streamSeq }, now)), { kind: "ready-to-hand-over" }];
-      case "owning":
-      case "releasing":
-        return [...this.#carry(state.room.receive({ kind: "appended", streamSeq: outcome.streamSeq }, now)), ...this.#endIfReleased()];
       default:
-        return [];
+        return assertNever(step);
     }
   }
 
-  /** Of no use where the log has lost what it holds, or holds something else in its place. */
-  #takeWarm(last: StoredRecord | undefined): WarmCopy | undefined {
-    const warm = this.#warm;
-    this.#warm = undefined;
-    if (warm === undefined) return undefined;
-    const end = last?.streamSeq ?? 0;
-    if (warm.last.streamSeq < end || (warm.last.streamSeq === end && warm.last.id === last?.record.id)) return warm;
-    warm.loading.clear();
-    return undefined;
-  }
-
-  #startLoading(checkpoint: Checkpoint | undefined, claimedAt: UnixMillis, now: Millis): Loading {
-    return new Loading(checkpoint, this.#options, this.#budget, { now, wallNow: claimedAt });
-  }
-
-  #receiveLoaded(now: Millis): readonly OwnershipEffect[] {
-    const state = this.#state;
-    if (state.kind !== "loading") return [];
-    const { sequencer, backlog, hole } = state.loading.receiveEnd(state.head);
-    if (hole !== undefined && state.reloads < RELOADS_MAX) {
-      state.loading.clear();
-      return [{ kind: "read-checkpoint" }];
-    }
-    const { epoch, streamSeq } = state;
-    const room = new Room({ key: this.#key, epoch, streamSeq, sequencer, backlog }, this.#options, this.#deps, now);
-    this.#state = { kind: "owning", room, doubts: new Doubts(this.#options) };
-    return [...(hole === undefined ? [] : [{ kind: "log-hole", hole } as const]), ...this.#receiveHeld(room, now)];
-  }
-
-  #reload(checkpoint: Checkpoint | undefined, now: Millis): readonly OwnershipEffect[] {
-    const state = this.#state;
-    if (state.kind !== "loading") return [];
-    if (checkpoint !== undefined && checkpoint.seq > state.head) return this.#end("fenced", "a checkpoint covers edits of a later owner");
-    this.#state = { ...state, loading: this.#startLoading(checkpoint, state.claimedAt, now), reloads: state.reloads + 1 };
-    return [{ kind: "load", after: checkpoint?.streamSeq ?? 0, through: state.streamSeq }];
+  #receiveSettled(state: Extract<State, { room: Room }>, outcome: AppendOutcome, now: Millis): readonly OwnershipEffect[] {
+    if (outcome.kind === "fenced") return this.#end("fenced", "another server has claimed the room");
+    const effects = this.#carry(state.room.receive({ kind: "appended", streamSeq: outcome.streamSeq }, now));
+    return state.kind === "handing-over" ? [...effects, { kind: "ready-to-hand-over" }] : [...effects, ...this.#endIfReleased()];
   }
 
   #receiveMessage(message: ToOwner, bytes: number, now: Millis): readonly OwnershipEffect[] {
@@ -265,7 +183,7 @@ export class Ownership {
   }
 
   #receiveDoubt(request: CatchUpRequest | undefined): readonly OwnershipEffect[] {
-    if (this.#state.kind === "loading") return [{ kind: "confirmed", epoch: this.#state.epoch }];
+    if (this.#state.kind === "claiming") return this.epoch === undefined ? [] : [{ kind: "confirmed", epoch: this.epoch }];
     if (!("doubts" in this.#state)) return [];
     const { doubts } = this.#state;
     if (request !== undefined && !doubts.add(request)) return [{ kind: "limit-reached", limit: "deferred-catch-ups" }];
@@ -334,11 +252,8 @@ export class Ownership {
       case "handing-over":
       case "releasing":
         return this.#carry(state.room.receive({ kind: "tick" }, now));
-      case "subscribing":
-      case "reading":
-      case "fencing":
-        return now - this.#begun > this.#options.claimMsMax ? this.#end("failed", "the claim took too long: look at the log's health") : [];
-      case "loading": // Takes as long as there is to read; each read has a deadline of its own.
+      case "claiming":
+        return this.#receiveClaimStep(state.claim.receive({ kind: "tick" }, now), now);
       case "ended":
         return [];
       default:
@@ -350,9 +265,8 @@ export class Ownership {
     const state = this.#state;
     assert(state.kind !== "ended", "an ownership ends once");
     const wasOwner = this.epoch !== undefined;
-    this.#warm?.loading.clear();
-    if (state.kind === "loading") state.loading.clear();
-    if ("room" in state) state.room.end();
+    if (state.kind === "claiming") state.claim.clear();
+    else state.room.end();
     this.#state = { kind: "ended" };
     return [{ kind: "ended", why, reason, wasOwner }];
   }

@@ -12,7 +12,7 @@ import { headOf, type LogRecord } from "../shared/bus/record.ts";
 import type { Seq } from "../shared/ids.ts";
 import type { BacklogBudget } from "./backlog.ts";
 import { Loading, type LoadingOptions, type Moment } from "./loading.ts";
-import type { WarmCopy } from "./ownership.ts";
+import type { WarmCopy } from "./claim.ts";
 import type { StoredRecord } from "./ports.ts";
 
 export type ReplicaInput =

@@ -10,7 +10,7 @@ import type { Log } from "../shared/log.ts";
 import type { BacklogBudget } from "./backlog.ts";
 import type { LoadingOptions } from "./loading.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
-import type { WarmCopy } from "./ownership.ts";
+import type { WarmCopy } from "./claim.ts";
 import type { Checkpoints, FanOut, RoomLog, Subscription } from "./ports.ts";
 import { Replica, type ReplicaEffect, type ReplicaInput } from "./replica.ts";
 

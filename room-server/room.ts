@@ -6,16 +6,17 @@
  */
 
 import { assert, assertNever } from "../shared/assert.ts";
-import type { Answer, CatchUp, FromOwner, SubmittedEdit, ToOwner } from "../shared/bus/envelope.ts";
-import { editsBytesOf, encodeEditsRecord, type LogRecord, type RecordStamp } from "../shared/bus/record.ts";
-import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UserId } from "../shared/ids.ts";
-import type { CommittedEdits, NackReason, SavingState, TentativeEdit } from "../shared/wire/frames.ts";
-import type { Backlog, BacklogRecord } from "./backlog.ts";
+import type { Answer, CatchUp, FromOwner, ToOwner } from "../shared/bus/envelope.ts";
+import type { LogRecord, RecordStamp } from "../shared/bus/record.ts";
+import type { Epoch, GatewayId, Millis, RoomKey, Seq } from "../shared/ids.ts";
+import type { SavingState } from "../shared/wire/frames.ts";
+import type { Backlog } from "./backlog.ts";
 import { Beacons, type BeaconsOptions } from "./beacons.ts";
 import { type CatchUpRequest, CatchUps, type CatchUpsOptions } from "./catch-ups.ts";
-import { GroupCommit, type GroupCommitOptions, type UnackedEdit } from "./group-commit.ts";
+import { GroupCommit, type UnackedEdit } from "./group-commit.ts";
+import { Intake, type IntakeOptions, type Taken } from "./intake.ts";
+import { type NextRecord, nextRecord } from "./next-record.ts";
 import type { OutgoingRecord, Seal } from "./ports.ts";
-import { Refusals } from "./refusals.ts";
 import { decideSaving, SavingNews, type SavingOptions, showsTentative } from "./saving.ts";
 import type { Sequencer } from "./sequencer.ts";
 
@@ -35,12 +36,7 @@ export type RoomEffect =
 
 export type Limit = "unacked-edits" | "held-messages" | "deferred-catch-ups" | "dedupe-writers" | "log-reads";
 
-export type RoomOptions = GroupCommitOptions & SavingOptions & BeaconsOptions & CatchUpsOptions & {
-  /** When an edit that was refused for want of room may be sent again. */
-  readonly refusedRetryMs: number;
-  /** A writer that left a gap is told once in so long. */
-  readonly gapQuietMs: number;
-};
+export type RoomOptions = IntakeOptions & SavingOptions & BeaconsOptions & CatchUpsOptions;
 
 /** What the claim established. */
 export type RoomStart = {
@@ -63,7 +59,7 @@ export class Room {
   readonly #options: RoomOptions;
   readonly #deps: RoomDeps;
   readonly #unacked: GroupCommit;
-  readonly #refusals = new Refusals();
+  readonly #intake: Intake;
   readonly #beacons: Beacons;
   readonly #catchUps: CatchUps;
   #streamSeq: number;
@@ -73,13 +69,14 @@ export class Room {
   #lastUsed: Millis;
   #lastSweep: Millis;
   /** The record in flight, for the backlog once it is in the log. */
-  #appending: { edits: CommittedEdits; record: BacklogRecord } | undefined;
+  #appending: NextRecord | undefined;
 
   constructor(start: RoomStart, options: RoomOptions, deps: RoomDeps, now: Millis) {
     this.#start = start;
     this.#options = options;
     this.#deps = deps;
     this.#unacked = new GroupCommit(options);
+    this.#intake = new Intake(start.key, { sequencer: start.sequencer, unacked: this.#unacked, seal: deps.seal }, options);
     this.#beacons = new Beacons(options, now);
     this.#savingNews = new SavingNews(options);
     this.#catchUps = new CatchUps(start.backlog, options);
@@ -119,11 +116,13 @@ export class Room {
     const effects: RoomEffect[] = [];
     switch (input.kind) {
       case "edits":
-        for (const edit of input.edits) this.#receiveEdit(input.gateway, edit, now, effects);
+        this.#lastUsed = now;
+        for (const edit of input.edits) this.#receiveTaken(input.gateway, this.#intake.receiveEdit(edit, this.#intakeState(), now), effects);
         this.#appendNext(now, effects);
         break;
       case "resubmit":
-        this.#receiveResubmit(input.gateway, input.edit, now, effects);
+        this.#lastUsed = now;
+        this.#receiveTaken(input.gateway, this.#intake.receiveResubmit(input.edit, this.#intakeState(), now), effects);
         this.#appendNext(now, effects);
         break;
       case "catch-up-request":
@@ -167,63 +166,26 @@ export class Room {
     this.#start.backlog.clear();
   }
 
-  #receiveEdit(gateway: GatewayId, edit: SubmittedEdit, now: Millis, effects: RoomEffect[]): void {
-    this.#lastUsed = now;
-    const { client } = edit.author;
-    const place = this.#start.sequencer.placeOf(client, edit.counter, edit.ackedThrough, now);
-    switch (place.kind) {
-      case "next":
-        return this.#receiveNext(gateway, edit, now, effects);
-      case "waiting":
+  #intakeState(): { epoch: Epoch; saving: SavingState } {
+    return { epoch: this.epoch, saving: this.#saving };
+  }
+
+  #receiveTaken(gateway: GatewayId, taken: Taken, effects: RoomEffect[]): void {
+    switch (taken.kind) {
+      case "accepted":
+        if (showsTentative(this.#saving)) this.#show(taken.edit, effects);
         return;
-      case "committed": {
-        if (place.seq === 0) return; // A writer that claims commits in an empty log.
-        const { seq, exact } = place;
-        effects.push({ kind: "answer", gateway, answer: { kind: "acked", epoch: this.epoch, client, counter: edit.counter, seq, exact } });
+      case "full":
+        effects.push({ kind: "limit-reached", limit: "unacked-edits" }, { kind: "answer", gateway, answer: taken.answer });
         return;
-      }
-      case "gap":
-        if (!this.#refusals.maySay(client, now)) return;
-        this.#refusals.refused(client, this.#options.gapQuietMs, now);
-        effects.push(this.#refusal(gateway, edit, "gap", place.expected, 0));
+      case "answered":
+        effects.push({ kind: "answer", gateway, answer: taken.answer });
+        return;
+      case "passed-over":
         return;
       default:
-        assertNever(place);
+        assertNever(taken);
     }
-  }
-
-  #receiveNext(gateway: GatewayId, edit: SubmittedEdit, now: Millis, effects: RoomEffect[]): void {
-    const { client } = edit.author;
-    const reason = this.#reasonToRefuse(edit.payload, effects);
-    if (reason !== undefined) {
-      const retryAfterMs = reason === "too-large" ? 0 : this.#options.refusedRetryMs;
-      this.#refusals.refused(client, Math.max(retryAfterMs, this.#options.gapQuietMs), now);
-      effects.push(this.#refusal(gateway, edit, reason, edit.counter, retryAfterMs));
-      return;
-    }
-    this.#refusals.accepted(client);
-    this.#start.sequencer.accept(client, edit.counter);
-    const unacked = this.#unacked.add(edit, now);
-    if (showsTentative(this.#saving)) this.#show(unacked, effects);
-  }
-
-  #reasonToRefuse(payload: Uint8Array, effects: RoomEffect[]): NackReason | undefined {
-    if (payload.byteLength > this.#options.recordBytesMax) return "too-large";
-    if (this.#saving === "refusing") return "log-stalled";
-    if (this.#unacked.hasRoomFor(payload)) return undefined;
-    effects.push({ kind: "limit-reached", limit: "unacked-edits" });
-    return "write-backpressure";
-  }
-
-  #receiveResubmit(gateway: GatewayId, edit: TentativeEdit, now: Millis, effects: RoomEffect[]): void {
-    const { user, client, counter, ackedThrough, parentSeq, payload } = edit;
-    const submitted = { author: { user, client }, counter, ackedThrough, parentSeq, payload };
-    if (this.#deps.seal.isGenuine(this.#start.key, edit)) return this.#receiveEdit(gateway, submitted, now, effects);
-    effects.push(this.#refusal(gateway, submitted, "forged", counter, 0));
-  }
-
-  #refusal(gateway: GatewayId, edit: SubmittedEdit, reason: NackReason, expected: number, retryAfterMs: number): RoomEffect {
-    return { kind: "answer", gateway, answer: { kind: "refused", epoch: this.epoch, client: edit.author.client, counter: edit.counter, reason, expected, retryAfterMs } };
   }
 
   /** Everything that waits shares the next record, once none is in flight. */
@@ -231,30 +193,20 @@ export class Room {
     if (this.#paused) return;
     const taken = this.#unacked.takeNext(now);
     if (taken.length === 0) return;
-    const firstSeq = (this.head + 1) as Seq;
-    const users = new Map<ClientId, UserId>();
-    const edits = taken.map(({ author, counter, parentSeq, payload }, index) => {
-      users.set(author.client, author.user);
-      // A parent can only come before its edit; a writer that says otherwise has seen a log that is no more.
-      return { client: author.client, counter, parentSeq: Math.min(parentSeq, firstSeq + index - 1) as Seq, payload };
-    });
     const stamp = this.#deps.nextStamp();
-    const committed: CommittedEdits = { epoch: this.epoch, firstSeq, edits };
-    const bytes = encodeEditsRecord({ ...stamp, users, edits: committed });
-    const lastSeq = (firstSeq + edits.length - 1) as Seq;
-    this.#appending = { edits: committed, record: { epoch: this.epoch, firstSeq, lastSeq, since: now, bytes: editsBytesOf(bytes) } };
-    effects.push({ kind: "append", record: { id: stamp.id, bytes, expectedStreamSeq: this.#streamSeq }, edits: edits.length });
+    this.#appending = nextRecord(taken, { epoch: this.epoch, head: this.head, stamp, now });
+    effects.push({ kind: "append", record: { id: stamp.id, bytes: this.#appending.bytes, expectedStreamSeq: this.#streamSeq }, edits: taken.length });
   }
 
   /** The stream has republished the record to every gateway: they acknowledge its edits to those who wrote them. */
   #receiveAppended(streamSeq: number, now: Millis, effects: RoomEffect[]): void {
     assert(this.#appending !== undefined, "only an append in flight can settle");
-    const { edits, record } = this.#appending;
+    const { committed, forBacklog } = this.#appending;
     this.#appending = undefined;
     this.#streamSeq = streamSeq;
     this.#unacked.settle();
-    this.#start.sequencer.commit(edits, now);
-    this.#start.backlog.append(record, now);
+    this.#start.sequencer.commit(committed, now);
+    this.#start.backlog.append(forBacklog, now);
     this.#beacons.committed(now);
     this.#decideSaving(now, effects);
 
@@ -294,7 +246,7 @@ export class Room {
     if (this.#beacons.due(now)) effects.push({ kind: "broadcast", message: { kind: "beacon", epoch: this.epoch, head: this.head } });
     if (now - this.#lastSweep < SWEEP_MS) return;
     this.#lastSweep = now;
-    this.#refusals.forgetPast(now);
+    this.#intake.forgetPast(now);
     this.#start.backlog.expire(now);
     if (this.#start.sequencer.forgetSilent(now) > 0) effects.push({ kind: "limit-reached", limit: "dedupe-writers" });
   }

@@ -16,6 +16,11 @@ export class Membership {
     this.#silenceMsMax = options.silenceMsMax;
   }
 
+  /** Servers that were heard and are not forgotten: whoever asks `takeLost` forgets those that fell silent. */
+  get size(): number {
+    return this.#heard.size;
+  }
+
   receiveHeartbeat(heartbeat: ServerHeartbeat, now: Millis): void {
     this.#heard.set(heartbeat.server, { at: now, heartbeat });
   }

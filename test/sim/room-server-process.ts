@@ -1,6 +1,6 @@
 /** One run of a room server: `room-server/main.ts` again, on a simulated line, with its own adapters wherever they speak core NATS. */
 
-import { beatHeart } from "../../room-server/heart.ts";
+import { BEATS_MISSED_MAX, beatHeart, LISTEN_BEATS, listenToPeers } from "../../room-server/heart.ts";
 import { roomHostOptions } from "../../room-server/config.ts";
 import type { HandOvers } from "../../room-server/hand-overs-host.ts";
 import { LoadMeter } from "../../room-server/load-meter.ts";
@@ -25,8 +25,6 @@ import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
 
-const BEATS_MISSED_MAX = 3;
-const LISTEN_BEATS = 1.5;
 const ENTRY_ATTEMPTS_MAX = 5;
 const RECORDS_PER_FETCH = 3;
 
@@ -57,7 +55,7 @@ export class RoomServerProcess {
     const ports = this.#ports();
     this.#parts = assembleRoomServer(this.server, world.planted?.roomServer?.(ports) ?? ports, options, deps);
     [this.host, this.handOvers] = [this.#parts.rooms, this.#parts.handOvers];
-    peers.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
+    listenToPeers(membership, peers, { clock, log: this.#log });
     clock.after(LISTEN_BEATS * heartbeatMs, () => {
       natsClaims(this.line.connection, world.subjects, this.server, this.#log).onClaim((request) => this.host.claim(request));
       natsOrders(this.line.connection, world.subjects, this.server, this.#log).onOrder((order) => this.handOvers.answer(order));
