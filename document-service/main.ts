@@ -20,7 +20,7 @@ import { serveHttp } from "./io/http.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
-import { mergeThread } from "./io/merge-thread.ts";
+import { documentThreads } from "./io/document-threads.ts";
 import { objectStoreSnapshots } from "./io/object-store-snapshots.ts";
 import { readRoutes } from "./io/read-routes.ts";
 import { documentServiceMetrics } from "./metrics.ts";
@@ -38,18 +38,18 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
   refuseUnwritable(config, nats.info?.max_payload);
   await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
   const streams = jetstream(nats, { timeout: ANSWER_MS_MAX });
-  const merging = mergeThread(config, systemClock);
+  const threads = documentThreads(config, systemClock);
   const ports = {
     log: await jetstreamLog(nats, subjects, { partitions: config.logPartitions, readMs: config.documentsReadMs, answerMsMax: ANSWER_MS_MAX }),
     checkpoints: await kvCheckpoints(streams, subjects.checkpointsBucket, config.logReplicas),
     leases: await kvLeases(streams, subjects.documentsBucket, config.logReplicas),
     boards: await kvLeases(streams, subjects.boardsBucket, config.logReplicas),
     snapshots: await objectStoreSnapshots(streams, subjects.snapshotsBucket, config.logReplicas),
-    merging,
+    merging: threads,
     digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
   };
   const host = new DocumentHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
-  const http = await serveHttp(readRoutes((room) => host.serve(room)), config, metrics);
+  const http = await serveHttp(readRoutes((room) => host.serve(room), threads, config, systemClock), config, metrics);
   const url = config.documentsUrl === "" ? `http://${config.documentsHost}:${http.port}` : config.documentsUrl;
   const heartbeats = sendHeartbeats(nats, subjects.documents, { service, url, everyMs: config.documentsHeartbeatMs, isServing: () => host.isServing }, systemClock);
 
@@ -57,7 +57,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
     heartbeats.stop();
     await http.stop();
     await host.stop();
-    await merging.stop();
+    await threads.stop();
     await closeNats(nats);
   };
   let stopped: Promise<void> | undefined;

@@ -19,7 +19,7 @@ export const documentServiceMetrics = (registry: Registry) => {
     stalledRooms: new Gauge({ name: "coroom_documents_stalled_rooms", help: "Rooms whose last merge was given up: their snapshots do not move on and their log stays whole, by partition", labelNames: ["partition"], registers }),
     saves: new Histogram({ name: "coroom_documents_save_seconds", help: "Time to write, verify and commit a snapshot, by outcome: saved, superseded, failed", buckets: SECONDS, labelNames: ["outcome"], registers }),
     trims: new Counter({ name: "coroom_documents_trims_total", help: "Trims of a room's log, by outcome: trimmed, failed", labelNames: ["outcome"], registers }),
-    reads: new Counter({ name: "coroom_documents_reads_total", help: "Snapshots asked for, by answer: snapshot, unchanged, no-document, not-a-document, loading, unauthorized, not-found, no-such-room, method-not-allowed", labelNames: ["answer"], registers }),
+    reads: new Counter({ name: "coroom_documents_reads_total", help: "Questions over HTTP, by answer: snapshot, diff, json, text and other successes, unchanged, or the error's name", labelNames: ["answer"], registers }),
     rooms: new Gauge({ name: "coroom_documents_rooms", help: "Rooms known in memory, by partition of the log", labelNames: ["partition"], registers }),
     heldBytes: new Gauge({ name: "coroom_documents_held_bytes", help: "Documents and waiting edits in memory, by partition", labelNames: ["partition"], registers }),
     isReading: new Gauge({ name: "coroom_documents_reading", help: "1 while this service reads the partition, 0 while it stands by", labelNames: ["partition"], registers }),

@@ -4,6 +4,7 @@ import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { RoomKey, Seq } from "../shared/ids.ts";
 import type { Replaced } from "../shared/lease.ts";
+import type { Content, Diff, Made, TextFound, Wanted } from "./content.ts";
 import type { Merged } from "./merge.ts";
 
 export interface EditLog {
@@ -40,6 +41,18 @@ export interface Snapshots {
 export interface Merging {
   /** "overran": it took longer than any merge may, and was given up. */
   merge(state: Uint8Array, edits: readonly Uint8Array[]): Promise<Merged | "overran">;
+}
+
+/** "overran": given up like a merge. "busy": too many wait already. */
+export type Unread = "overran" | "busy";
+
+/** What is asked of a document's state, and of content on its way into one (content.ts), somewhere it blocks nobody. */
+export interface Reading {
+  diff(state: Uint8Array, vector: Uint8Array): Promise<Diff | Unread>;
+  json(state: Uint8Array, wanted: readonly Wanted[]): Promise<Uint8Array | Unread>;
+  text(state: Uint8Array, name: string | undefined): Promise<TextFound | Unread>;
+  check(edit: Uint8Array): Promise<Made | Unread>;
+  make(content: Content): Promise<Made | Unread>;
 }
 
 /** SHA-256 in hex. */

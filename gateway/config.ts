@@ -123,8 +123,8 @@ export function refuseUnsendable({ editBytesMax }: GatewayConfig, maxPayload: nu
   throw new SettingError(`an edit may have ${editBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_EDIT_BYTES_MAX`);
 }
 
-/** What fetching snapshots keeps to. */
-export function snapshotRouteOptions({ internalSecret, snapshotBurst, snapshotsPerSecond, gatewaySnapshotBurst, gatewaySnapshotsPerSecond, snapshotSharedMs, snapshotSharedBytesMax, connectionsMax }: GatewayConfig) {
+/** What reading documents keeps to. */
+export function documentReadOptions({ internalSecret, snapshotBurst, snapshotsPerSecond, gatewaySnapshotBurst, gatewaySnapshotsPerSecond, snapshotSharedMs, snapshotSharedBytesMax, connectionsMax }: GatewayConfig) {
   return {
     internalSecret,
     shared: { sharedMs: snapshotSharedMs, bytesMax: snapshotSharedBytesMax },

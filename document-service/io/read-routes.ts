@@ -1,25 +1,122 @@
-/** Documents as they are now: whole, with the seq they are at. */
+/**
+ * Documents as they are now, in whatever form: whole, as text, as JSON, or as what somebody lacks. Each with the seq that
+ * it is at, and under an ETag that names it, so that whoever has it already is not sent it again.
+ */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { RoomKey } from "../../shared/ids.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { Position, RoomKey } from "../../shared/ids.ts";
 import { type InternalAnswer, refusal } from "../../shared/io/internal-http.ts";
+import { pause } from "../../shared/pause.ts";
+import { KINDS, type Wanted } from "../content.ts";
+import type { Reading, Unread } from "../ports.ts";
 import type { Served } from "../room-host.ts";
 import type { RoomQuestion, RoomRoute } from "./http.ts";
+import { Renditions } from "./renditions.ts";
 
-export function readRoutes(serve: (room: RoomKey) => Promise<Served>): RoomRoute[] {
-  const snapshot = async ({ room, header }: RoomQuestion): Promise<InternalAnswer> => {
-    const served = await serve(room);
-    return served.kind === "snapshot" ? snapshotAnswer(served, header("if-none-match")) : unserved(served);
+type Snapshot = Served & { kind: "snapshot" };
+
+const BINARY = "application/octet-stream";
+const WANTED_MAX = 100;
+/** How soon one who waits for a seq is looked at again. */
+const BEHIND_MS = 50;
+
+export function readRoutes(serve: (room: RoomKey) => Promise<Served>, reading: Reading, { documentsAnswerMsMax }: { documentsAnswerMsMax: number }, clock: Clock): RoomRoute[] {
+  const renditions = new Renditions();
+
+  /** Whoever has just written, and knows its seq, waits until that is in it. */
+  const serveAt = async (room: RoomKey, minSeq: number): Promise<Served> => {
+    const deadline = clock.now() + documentsAnswerMsMax;
+    for (;;) {
+      const served = await serve(room);
+      const isBehind = served.kind === "snapshot" && served.position.seq < minSeq;
+      if (!isBehind && (served.kind !== "no-document" || minSeq === 0)) return served;
+      if (clock.now() >= deadline) return { kind: "loading" };
+      await pause(clock, BEHIND_MS);
+    }
   };
-  return [{ method: "GET", place: "snapshot", answer: snapshot }];
+
+  /** Nothing is made of a document that the asker has. */
+  const conditional = (make: (snapshot: Snapshot, question: RoomQuestion) => Promise<InternalAnswer>) => async (question: RoomQuestion): Promise<InternalAnswer> => {
+    const minSeq = Number(question.query.get("minSeq") ?? 0);
+    if (!Number.isSafeInteger(minSeq) || minSeq < 0) return refusal(400, "bad-seq", "minSeq is the seq that a write was answered with");
+    const served = await serveAt(question.room, minSeq);
+    if (served.kind !== "snapshot") return unserved(served);
+    const headers = headersOf(served.position);
+    if (knows(question.header("if-none-match"), served.position)) return { status: 304, name: "unchanged", headers };
+    const answer = await make(served, question);
+    return answer.status === 200 ? compressed({ ...answer, headers: { ...headers, ...answer.headers } }, question) : answer;
+  };
+
+  /** The encoding goes under a name of our own: the gateway's HTTP client would undo it on the way. */
+  const compressed = async (answer: InternalAnswer, { header }: RoomQuestion): Promise<InternalAnswer> => {
+    const { body, headers = {} } = answer;
+    if (header("x-coroom-accept") !== "gzip" || !(body instanceof Uint8Array)) return answer;
+    const bytes = await renditions.compressed(body);
+    return bytes === body ? answer : { ...answer, headers: { ...headers, etag: String(headers["etag"]).replace(/"$/, '-gzip"'), "x-coroom-encoding": "gzip" }, body: bytes };
+  };
+
+  const snapshot = async ({ state }: Snapshot): Promise<InternalAnswer> => ({ status: 200, name: "snapshot", headers: { "content-type": BINARY }, body: state });
+
+  const json = async ({ state }: Snapshot, { query }: RoomQuestion): Promise<InternalAnswer> => {
+    const wanted = wantedOf(query.getAll("type"));
+    if (wanted === undefined) return refusal(400, "bad-type", `name up to ${WANTED_MAX} shared types with their kinds: ?type=title:text&type=items:array; a kind is ${KINDS.join(", ")}`);
+    const made = await renditions.get(state, `json ${JSON.stringify(wanted)}`, () => reading.json(state, wanted), isRead);
+    return isRead(made) ? { status: 200, name: "json", headers: { "content-type": "application/json" }, body: made } : unread(made);
+  };
+
+  const text = async ({ state }: Snapshot, { query }: RoomQuestion): Promise<InternalAnswer> => {
+    const name = query.get("type") ?? undefined;
+    const made = await renditions.get(state, `text ${name ?? ""}`, () => reading.text(state, name), isRead);
+    if (!isRead(made)) return unread(made);
+    if (made.kind === "no-such-text") return refusal(404, "no-such-text", made.names.length === 0 ? "there is no text in this document: read it as JSON" : `name one of its texts: ?type=${made.names.slice(0, WANTED_MAX).map(encodeURIComponent).join(", ?type=")}`);
+    return { status: 200, name: "text", headers: { "content-type": "text/plain; charset=utf-8" }, body: made.text };
+  };
+
+  const diff = async (question: RoomQuestion): Promise<InternalAnswer> => {
+    const vector = await question.body();
+    if (vector === undefined || vector.byteLength === 0) return refusal(400, "bad-vector", "send the state vector as the body: Y.encodeStateVector(doc)");
+    const served = await serve(question.room);
+    if (served.kind !== "snapshot") return unserved(served);
+    const made = await reading.diff(served.state, vector);
+    if (!isRead(made)) return unread(made);
+    if (made.kind === "bad-vector") return refusal(400, "bad-vector", "the body is no Yjs state vector: send Y.encodeStateVector(doc)");
+    return compressed({ status: 200, name: "diff", headers: { ...headersOf(served.position), "content-type": BINARY }, body: made.edit }, question);
+  };
+
+  return [
+    { method: "GET", place: "snapshot", answer: conditional(snapshot) },
+    { method: "GET", place: "document", answer: conditional(json) },
+    { method: "GET", place: "text", answer: conditional(text) },
+    { method: "POST", place: "diff", answer: diff },
+  ];
 }
 
-function snapshotAnswer({ state, position }: Served & { kind: "snapshot" }, ifNoneMatch: string): InternalAnswer {
-  const etag = `"${position.epoch}-${position.seq}"`;
-  const headers = { "x-coroom-seq": position.seq, "x-coroom-epoch": position.epoch, etag };
-  const known = ifNoneMatch.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
-  if (known.includes(etag)) return { status: 304, name: "unchanged", headers };
-  return { status: 200, name: "snapshot", headers: { ...headers, "content-type": "application/octet-stream" }, body: state };
+function headersOf({ epoch, seq }: Position): Readonly<Record<string, string>> {
+  return { "x-coroom-seq": String(seq), "x-coroom-epoch": String(epoch), etag: `"${epoch}-${seq}"`, vary: "accept-encoding" };
+}
+
+/** Whatever way it was encoded. */
+function knows(ifNoneMatch: string, { epoch, seq }: Position): boolean {
+  return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "").replace(/-gzip"$/, '"') === `"${epoch}-${seq}"`);
+}
+
+/** Undefined: not well put. */
+function wantedOf(types: readonly string[]): readonly Wanted[] | undefined {
+  const wanted = types.flatMap((type): Wanted[] => {
+    const at = type.lastIndexOf(":");
+    const kind = KINDS.find((known) => known === type.slice(at + 1));
+    return at < 0 || kind === undefined ? [] : [{ name: type.slice(0, at), kind }];
+  });
+  return wanted.length === types.length && types.length <= WANTED_MAX ? wanted : undefined;
+}
+
+function isRead<Value>(value: Value | Unread): value is Value {
+  return value !== "busy" && value !== "overran";
+}
+
+function unread(why: Unread): InternalAnswer {
+  return why === "busy" ? refusal(503, "busy", "too many documents are being read: ask again") : refusal(503, "too-long", "the document could not be read in time: fetch its snapshot and read it yourself, or raise COROOM_MERGE_MS_MAX");
 }
 
 function unserved(served: Exclude<Served, { kind: "snapshot" }>): InternalAnswer {

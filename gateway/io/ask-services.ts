@@ -9,7 +9,7 @@ import type { Tokens } from "../ports.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion } from "./http-routes.ts";
 import type { Services } from "./nats-services.ts";
 
-const PASSED_ON = ["content-type", "etag", "x-coroom-seq", "x-coroom-epoch", "cache-control", "retry-after"];
+const PASSED_ON = ["content-type", "etag", "x-coroom-seq", "x-coroom-epoch", "cache-control", "retry-after", "vary"];
 const ANSWER_MS_MAX = 15_000;
 const UNCHECKED = errorAnswer(503, "unavailable", "tokens cannot be checked right now: try again in a moment");
 
@@ -30,15 +30,15 @@ export async function identify({ header, query }: HttpQuestion, tokens: Tokens):
   }
 }
 
-export type Asked = { readonly path: string; readonly tenant: TenantId; readonly headers?: Readonly<Record<string, string>> };
+export type Asked = { readonly path: string; readonly tenant: TenantId; readonly headers?: Readonly<Record<string, string>>; readonly method?: "POST" | "PUT" | "DELETE"; readonly body?: Uint8Array };
 
 /** Of several services the first that can answer; one that died a moment ago is still among them. Undefined: none can. */
-export async function askServices(services: Services, { path, tenant, headers = {} }: Asked, { signal }: Pick<HttpQuestion, "signal">, { internalSecret }: { internalSecret: string }): Promise<HttpAnswer | undefined> {
+export async function askServices(services: Services, { path, tenant, headers = {}, method, body }: Asked, { signal }: Pick<HttpQuestion, "signal">, { internalSecret }: { internalSecret: string }): Promise<HttpAnswer | undefined> {
   const shown = { ...headers, "x-coroom-internal": internalSecret, "x-coroom-tenant": tenant };
   let unready: HttpAnswer | undefined;
   for (const url of services()) {
     try {
-      const response = await fetch(new URL(path, url), { headers: shown, signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)]) });
+      const response = await fetch(new URL(path, url), { method: method ?? "GET", headers: shown, ...(body === undefined ? {} : { body: Buffer.from(body) }), signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)]) });
       if (response.status !== 503) return passOn(response);
       unready = { ...passOn(response), body: await response.text() }; // Another may be the one that can.
     } catch (error) {
@@ -54,6 +54,8 @@ function passOn(response: Response): HttpAnswer {
     const value = response.headers.get(name);
     if (value !== null) headers[name] = value;
   }
+  const encoding = response.headers.get("x-coroom-encoding"); // Under that name `fetch` leaves the bytes as they are.
+  if (encoding !== null) headers["content-encoding"] = encoding;
   if (response.body === null) return { status: response.status, headers };
   const bytes = response.headers.get("content-length");
   return { status: response.status, headers, body: response.body, ...(bytes === null ? {} : { bodyBytes: Number(bytes) }) };

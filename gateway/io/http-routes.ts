@@ -5,7 +5,8 @@ import type { HttpRequest, HttpResponse, TemplatedApp } from "uws-node20";
 import type { Log } from "../../shared/log.ts";
 import { corsHeaders } from "./origins.ts";
 
-export type HttpRoute = { readonly method: "get" | "post"; readonly path: string; readonly answer: (question: HttpQuestion) => HttpAnswer | Promise<HttpAnswer> };
+/** `bodyBytesMax`: of what is posted or put; BODY_BYTES_MAX where it does not say. */
+export type HttpRoute = { readonly method: "get" | "post" | "put" | "del"; readonly path: string; readonly answer: (question: HttpQuestion) => HttpAnswer | Promise<HttpAnswer>; readonly bodyBytesMax?: number };
 
 export type HttpQuestion = {
   readonly path: string;
@@ -13,7 +14,7 @@ export type HttpQuestion = {
   readonly parameters: readonly string[];
   readonly query: URLSearchParams;
   readonly header: (lowerCaseName: string) => string;
-  /** Of a POST; at most BODY_BYTES_MAX. */
+  /** Empty, but of a POST or PUT. */
   readonly body: Uint8Array;
   /** Fires when the asker goes away. */
   readonly signal: AbortSignal;
@@ -35,13 +36,13 @@ const BODY_BYTES_MAX = 65_536;
 const NO_BODY = new Uint8Array(0);
 
 export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], { allowedOrigins, log }: { allowedOrigins: readonly string[]; log: Log }): void {
-  for (const { method, path, answer } of routes) {
+  for (const { method, path, answer, bodyBytesMax = BODY_BYTES_MAX } of routes) {
     app[method](path, (res, req) => {
       const question = readQuestion(res, req, path);
       const cors = corsHeaders(question.header("origin"), allowedOrigins);
-      if (method === "get") return void respond(res, question, answer, cors, log);
-      readBody(res, (body) => {
-        const tooLarge = (): HttpAnswer => errorAnswer(413, "too-large", `a body may have ${BODY_BYTES_MAX} bytes`);
+      if (method === "get" || method === "del") return void respond(res, question, answer, cors, log);
+      readBody(res, bodyBytesMax, (body) => {
+        const tooLarge = (): HttpAnswer => errorAnswer(413, "too-large", `a body may have ${bodyBytesMax} bytes`);
         void respond(res, { ...question, body: body ?? NO_BODY }, body === undefined ? tooLarge : answer, cors, log);
       });
     });
@@ -115,13 +116,13 @@ function readQuestion(res: HttpResponse, req: HttpRequest, path: string): HttpQu
 }
 
 /** Undefined: too large. Called once the whole has come, or is known to be too large. */
-function readBody(res: HttpResponse, done: (body: Uint8Array | undefined) => void): void {
+function readBody(res: HttpResponse, bytesMax: number, done: (body: Uint8Array | undefined) => void): void {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   res.onData((chunk, isLast) => {
-    if (bytes > BODY_BYTES_MAX) return; // Told already.
+    if (bytes > bytesMax) return; // Told already.
     bytes += chunk.byteLength;
-    if (bytes > BODY_BYTES_MAX) return done(undefined);
+    if (bytes > bytesMax) return done(undefined);
     chunks.push(new Uint8Array(chunk.slice(0))); // Lent for this call.
     if (isLast) done(Buffer.concat(chunks));
   });
@@ -135,6 +136,7 @@ function writeHead(res: HttpResponse, status: number, headers: Readonly<Record<s
 
 const STATUS_TEXTS: Readonly<Record<number, string>> = {
   200: "OK",
+  201: "Created",
   202: "Accepted",
   204: "No Content",
   304: "Not Modified",
@@ -142,6 +144,9 @@ const STATUS_TEXTS: Readonly<Record<number, string>> = {
   401: "Unauthorized",
   403: "Forbidden",
   404: "Not Found",
+  405: "Method Not Allowed",
+  409: "Conflict",
+  410: "Gone",
   413: "Content Too Large",
   429: "Too Many Requests",
   500: "Internal Server Error",

@@ -9,9 +9,10 @@ export function corsHeaders(origin: string, allowed: readonly string[]): Record<
   if (origin === "" || !isAllowedOrigin(origin, allowed)) return {};
   return {
     "access-control-allow-origin": origin,
-    "access-control-allow-headers": "authorization, if-none-match",
-    "access-control-expose-headers": "etag, x-coroom-seq, x-coroom-epoch",
+    "access-control-allow-headers": "authorization, content-type, idempotency-key, if-none-match",
+    "access-control-allow-methods": "GET, POST, PUT, DELETE",
+    "access-control-expose-headers": "etag, retry-after, x-coroom-seq, x-coroom-epoch",
     "access-control-max-age": "600",
-    vary: "origin",
+    vary: "origin, accept-encoding",
   };
 }

@@ -5,14 +5,14 @@ import type { TemplatedApp } from "uws-node20";
 
 import type { Clock } from "../../shared/clock.ts";
 import type { Log } from "../../shared/log.ts";
-import { boardRouteOptions, type GatewayConfig, snapshotRouteOptions } from "../config.ts";
+import { boardRouteOptions, documentReadOptions, type GatewayConfig } from "../config.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import { type AdminPorts, adminRoutes } from "./admin-routes.ts";
 import { boardRoutes } from "./board-routes.ts";
+import { documentReadRoutes } from "./document-read-routes.ts";
 import { healthRoutes } from "./health-routes.ts";
 import { type HttpRoute, serveRoutes } from "./http-routes.ts";
 import type { Services } from "./nats-services.ts";
-import { snapshotRoutes } from "./snapshot-routes.ts";
 import { staticRoutes } from "./static-files.ts";
 import type { Unready } from "./upgrades.ts";
 
@@ -24,7 +24,7 @@ export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: Route
   const { tokens, documents, leaderboards, unready } = ports;
   const routes = [
     ...healthRoutes(deps.registry, unready, config),
-    ...snapshotRoutes(tokens, documents, snapshotRouteOptions(config), deps),
+    ...documentReadRoutes(tokens, documents, documentReadOptions(config), deps),
     ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps),
     ...adminRoutes(ports, config, deps),
     ...more,

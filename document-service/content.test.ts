@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import * as Y from "yjs";
+
+import { checkedEdit, type Content, contentJson, diffOf, editOf, textOf } from "./content.ts";
+import { EMPTY_STATE, mergeEdits } from "./merge.ts";
+
+function stateOf(write: (doc: Y.Doc) => void): Uint8Array {
+  const doc = new Y.Doc();
+  write(doc);
+  return Y.encodeStateAsUpdate(doc);
+}
+
+const json = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes));
+const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+
+const MIXED = stateOf((doc) => {
+  doc.getText("body").insert(0, "Grüße", { bold: true });
+  doc.getArray("list").push([1, "two", { three: [3] }]);
+  doc.getMap("meta").set("title", "Plan");
+  doc.getXmlFragment("page").insert(0, [new Y.XmlElement("p")]);
+  doc.getText("gone").insert(0, "x");
+  doc.getText("gone").delete(0, 1);
+});
+
+test("[CON1] shared types are read as what is in them says they are, each with its values", () => {
+  expect(json(contentJson(MIXED, []))).toEqual({
+    types: {
+      body: { kind: "text", value: "Grüße" },
+      list: { kind: "array", value: [1, "two", { three: [3] }] },
+      meta: { kind: "map", value: { title: "Plan" } },
+      page: { kind: "xml", value: "<p></p>" },
+      gone: { kind: "empty", value: null },
+    },
+  });
+});
+
+test("[CON2] a shared type that is asked for by its kind is read as that, also where nothing is in it", () => {
+  expect(json(contentJson(MIXED, [{ name: "gone", kind: "text" }, { name: "none", kind: "array" }]))).toEqual({ types: { gone: { kind: "text", value: "" }, none: { kind: "array", value: [] } } });
+});
+
+test("[CON3] the only text needs no name; of several one is named, and a wrong name is told the right ones", () => {
+  const single = stateOf((doc) => doc.getText("body").insert(0, "one"));
+  expect(textOf(single, undefined)).toMatchObject({ kind: "text" });
+  expect(textOf(MIXED, undefined)).toEqual({ kind: "no-such-text", names: ["body", "gone", "page"] });
+  expect(textOf(MIXED, "meta")).toEqual({ kind: "no-such-text", names: ["body", "gone", "page"] });
+  const found = textOf(MIXED, "body");
+  expect(found.kind === "text" && text(found.text)).toBe("Grüße");
+});
+
+test("[CON4] a diff has what a client lacks and not what it has; bytes that are no state vector are told apart", () => {
+  const before = new Y.Doc();
+  before.getText("body").insert(0, "a".repeat(1_000));
+  const after = mergeEdits(Y.encodeStateAsUpdate(before), [stateOf((doc) => doc.getText("body").insert(0, "new"))]).state;
+  const diff = diffOf(after, Y.encodeStateVector(before));
+  expect(diff.kind === "diff" && diff.edit.byteLength).toBeLessThan(100);
+  if (diff.kind === "diff") Y.applyUpdate(before, diff.edit);
+  expect(before.getText("body").toString()).toContain("new");
+  expect(diffOf(after, Uint8Array.of(255, 255, 255))).toEqual({ kind: "bad-vector" });
+});
+
+test("[CON5] an edit is what Yjs takes and what has something in it", () => {
+  const doc = new Y.Doc();
+  const edits: Uint8Array[] = [];
+  doc.on("update", (edit: Uint8Array) => edits.push(edit));
+  doc.getText("body").insert(0, "a");
+  doc.getText("body").insert(1, "b");
+  expect(checkedEdit(edits[1]!).kind, "it builds on another").toBe("edit");
+  for (const bad of [EMPTY_STATE, new Uint8Array(), Uint8Array.of(1, 2, 3), new TextEncoder().encode("hello")]) expect(checkedEdit(bad).kind).toBe("bad-content");
+});
+
+test("[CON6] content becomes one edit that reads back as it was, and the same content the same bytes", () => {
+  const content: Content = { types: { body: { kind: "text", value: "Hello" }, list: { kind: "array", value: [1, { a: [true, null] }] }, meta: { kind: "map", value: { title: "T", tags: ["x"] } } } };
+  const made = editOf(content);
+  expect(made).toEqual(editOf(content));
+  expect(made.kind === "edit" && json(contentJson(made.edit, []))).toEqual(content);
+  const nested = new Y.Doc();
+  if (made.kind === "edit") Y.applyUpdate(nested, made.edit);
+  expect(nested.getMap("meta").get("tags"), "to be edited apart").toBeInstanceOf(Y.Array);
+  expect(editOf({ types: {} }).kind).toBe("bad-content");
+});

@@ -1,0 +1,145 @@
+/**
+ * A document's state as people and programs read it: the text or the values of its shared types, or what a client
+ * lacks of it; and the other way, content as the edit that makes it. Like merge.ts it holds a document for one call
+ * only and runs where it blocks nobody.
+ *
+ * An update names its shared types and does not say what they are: a kind that was not asked for is inferred from
+ * what is in it.
+ */
+
+import * as Y from "yjs";
+
+import { EMPTY_STATE, mergeEdits } from "./merge.ts";
+
+export const KINDS = ["text", "array", "map", "xml"] as const;
+export type Kind = (typeof KINDS)[number];
+/** A shared type by its name, as a kind. */
+export type Wanted = { readonly name: string; readonly kind: Kind };
+/** Value: a string of a text or of XML, else JSON. `empty`: nothing is in it that would tell its kind. */
+export type SharedType = { readonly kind: Kind | "empty"; readonly value: unknown };
+
+export type TextFound = { readonly kind: "text"; readonly text: Uint8Array } | { readonly kind: "no-such-text"; readonly names: readonly string[] };
+export type Diff = { readonly kind: "diff"; readonly edit: Uint8Array } | { readonly kind: "bad-vector" };
+export type Made = { readonly kind: "edit"; readonly edit: Uint8Array } | { readonly kind: "bad-content"; readonly why: string };
+/** What a document is made of. XML is left out: it is written as an edit. */
+export type Content = { readonly types: Readonly<Record<string, { readonly kind: "text"; readonly value: string } | { readonly kind: "array"; readonly value: readonly unknown[] } | { readonly kind: "map"; readonly value: Readonly<Record<string, unknown>> }>> };
+
+const encoder = new TextEncoder();
+
+/** All shared types, or those wanted, as JSON: `{"types":{name:{"kind":...,"value":...}}}`. */
+export function contentJson(state: Uint8Array, wanted: readonly Wanted[]): Uint8Array {
+  const types = inDocument(state, (doc) => {
+    const named = wanted.length > 0 ? wanted : [...doc.share.keys()].sort().map((name) => ({ name, kind: kindOf(doc.get(name)) }));
+    return Object.fromEntries(named.map(({ name, kind }) => [name, { kind, value: valueOf(doc, name, kind) }]));
+  });
+  return encoder.encode(JSON.stringify({ types }));
+}
+
+/** `name` undefined: the only text there is. */
+export function textOf(state: Uint8Array, name: string | undefined): TextFound {
+  return inDocument(state, (doc) => {
+    const texts = [...doc.share.keys()].filter((key) => ["text", "xml", "empty"].includes(kindOf(doc.get(key))));
+    const chosen = name ?? (texts.length === 1 ? texts[0] : undefined);
+    if (chosen === undefined || !texts.includes(chosen)) return { kind: "no-such-text", names: texts.sort() };
+    const kind = kindOf(doc.get(chosen));
+    return { kind: "text", text: encoder.encode(String(valueOf(doc, chosen, kind === "xml" ? "xml" : "text"))) };
+  });
+}
+
+/** What is in the state and not in a document with this state vector. */
+export function diffOf(state: Uint8Array, vector: Uint8Array): Diff {
+  try {
+    return { kind: "diff", edit: Y.diffUpdate(state, vector.slice()) };
+  } catch {
+    return { kind: "bad-vector" }; // The state reads back, so it is the vector, on which Yjs throws all kinds of errors.
+  }
+}
+
+/** The edit, if Yjs takes it; it may build on others. */
+export function checkedEdit(edit: Uint8Array): Made {
+  const { state, refused } = mergeEdits(EMPTY_STATE, [edit]);
+  return refused === 0 && state.byteLength > EMPTY_STATE.byteLength ? { kind: "edit", edit } : { kind: "bad-content", why: "the body is no Yjs update (version 1) with content: send what Y.encodeStateAsUpdate gives" };
+}
+
+/** One edit that makes all of it. The same content makes the same bytes, so that even applied twice it is there once. */
+export function editOf(content: Content): Made {
+  const doc = new Y.Doc();
+  doc.clientID = hashOf(JSON.stringify(content));
+  try {
+    doc.transact(() => {
+      for (const [name, type] of Object.entries(content.types)) fill(doc, name, type);
+    });
+    const edit = Y.encodeStateAsUpdate(doc);
+    return edit.byteLength > EMPTY_STATE.byteLength ? { kind: "edit", edit } : { kind: "bad-content", why: "there is nothing in it: give at least one shared type something" };
+  } finally {
+    doc.destroy();
+  }
+}
+
+function inDocument<Value>(state: Uint8Array, read: (doc: Y.Doc) => Value): Value {
+  const doc = new Y.Doc();
+  try {
+    Y.applyUpdate(doc, state);
+    return read(doc);
+  } finally {
+    doc.destroy();
+  }
+}
+
+function kindOf(type: Y.AbstractType<unknown>): Kind | "empty" {
+  if ([...type._map.values()].some((item) => !item.deleted)) return "map";
+  for (let item = type._start; item !== null; item = item.right) {
+    const { content } = item;
+    if (item.deleted || content instanceof Y.ContentFormat) continue;
+    if (content instanceof Y.ContentString || content instanceof Y.ContentEmbed) return "text";
+    return content instanceof Y.ContentType && isXml(content.type) ? "xml" : "array";
+  }
+  return "empty";
+}
+
+function isXml(type: Y.AbstractType<unknown>): boolean {
+  return type instanceof Y.XmlElement || type instanceof Y.XmlText || type instanceof Y.XmlFragment;
+}
+
+function valueOf(doc: Y.Doc, name: string, kind: Kind | "empty"): unknown {
+  switch (kind) {
+    case "text":
+      return doc.getText(name).toString();
+    case "array":
+      return doc.getArray(name).toJSON();
+    case "map":
+      return doc.getMap(name).toJSON();
+    case "xml":
+      return doc.getXmlFragment(name).toString();
+    case "empty":
+      return null;
+  }
+}
+
+function fill(doc: Y.Doc, name: string, type: Content["types"][string]): void {
+  switch (type.kind) {
+    case "text":
+      return doc.getText(name).insert(0, type.value);
+    case "array":
+      return doc.getArray(name).insert(0, type.value.map(shared));
+    case "map":
+      for (const [key, value] of Object.entries(type.value)) doc.getMap(name).set(key, shared(value));
+  }
+}
+
+/** Arrays and objects become shared types, so that what is in them can be edited apart. */
+function shared(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const list = new Y.Array<unknown>();
+    list.insert(0, value.map(shared));
+    return list;
+  }
+  return typeof value === "object" && value !== null ? new Y.Map(Object.entries(value).map(([key, inner]) => [key, shared(inner)])) : value;
+}
+
+/** FNV-1a, 32 bits. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  return hash >>> 0;
+}

@@ -1,0 +1,66 @@
+/**
+ * Merges and reads documents in threads of their own: a long one takes hundreds of milliseconds, in which the service
+ * must go on reading the log, answering and renewing its leases. A thread has one question at a time, so that its time
+ * is its own; one that takes too long costs the thread, and nobody else's answer.
+ */
+
+import { Piscina } from "piscina";
+
+import type { Clock } from "../../shared/clock.ts";
+import type { Merging, Reading } from "../ports.ts";
+import type { Answer, Question, Task } from "./document-worker.ts";
+import { pack } from "./packed-edits.ts";
+
+export type ThreadOptions = { readonly mergeMsMax: number; readonly mergeThreads: number; readonly readsWaitingMax: number; readonly worker?: URL };
+
+/** The compiled file: Node 20 runs no TypeScript in a thread, so from the sources the build's is taken. */
+const WORKER = new URL(import.meta.url.endsWith(".ts") ? "../../dist/document-service/io/document-worker.js" : "./document-worker.js", import.meta.url);
+const THREAD_IDLE_MS_MAX = 60_000;
+
+/** `worker`: the file that the threads run. `waiting`: questions that no thread has taken yet. */
+export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions, clock: Clock): Merging & Reading & { readonly waiting: number; stop(): Promise<void> } {
+  const options = { filename: worker.href, name: "run", minThreads: 0, maxThreads: mergeThreads, idleTimeout: THREAD_IDLE_MS_MAX, execArgv: [], recordTiming: false };
+  const pool = new Piscina(options); // Flags of this process may make no sense for the file: `execArgv`.
+  pool.on("error", () => {}); // One that died idle: the next question starts another.
+  const waiting: (() => void)[] = [];
+  let free = mergeThreads;
+
+  const takeThread = async (): Promise<void> => {
+    if (free === 0) return new Promise((resolve) => void waiting.push(resolve));
+    free -= 1;
+  };
+  const giveThread = (): void => {
+    const next = waiting.shift();
+    if (next === undefined) free += 1;
+    else next();
+  };
+
+  const ask = async <T extends Task>(task: T, question: () => Question<T>): Promise<Answer<T> | "overran"> => {
+    await takeThread();
+    const late = new AbortController();
+    const stopWaiting = clock.after(mergeMsMax, () => late.abort());
+    try {
+      return (await pool.run({ task, question: question() }, { signal: late.signal })) as Answer<T>;
+    } catch (cause) {
+      if (late.signal.aborted) return "overran"; // Its thread was ended.
+      throw new Error("a thread died over a document, or could not read it", { cause });
+    } finally {
+      stopWaiting();
+      giveThread();
+    }
+  };
+  const askAsReader = async <T extends Task>(task: T, question: () => Question<T>): Promise<Answer<T> | "overran" | "busy"> => (waiting.length >= readsWaitingMax ? "busy" : ask(task, question));
+
+  return {
+    get waiting() {
+      return waiting.length;
+    },
+    merge: (state, edits) => ask("merge", () => ({ state, edits: pack(edits) })),
+    diff: (state, vector) => askAsReader("diff", () => ({ state, vector })),
+    json: (state, wanted) => askAsReader("json", () => ({ state, wanted })),
+    text: (state, name) => askAsReader("text", () => ({ state, name })),
+    check: (edit) => askAsReader("check", () => ({ edit })),
+    make: (content) => askAsReader("make", () => ({ content })),
+    stop: () => pool.destroy(),
+  };
+}
