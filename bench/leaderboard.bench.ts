@@ -12,6 +12,7 @@ import { Registry } from "prom-client";
 
 import type { Batch } from "../leaderboard/board.ts";
 import { leaderboardSettings } from "../leaderboard/config.ts";
+import { jetstreamActivities } from "../leaderboard/io/jetstream-activities.ts";
 import { jetstreamLog } from "../leaderboard/io/jetstream-log.ts";
 import { kvArchive } from "../leaderboard/io/kv-archive.ts";
 import { kvCheckpoints } from "../leaderboard/io/kv-checkpoints.ts";
@@ -81,7 +82,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
     apply: async (room, batch) => {
       const write = await boards.apply(room, batch);
       batches.push({ room, batch });
-      counted += batch.applied.seq - batch.after;
+      counted += batch.applied.seq - batch.after.seq;
       if (warm === undefined && counted >= load.edits * WARM_SHARE) warm = { begin: markNow(line), batches: batches.length, edits: counted };
       if (counted === load.edits) done();
       return write;
@@ -94,6 +95,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
     closings: redisClosings(line, keys),
     progress: redisProgress(line, keys),
     log: await jetstreamLog(nats, subjects, { readMs: () => config.boardReadMs }),
+    activities: await jetstreamActivities(nats, subjects, { partitions: 1, replicas: 1, bytesMax: config.boardActivityBytesMax, dedupeMs: config.boardActivityDedupeMs, readMs: () => config.boardReadMs }),
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, 1),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas: 1, partitions: 1, newName: () => `bench-${++names}` }),
     archive: await kvArchive(nats, subjects, { replicas: 1, daysMax: 1 }),
@@ -175,6 +177,7 @@ export function scoresOf(members: number, seed: number): { user: string; score: 
 }
 
 const MEMBERS_AT_A_TIME = 500;
+const UNUSED = { period: 0, hasBegun: false, points: new Map<UserId, number>() };
 
 /** A board of so many through the real script, and beside it the plain alternative: one sorted set of all. */
 export async function fillLargeBoard(redisUrl: string, members: number, environment: string, seed: number): Promise<LargeBoard> {
@@ -187,9 +190,9 @@ export async function fillLargeBoard(redisUrl: string, members: number, environm
     const some = scores.slice(at, at + MEMBERS_AT_A_TIME);
     const awards = some.map(({ user, score, reachedAt }) => ({ member: user as UserId, points: score, reachedAt }));
     const written = boards.apply(room, {
-      after: at as Seq,
+      after: { seq: at as Seq, activity: 0 },
       applied: { ...NOTHING_APPLIED, seq: (at + some.length) as Seq },
-      minute: { minute: 0, hasBegun: false, points: new Map() },
+      uses: { edits: UNUSED, deeds: UNUSED, present: UNUSED },
       windows: [ALL_TIME],
       awards: new Map([["everyone" as const, awards]]),
     });

@@ -1,5 +1,6 @@
 /** The gateway's settings, and what production refuses to start with. */
 
+import { boardSettings } from "../shared/board-settings.ts";
 import { flag, list, port, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber } from "../shared/config.ts";
 import type { SessionOptions } from "./session.ts";
 import type { SharedCountsOptions } from "./shared-counts.ts";
@@ -57,7 +58,9 @@ export const gatewaySettings = {
   boardReadBurst: { parse: positiveInteger, fallback: 20, meaning: "questions about boards that one user may ask a gateway at once over HTTP" },
   boardReadsPerSecond: { parse: positiveInteger, fallback: 5, meaning: "questions about boards that one user may ask a gateway over HTTP in the long run" },
   boardsPerConnectionMax: { parse: positiveInteger, fallback: 20, meaning: "boards that one connection may watch" },
-  boardWatchMs: { parse: positiveInteger, fallback: 30_000, meaning: "a gateway that looks at a board says so again within so long" },
+  ...boardSettings,
+  activityBurst: { parse: positiveInteger, fallback: 100, meaning: "times that one backend may tell a gateway of activities at once" },
+  activitiesPerSecond: { parse: positiveInteger, fallback: 50, meaning: "times that one backend may tell a gateway of activities in the long run" },
   helloMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a new connection has to say hello" },
   joinMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a join waits for an owner of the room" },
   pingIntervalMs: { parse: positiveInteger, fallback: 30_000, meaning: "how often a client is to ping" },

@@ -6,7 +6,7 @@
 import { z } from "zod";
 
 import type { Epoch, Seq, UnixMillis, UserId } from "../shared/ids.ts";
-import type { BoardsDump } from "./board.ts";
+import type { BoardsDump, Use } from "./board.ts";
 import { ROLES } from "./keys.ts";
 import { parseWindow } from "./windows.ts";
 
@@ -20,19 +20,24 @@ export const WrittenApplied = z.object({
   streamSeq: whole,
   time: whole.transform((number) => number as UnixMillis),
   missing: whole,
+  instant: whole.default(0),
+  activity: whole.default(0),
+  activityInstant: whole.default(0),
 });
+
+const WrittenUse = z.object({ period: whole, points: z.array(z.tuple([z.string(), whole])) }).default({ period: 0, points: [] });
 
 const WrittenBoards = z.object({
   applied: WrittenApplied,
-  minute: z.object({ minute: whole, points: z.array(z.tuple([z.string(), whole])) }),
+  uses: z.object({ edits: WrittenUse, deeds: WrittenUse, present: WrittenUse }).prefault({}),
   names: z.array(z.tuple([z.string(), z.string()])).default([]),
   members: z.array(z.string()),
-  /** Of each member its number, score, and seq at which that was reached. */
+  /** Of each member its number, score, and the instant at which that was reached. */
   boards: z.array(z.object({ role: z.enum(ROLES), window: z.string(), standings: z.array(z.tuple([whole, score, whole])) })),
 });
 export type WrittenBoards = z.infer<typeof WrittenBoards>;
 
-export function writeBoards({ applied, minute, names, boards }: BoardsDump): WrittenBoards {
+export function writeBoards({ applied, uses, names, boards }: BoardsDump): WrittenBoards {
   const numbers = new Map<string, number>();
   const numberOf = (member: string): number => {
     const number = numbers.get(member) ?? numbers.size;
@@ -44,7 +49,8 @@ export function writeBoards({ applied, minute, names, boards }: BoardsDump): Wri
     window: window.id,
     standings: standings.map(({ member, score, reachedAt }): [number, number, number] => [numberOf(member), score, reachedAt]),
   }));
-  return { applied, minute: { minute: minute.minute, points: [...minute.points] }, names: [...names], members: [...numbers.keys()], boards: written };
+  const { edits, deeds, present } = uses;
+  return { applied, uses: { edits: writtenUse(edits), deeds: writtenUse(deeds), present: writtenUse(present) }, names: [...names], members: [...numbers.keys()], boards: written };
 }
 
 /** Undefined for what is no checkpoint. */
@@ -57,5 +63,14 @@ export function readBoards(json: unknown): BoardsDump | undefined {
     if (window === undefined || standings.some(([number]) => number >= data.members.length)) return undefined;
     boards.push({ role, window, standings: standings.map(([number, points, reachedAt]) => ({ member: data.members[number]!, score: points, reachedAt })) });
   }
-  return { applied: data.applied, minute: { minute: data.minute.minute, points: new Map(data.minute.points as [UserId, number][]) }, names: new Map(data.names), boards };
+  const { edits, deeds, present } = data.uses;
+  return { applied: data.applied, uses: { edits: useOf(edits), deeds: useOf(deeds), present: useOf(present) }, names: new Map(data.names), boards };
+}
+
+function writtenUse({ period, points }: Use): z.infer<typeof WrittenUse> {
+  return { period, points: [...points] };
+}
+
+function useOf({ period, points }: z.infer<typeof WrittenUse>): Use {
+  return { period, points: new Map(points as [UserId, number][]) };
 }

@@ -1,5 +1,6 @@
 /** The leaderboard's settings. */
 
+import { boardSettings, points } from "../shared/board-settings.ts";
 import { list, port, positiveInteger, type Settings, SettingError, text, type Values } from "../shared/config.ts";
 import { parseRole, type Role } from "./keys.ts";
 
@@ -13,6 +14,7 @@ export const leaderboardSettings = {
   boardsLeaseMs: { parse: positiveInteger, fallback: 3_000, meaning: "another leaderboard takes over a part of the log whose counter was silent for so long" },
   boardsDrainMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long a stopping leaderboard may take to checkpoint what it has counted" },
 
+  ...boardSettings,
   boardRoles: { parse: roles, fallback: ["everyone"], meaning: "boards kept of each room: everyone, editors, commenters" },
   boardShownMax: { parse: positiveInteger, fallback: 100, meaning: "members of a board that are shown at once, and pushed; twice as many stand in exact order" },
   boardEditPointsSmall: { parse: points, fallback: 1, meaning: "points for an edit" },
@@ -20,7 +22,10 @@ export const leaderboardSettings = {
   boardEditPointsLarge: { parse: points, fallback: 4, meaning: "points for an edit of boardEditLargeBytesMin or more" },
   boardEditMediumBytesMin: { parse: positiveInteger, fallback: 128, meaning: "from how many bytes on an edit is medium" },
   boardEditLargeBytesMin: { parse: positiveInteger, fallback: 4_096, meaning: "from how many bytes on an edit is large" },
-  boardPointsPerMinuteMax: { parse: points, fallback: 60, meaning: "points that a participant gets in a minute at most, so that holding a key down does not win" },
+  boardPointsPerMinuteMax: { parse: points, fallback: 60, meaning: "points that a participant gets for edits in a minute at most, so that holding a key down does not win" },
+  boardKindPointsPerMinuteMax: { parse: points, fallback: 600, meaning: "points that a participant gets in a minute at most for what a backend tells of" },
+  boardActivityBytesMax: { parse: positiveInteger, fallback: 64 * 1024 ** 2, meaning: "bytes of activities told and in no checkpoint yet, of each part of the log; past it no more are taken" },
+  boardActivityDedupeMs: { parse: positiveInteger, fallback: 600_000, meaning: "activities told again under the same id within so long count once" },
 
   boardReadMs: { parse: positiveInteger, fallback: 250, meaning: "how often a leaderboard reads what is new in the log" },
   boardWatchedReadMs: { parse: positiveInteger, fallback: 30, meaning: "the same while somebody watches a board" },
@@ -31,7 +36,6 @@ export const leaderboardSettings = {
   boardWritesMax: { parse: positiveInteger, fallback: 256, meaning: "rooms whose boards are written at a time" },
   boardTotalsMs: { parse: positiveInteger, fallback: 2_000, meaning: "a tenant's board of its rooms is brought up to date so often" },
   boardPushMs: { parse: positiveInteger, fallback: 500, meaning: "a watched board is pushed no more often" },
-  boardWatchMs: { parse: positiveInteger, fallback: 30_000, meaning: "a gateway that looks at a board says so again within so long" },
   boardWatchesMax: { parse: positiveInteger, fallback: 20_000, meaning: "boards watched at a time; past it new ones are not pushed, only read" },
 
   boardNamesMax: { parse: positiveInteger, fallback: 100_000, meaning: "names of users in memory, so that pushing a board looks none up" },
@@ -48,15 +52,6 @@ export const leaderboardSettings = {
 } as const satisfies Settings;
 
 export type LeaderboardConfig = Values<typeof leaderboardSettings>;
-
-/** So that no score reaches 2^53: a million a minute takes it seventeen thousand years. */
-const POINTS_MAX = 1_000_000;
-
-function points(raw: string): number {
-  const value = positiveInteger(raw);
-  if (value > POINTS_MAX) throw new SettingError(`must be at most ${POINTS_MAX}`);
-  return value;
-}
 
 function roles(raw: string): readonly Role[] {
   return list(raw).map((name) => {

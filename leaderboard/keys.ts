@@ -2,8 +2,8 @@
  * Every Redis key, built here and nowhere else. `{env}` is the environment's name. What one script touches
  * shares a hash tag in braces, so that it lies in one slot of a Redis Cluster.
  *
- *   {env}:board:{<room>}:applied               hash: how far the room's log is counted; the writer's fence
- *   {env}:board:{<room>}:minute                hash: user -> points in the minute `applied` names
+ *   {env}:board:{<room>}:applied               hash: how far the room's streams are counted; the writer's fence
+ *   {env}:board:{<room>}:use:<cap>             hash: user -> points in the stretch of time that `applied` names
  *   {env}:board:{<room>}:names                 hash: user -> how the user is called, of those who were told of
  *   {env}:board:{<room>}:<role>:<window>:hot     sorted set: the first `boardHotMembers` members, tie-break in the member
  *   {env}:board:{<room>}:<role>:<window>:full    hash: member -> stamp and score, of all members
@@ -14,6 +14,7 @@
  */
 
 import type { RoomKey, TenantId } from "../shared/ids.ts";
+import type { Cap } from "./scoring.ts";
 import type { Window } from "./windows.ts";
 
 export type BoardKeys = { readonly hot: string; readonly full: string; readonly counts: string };
@@ -27,7 +28,7 @@ export function keysOf(env: string) {
   const ofRoom = (room: RoomKey) => `${env}:board:{${room}}`;
   return {
     applied: (room: RoomKey) => `${ofRoom(room)}:applied`,
-    minute: (room: RoomKey) => `${ofRoom(room)}:minute`,
+    use: (room: RoomKey, cap: Cap) => `${ofRoom(room)}:use:${cap}`,
     names: (room: RoomKey) => `${ofRoom(room)}:names`,
     board: (room: RoomKey, role: Role, window: Pick<Window, "id">): BoardKeys => {
       const board = `${ofRoom(room)}:${role}:${window.id}`;

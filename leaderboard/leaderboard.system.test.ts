@@ -34,6 +34,7 @@ import { redisBoard } from "./io/redis-board.ts";
 import { redisTenants } from "./io/redis-tenants.ts";
 import { redisNames } from "./io/redis-names.ts";
 import { redisClosings, redisProgress } from "./io/redis-progress.ts";
+import { NOTHING_APPLIED } from "./board.ts";
 import { keysOf } from "./keys.ts";
 import { LeaderboardHost, type LeaderboardPorts } from "./leaderboard-host.ts";
 import { leaderboardMetrics } from "./metrics.ts";
@@ -48,6 +49,7 @@ const ROOMS = Array.from({ length: 6 }, (_, index) => `acme.room-${index}` as Ro
 /** A window's end is near: the last hour of a day, week, month and year. */
 const NEW_YEARS_EVE = Date.UTC(2028, 11, 31, 23, 40) as UnixMillis;
 const MINUTE_MS = 60_000;
+const DEFAULTS = readSettings(leaderboardSettings, { env: {}, flags: {} });
 const TENANT = "acme" as TenantId;
 
 let dataDir: string;
@@ -114,6 +116,7 @@ async function start(environment: string, log: MadeUpLog, clock: Clock, flags: R
     closings: redisClosings(line, keys),
     progress: redisProgress(line, keys),
     log,
+    activities: log.activities,
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, 1),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas: 1, partitions: config.logPartitions, newName: () => `${service}-${++names}` }),
     archive: await kvArchive(nats, subjects, { replicas: 1, daysMax: 400 }),
@@ -129,9 +132,9 @@ async function start(environment: string, log: MadeUpLog, clock: Clock, flags: R
 
 /** Every window of every room, as it is read by anyone: from Redis, or from the archive once it is closed. */
 async function expectReference(log: MadeUpLog, { host }: Started, scoring: { pointsPerMinuteMax: number } = { pointsPerMinuteMax: 20 }): Promise<void> {
-  const options = { boardEditPointsSmall: 1, boardEditPointsMedium: 2, boardEditPointsLarge: 4, boardEditMediumBytesMin: 128, boardEditLargeBytesMin: 4_096, boardPointsPerMinuteMax: scoring.pointsPerMinuteMax };
+  const options = { ...DEFAULTS, boardPointsPerMinuteMax: scoring.pointsPerMinuteMax };
   for (const room of ROOMS) {
-    for (const [window, standings] of referenceBoards(log.editsOf(room), options)) {
+    for (const [window, standings] of referenceBoards(log.doneIn(room), options)) {
       const expected = standings.map(({ member, score }) => ({ user: member, score }));
       const answer = await host.reader.page({ room, role: "everyone", window, ranking: "unique" }, { offset: 0, limit: 3 });
       expect(answer.kind === "page" ? answer.ranking.map(({ user, score }) => ({ user, score })) : answer, `${room} ${window}`).toEqual(expected.slice(0, 3));
@@ -146,10 +149,10 @@ async function expectReference(log: MadeUpLog, { host }: Started, scoring: { poi
 
 /** Every window of the tenant's rooms: what all have got in each room, however often it was told. */
 async function expectTenantReference(log: MadeUpLog, { host }: Started): Promise<void> {
-  const options = { boardEditPointsSmall: 1, boardEditPointsMedium: 2, boardEditPointsLarge: 4, boardEditMediumBytesMin: 128, boardEditLargeBytesMin: 4_096, boardPointsPerMinuteMax: 20 };
+  const options = { ...DEFAULTS, boardPointsPerMinuteMax: 20 };
   const windows = new Map<string, Map<string, number>>();
   for (const key of ROOMS) {
-    for (const [window, standings] of referenceBoards(log.editsOf(key), options)) {
+    for (const [window, standings] of referenceBoards(log.doneIn(key), options)) {
       windows.set(window, (windows.get(window) ?? new Map()).set(roomOf(key), standings.reduce((sum, { score }) => sum + score, 0)));
     }
   }
@@ -168,16 +171,22 @@ async function expectTenantReference(log: MadeUpLog, { host }: Started): Promise
 }
 
 function type(log: MadeUpLog, prng: Prng, time: UnixMillis, edits: number): void {
+  const anyone = (): UserId => USERS[prng.below(USERS.length)]!;
   for (let left = edits; left > 0; left--) {
     const room = ROOMS[prng.below(ROOMS.length)]!;
     const count = 1 + prng.below(3);
-    log.append(room, Array.from({ length: count }, () => ({ user: USERS[prng.below(USERS.length)]!, bytes: [10, 200, 5_000][prng.below(3)]!, time })));
+    log.append(room, Array.from({ length: count }, () => ({ user: anyone(), bytes: [10, 200, 5_000][prng.below(3)]!, time })));
+    if (left % 4 === 0) log.tell(room, { kind: "deeds", deeds: [{ user: anyone(), kind: "comment", times: count }] }, time);
+    if (left % 10 === 0) log.tell(room, { kind: "present", users: [...new Set([anyone(), anyone()])] }, time);
   }
 }
 
 async function counted(log: MadeUpLog, { ports }: Started): Promise<boolean> {
   try {
-    const applied = await Promise.all(ROOMS.map(async (room) => ((await ports.boards.load(room))?.applied.seq ?? 0) === log.editsOf(room).length));
+    const applied = await Promise.all(ROOMS.map(async (room) => {
+      const { seq, activity } = (await ports.boards.load(room))?.applied ?? NOTHING_APPLIED;
+      return seq === log.editsOf(room).length && activity === log.lastTold(room);
+    }));
     return applied.every(Boolean);
   } catch {
     return false; // Redis is away.

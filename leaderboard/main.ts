@@ -18,6 +18,7 @@ import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
 import type { LeaderboardConfig } from "./config.ts";
 import { serveHttp } from "./io/http.ts";
+import { jetstreamActivities } from "./io/jetstream-activities.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvArchive } from "./io/kv-archive.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
@@ -42,13 +43,15 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
   await ensureLogStreams(nats, subjects, { partitions, replicas });
   const redis = redisLine(config.redisUrl, log);
   const boards = redisBoard(redis.redis, keys, { hotMembers: 2 * config.boardShownMax, roles: config.boardRoles });
+  const reading = { readMs: () => (host.isWatched ? config.boardWatchedReadMs : config.boardReadMs) };
   let named = 0;
   const ports: LeaderboardPorts = {
     boards,
     reads: boards,
     closings: redisClosings(redis, keys),
     progress: redisProgress(redis, keys),
-    log: await jetstreamLog(nats, subjects, { readMs: () => (host.isWatched ? config.boardWatchedReadMs : config.boardReadMs) }),
+    log: await jetstreamLog(nats, subjects, reading),
+    activities: await jetstreamActivities(nats, subjects, { ...reading, partitions, replicas, bytesMax: config.boardActivityBytesMax, dedupeMs: config.boardActivityDedupeMs }),
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, replicas),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas, partitions, newName: () => `${service}-${++named}` }),
     archive: await kvArchive(nats, subjects, { replicas, daysMax: config.boardArchiveDaysMax }),

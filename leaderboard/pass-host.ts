@@ -1,27 +1,31 @@
 /**
- * One pass over a partition of the log: from the floor (up to there everything is in checkpoints), with an empty
- * memory, to the first surprise. What Redis has counted already is passed over, so a pass costs time and never a
+ * One pass over a partition of the log and its activities: from the floor (up to there everything is in checkpoints),
+ * with an empty memory, to the first surprise. What Redis has counted already is passed over, so a pass costs time and never a
  * point. What it holds is bounded: past the limits it stops reading, and the log waits.
  */
 
+import { Activity } from "../shared/bus/activity.ts";
+import { decodeJson } from "../shared/bus/placement-messages.ts";
+import { decodeRecord } from "../shared/bus/record.ts";
+import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { Millis, RoomKey, UnixMillis } from "../shared/ids.ts";
 import { pause, unlessMistake } from "../shared/pause.ts";
 import { archiveWindow, type ArchivingOptions, type ArchivingPorts } from "./archiving-host.ts";
-import type { EditLog, Progress, Word } from "./ports.ts";
-import { BoardRoom, type RoomDeps, type RoomOptions, type RoomPorts } from "./room-host.ts";
+import type { Source } from "./instants.ts";
+import { PassRooms, type PassRoomsOptions } from "./pass-rooms.ts";
+import type { ActivityStream, EditLog, Progress, Word } from "./ports.ts";
+import { BoardRoom, type Received, type RoomDeps, type RoomOptions, type RoomPorts } from "./room-host.ts";
 import { Trouble } from "./trouble.ts";
 import { eachOf } from "./turns.ts";
 
-export type PassPorts = RoomPorts & ArchivingPorts & { readonly log: EditLog; readonly progress: Progress };
+export type PassPorts = RoomPorts & ArchivingPorts & { readonly log: EditLog; readonly activities: ActivityStream; readonly progress: Progress };
 export type PassOptions = RoomOptions &
-  ArchivingOptions & {
+  ArchivingOptions &
+  PassRoomsOptions & {
     /** This run of the leaderboard: no other ever has its name. */
     readonly service: string;
     readonly boardsDrainMsMax: number;
     readonly boardBatchMs: number;
-    readonly boardPendingEditsMax: number;
-    readonly boardRoomsMax: number;
-    readonly boardOpeningsMax: number;
     readonly boardWritesMax: number;
     readonly boardCheckpointWritesMax: number;
     readonly boardArchiveGraceMs: number;
@@ -35,8 +39,6 @@ const BEAT_MS = 1_000;
 const FULL_PAUSE_MS = 20;
 const SAVE_MS = 500;
 const CLOSINGS_AT_A_TIME = 100;
-/** From so much of the rooms it may know on, quiet ones are checkpointed early and forgotten. */
-const PRESSED = 0.5;
 
 export class PassHost {
   readonly #partition: number;
@@ -44,16 +46,14 @@ export class PassHost {
   readonly #options: PassOptions;
   readonly #deps: PassDeps;
   readonly #over = new AbortController();
-  readonly #rooms = new Map<RoomKey, BoardRoom>();
-  readonly #opening = new Set<BoardRoom>();
+  readonly #rooms: PassRooms;
   #floor: number;
-  /** The last stream sequence handed to a room. */
-  #received: number;
-  /** Summed up anew now and then only: it is asked for with each record. */
-  #pendingAtMost = 0;
+  /** The last stream sequences handed to a room. What checkpoints cover of the activities is not there any more. */
+  readonly #received: Record<Source, number>;
+  #forgotten = 0;
   #through: UnixMillis;
-  /** Once all up to `end` is counted, all is that the log took before `asked`. */
-  #target: { readonly end: number; readonly asked: UnixMillis } | undefined;
+  /** Once all up to `end` is counted, all is that the streams took before `asked`. */
+  #target: { readonly end: Readonly<Record<Source, number>>; readonly asked: UnixMillis } | undefined;
   #isRebuilding = true;
   #reason = "lease";
 
@@ -61,11 +61,12 @@ export class PassHost {
   constructor(partition: number, from: { floor: number; through: UnixMillis }, ports: PassPorts, options: PassOptions, deps: PassDeps) {
     this.#partition = partition;
     this.#floor = from.floor;
-    this.#received = from.floor;
+    this.#received = { edits: from.floor, activities: 0 };
     this.#through = from.through;
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
+    this.#rooms = new PassRooms(options, { newRoom: (key) => this.#newRoom(key), onFailure: (cause) => void this.#part(() => Promise.reject(cause)) });
   }
 
   get hasCaughtUp(): boolean {
@@ -82,7 +83,7 @@ export class PassHost {
     signal.addEventListener("abort", end);
     await this.#part(async () => {
       if ((await this.#ports.progress.beat(this.#partition, this.#word())) === "lost") await this.#restoreAll();
-      await Promise.all([() => this.#follow(), () => this.#count(), () => this.#save(), () => this.#beat(), () => this.#archive(), () => this.#tellTotals()].map((work) => this.#part(work)));
+      await Promise.all([() => this.#follow("edits"), () => this.#follow("activities"), () => this.#count(), () => this.#save(), () => this.#beat(), () => this.#archive(), () => this.#tellTotals()].map((work) => this.#part(work)));
     });
     signal.removeEventListener("abort", end);
     return this.#reason;
@@ -93,8 +94,8 @@ export class PassHost {
     const { clock } = this.#deps;
     const deadline = clock.now() + this.#options.boardsDrainMsMax;
     await this.#part(() =>
-      eachOf([...this.#rooms.values()], this.#options.boardCheckpointWritesMax, async (room) => {
-        if (clock.now() < deadline && room.uncoveredFrom !== undefined) await room.saveCheckpoint();
+      eachOf(this.#rooms.all, this.#options.boardCheckpointWritesMax, async (room) => {
+        if (clock.now() < deadline && !room.isCovered) await room.saveCheckpoint();
       }),
     );
     this.#raiseFloor();
@@ -131,50 +132,34 @@ export class PassHost {
     if (!this.#isOver) await this.#ports.progress.begin(this.#partition, this.#word());
   }
 
-  async #follow(): Promise<void> {
-    for await (const stored of this.#ports.log.follow(this.#partition, this.#received, this.#over.signal)) {
-      this.#pendingAtMost += this.#room(stored.room).receiveRecord(stored);
-      this.#received = stored.streamSeq;
+  async #follow(source: Source): Promise<void> {
+    const stream = source === "edits" ? this.#ports.log : this.#ports.activities;
+    for await (const stored of stream.follow(this.#partition, this.#received[source], this.#over.signal)) {
+      const received = this.#read(source, stored);
+      if (received !== undefined) this.#rooms.receive(stored.room, received);
+      this.#received[source] = stored.streamSeq;
       this.#deps.metrics.records.inc();
-      while (this.#isFull() && !this.#isOver) await pause(this.#deps.clock, FULL_PAUSE_MS, this.#over.signal);
+      while (this.#rooms.isFull && !this.#isOver) await pause(this.#deps.clock, FULL_PAUSE_MS, this.#over.signal);
     }
-    if (!this.#isOver) throw new Error("the log ended: is NATS reachable?");
+    if (!this.#isOver) throw new Error(`the stream of ${source} ended: is NATS reachable?`);
   }
 
-  #room(key: RoomKey): BoardRoom {
-    const known = this.#rooms.get(key);
-    if (known !== undefined) return known;
-    const room = this.#newRoom(key);
-    this.#rooms.set(key, room);
-    this.#opening.add(room);
-    void this.#open(room);
-    return room;
-  }
-
-  async #open(room: BoardRoom): Promise<void> {
-    try {
-      await room.open();
-      this.#opening.delete(room);
-    } catch (cause) {
-      await this.#part(() => Promise.reject(cause));
+  /** Undefined: nothing to count. */
+  #read(source: Source, { room, streamSeq, time, bytes }: StoredRecord): Received | undefined {
+    if (source === "edits") {
+      const record = decodeRecord(bytes);
+      if (record !== undefined) return record.kind === "epoch" ? undefined : { source, record, entries: record.edits.edits.length, streamSeq, time };
+    } else {
+      const activity = decodeJson(Activity, bytes);
+      if (activity !== undefined) return { source, activity, entries: 1, streamSeq, time };
     }
+    this.#deps.metrics.unreadable.inc();
+    this.#deps.log.warn({ room, source, streamSeq }, "a record does not decode and counts for nothing: was it written by a newer version?");
+    return undefined;
   }
 
   #newRoom(key: RoomKey): BoardRoom {
     return new BoardRoom(key, this.#partition, this.#ports, this.#options, this.#deps);
-  }
-
-  #isFull(): boolean {
-    if (this.#opening.size >= this.#options.boardOpeningsMax || this.#rooms.size >= this.#options.boardRoomsMax) return true;
-    if (this.#pendingAtMost < this.#options.boardPendingEditsMax) return false;
-    return this.#pendingEdits() >= this.#options.boardPendingEditsMax;
-  }
-
-  #pendingEdits(): number {
-    let edits = 0;
-    for (const room of this.#rooms.values()) edits += room.pendingEdits;
-    this.#pendingAtMost = edits;
-    return edits;
   }
 
   /** Applies what came, and knows how far everything is then. */
@@ -184,12 +169,12 @@ export class PassHost {
       due = Math.max(clock.now(), due + this.#options.boardBatchMs / WATCHED_TURNS) as Millis;
       await pause(clock, due - clock.now(), this.#over.signal);
       if (this.#isOver) return;
-      const received = this.#opening.size === 0 ? this.#received : 0;
-      const rooms = turn === 0 ? [...this.#rooms.values()] : this.#watched();
-      await eachOf(rooms.filter(({ pendingEdits }) => pendingEdits > 0), this.#options.boardWritesMax, (room) => room.apply());
+      const received = this.#rooms.areOpen ? { ...this.#received } : undefined;
+      const rooms = turn === 0 ? this.#rooms.all : this.#watched();
+      await eachOf(rooms.filter(({ pending }) => pending > 0), this.#options.boardWritesMax, (room) => room.apply());
       if (this.#isOver) return;
       if (turn !== 0) continue;
-      if (this.#target !== undefined && received >= this.#target.end) this.#reach(this.#target.asked);
+      if (received !== undefined) this.#reach(received);
       this.#observe();
     }
   }
@@ -198,10 +183,11 @@ export class PassHost {
     return [...this.#deps.watchedRooms()].flatMap((key) => this.#rooms.get(key) ?? []);
   }
 
-  /** All that the log took before `time` is counted. */
-  #reach(time: UnixMillis): void {
-    if (this.#isRebuilding) this.#deps.log.info({ partition: this.#partition, through: this.#received }, "the boards are up to date");
-    this.#through = time;
+  /** All that was received up to there is counted. */
+  #reach(counted: Readonly<Record<Source, number>>): void {
+    if (this.#target === undefined || counted.edits < this.#target.end.edits || counted.activities < this.#target.end.activities) return;
+    if (this.#isRebuilding) this.#deps.log.info({ partition: this.#partition, through: counted }, "the boards are up to date");
+    this.#through = this.#target.asked;
     this.#target = undefined;
     this.#isRebuilding = false;
   }
@@ -211,22 +197,27 @@ export class PassHost {
     const { clock } = this.#deps;
     for (;;) {
       await pause(clock, SAVE_MS, this.#over.signal);
-      const isPressed = this.#rooms.size > this.#options.boardRoomsMax * PRESSED;
-      const due = [...this.#rooms.values()].filter((room) => room.isCheckpointDue(clock.now(), { isPressed }));
-      await eachOf(due, this.#options.boardCheckpointWritesMax, async (room) => {
+      await eachOf(this.#rooms.checkpointsDue(clock.now()), this.#options.boardCheckpointWritesMax, async (room) => {
         if (!this.#isOver) await room.saveCheckpoint();
       });
       if (this.#isOver) return;
       this.#raiseFloor();
-      if (isPressed) for (const room of this.#rooms.values()) if (room.canRetire) this.#rooms.delete(room.room);
+      this.#rooms.retire();
+      await this.#forgetActivities();
     }
   }
 
   #raiseFloor(): void {
-    let lowest = this.#received;
-    for (const { uncoveredFrom } of this.#rooms.values()) if (uncoveredFrom !== undefined) lowest = Math.min(lowest, uncoveredFrom - 1);
-    this.#floor = Math.max(this.#floor, lowest);
+    this.#floor = Math.max(this.#floor, this.#rooms.coveredThrough("edits", this.#received.edits));
     this.#deps.onFloor(this.#floor);
+  }
+
+  /** What checkpoints cover of them nobody reads again. */
+  async #forgetActivities(): Promise<void> {
+    const covered = this.#rooms.coveredThrough("activities", this.#received.activities);
+    if (covered <= this.#forgotten) return;
+    await this.#ports.activities.forget(this.#partition, covered);
+    this.#forgotten = covered;
   }
 
   #word(): Word {
@@ -237,7 +228,8 @@ export class PassHost {
     while (!this.#isOver) {
       await this.#expectKept();
       const asked = this.#deps.clock.wallNow();
-      this.#target ??= { end: await this.#ports.log.end(this.#partition), asked };
+      const [edits, activities] = await Promise.all([this.#ports.log.end(this.#partition), this.#ports.activities.end(this.#partition)]);
+      this.#target ??= { end: { edits, activities }, asked };
       await pause(this.#deps.clock, BEAT_MS, this.#over.signal);
     }
   }
@@ -264,7 +256,7 @@ export class PassHost {
   async #tellTotals(): Promise<void> {
     while (!this.#isOver) {
       await pause(this.#deps.clock, this.#options.boardTotalsMs, this.#over.signal);
-      const untold = [...this.#rooms.values()].filter(({ isUntold }) => isUntold);
+      const untold = this.#rooms.all.filter(({ isUntold }) => isUntold);
       await eachOf(untold, this.#options.boardWritesMax, async (room) => {
         if (!this.#isOver) await room.tellTotals();
       });
@@ -275,7 +267,7 @@ export class PassHost {
     const { metrics, clock } = this.#deps;
     const partition = String(this.#partition);
     metrics.rooms.set({ partition }, this.#rooms.size);
-    metrics.pending.set({ partition }, this.#pendingEdits());
+    metrics.pending.set({ partition }, this.#rooms.pending);
     metrics.behind.set({ partition }, (clock.wallNow() - this.#through) / 1_000);
   }
 }

@@ -2,8 +2,8 @@
 
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { BoardNews } from "../shared/bus/board-messages.ts";
-import type { RoomId, RoomKey, Seq, TenantId, UnixMillis } from "../shared/ids.ts";
-import type { Applied, Batch, BoardsDump, BoardState, MinuteUse, Names, Standing } from "./board.ts";
+import type { RoomId, RoomKey, TenantId, UnixMillis } from "../shared/ids.ts";
+import type { Applied, Batch, BoardsDump, BoardState, Mark, Names, Standing, Uses } from "./board.ts";
 import type { Role } from "./keys.ts";
 import type { Window } from "./windows.ts";
 
@@ -14,13 +14,22 @@ export interface EditLog {
   end(partition: number): Promise<number>;
 }
 
-/** `stale`: the boards are counted up to that seq, not to where the writer thought; nothing was done. */
-export type Write = { readonly kind: "written" } | { readonly kind: "stale"; readonly seq: Seq };
+/** What is told of and is no edit, in partitions as the log is. It holds what no checkpoint covers. */
+export interface ActivityStream {
+  /** As in the log; `bytes` are an activity. */
+  follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
+  end(partition: number): Promise<number>;
+  /** Everything up to there is in checkpoints. */
+  forget(partition: number, through: number): Promise<void>;
+}
+
+/** `stale`: the boards are counted up to there, not to where the writer thought; nothing was done. */
+export type Write = { readonly kind: "written" } | { readonly kind: "stale"; readonly counted: Mark };
 
 /** The boards of rooms, for the one who counts. Every method throws when it cannot be known what was done. */
 export interface Boards {
   /** Undefined: nothing is counted of the room. */
-  load(room: RoomKey): Promise<{ readonly applied: Applied; readonly minute: MinuteUse } | undefined>;
+  load(room: RoomKey): Promise<{ readonly applied: Applied; readonly uses: Uses } | undefined>;
   /** All or nothing, once. */
   apply(room: RoomKey, batch: Batch): Promise<Write>;
   /** The room's boards of these windows, all at one instant. Undefined: nothing is counted of the room. */
@@ -74,7 +83,7 @@ export interface Archive {
 }
 
 /** What is known of a room's checkpoint without reading it. `revision` 0: there is none. */
-export type CheckpointMark = { readonly seq: Seq; readonly windows: readonly Window[]; readonly revision: number };
+export type CheckpointMark = Mark & { readonly windows: readonly Window[]; readonly revision: number };
 
 export interface Checkpoints {
   mark(room: RoomKey): Promise<CheckpointMark>;

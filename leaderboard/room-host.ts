@@ -1,15 +1,17 @@
 /**
  * One room in the making: its stored boards are looked up (and put back from the checkpoint where Redis has
- * less), its records counted, its batches applied one at a time, its checkpoint written. Any surprise is
- * thrown: the partition then begins again from its floor.
+ * less), its records and activities counted, its batches applied one at a time, its checkpoint written. Any surprise
+ * is thrown: the partition then begins again from its floor.
  */
 
-import { decodeRecord, headOf, type LogRecord } from "../shared/bus/record.ts";
-import type { StoredRecord } from "../shared/bus/stored-record.ts";
+import type { Activity } from "../shared/bus/activity.ts";
+import { headOf, type LogRecord } from "../shared/bus/record.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Millis, RoomKey, Seq, UnixMillis } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
-import { type MinuteUse, NOTHING_APPLIED } from "./board.ts";
+import { isAhead, type Mark, NO_USES, NOTHING_APPLIED } from "./board.ts";
+import { Coverage } from "./coverage.ts";
+import { type Source, timeOf } from "./instants.ts";
 import type { LeaderboardMetrics } from "./metrics.ts";
 import type { Boards, Checkpoints, Closings, TenantBoards } from "./ports.ts";
 import { RoomProjection } from "./room-projection.ts";
@@ -21,10 +23,10 @@ export type RoomPorts = { readonly boards: Boards; readonly closings: Closings; 
 export type RoomOptions = ScoringOptions & { readonly boardCheckpointMsMax: number };
 export type RoomDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: LeaderboardMetrics; readonly onCounted: (room: RoomKey) => void };
 
-type Waiting = { readonly record: LogRecord; readonly streamSeq: number; readonly time: UnixMillis };
-type Uncovered = { readonly streamSeq: number; readonly since: Millis };
+/** What one of the two streams has of the room, and how many entries that is. */
+export type Received = { readonly streamSeq: number; readonly time: UnixMillis; readonly entries: number } & ({ readonly source: "edits"; readonly record: LogRecord } | { readonly source: "activities"; readonly activity: Activity });
 
-const NO_USE: MinuteUse = { minute: 0, points: new Map() };
+const NOTHING_COVERED: Mark & { readonly revision: number } = { seq: 0 as Seq, activity: 0, revision: 0 };
 
 export class BoardRoom {
   readonly room: RoomKey;
@@ -33,21 +35,18 @@ export class BoardRoom {
   readonly #options: RoomOptions;
   readonly #deps: RoomDeps;
   #projection: RoomProjection | undefined;
-  /** Records that came before the boards were looked up. */
-  #waiting: Waiting[] = [];
-  #waitingEdits = 0;
+  /** What came before the boards were looked up. */
+  #waiting: Received[] = [];
+  #waitingEntries = 0;
   /** What the checkpoint covers, and which revision it has. */
-  #covered = { seq: 0 as Seq, revision: 0 };
-  /** The first record that no checkpoint covers. */
-  #uncovered: Uncovered | undefined;
-  /** The first one that a checkpoint being written will not cover. */
-  #later: Uncovered | undefined;
+  #covered = NOTHING_COVERED;
+  readonly #uncovered: Readonly<Record<Source, Coverage>> = { edits: new Coverage(), activities: new Coverage() };
   /** Windows that may have points and are not in the archive, by id. */
   readonly #windows = new Map<string, Window>();
   /** Those of which the tenant's board may not have the newest total. */
   readonly #untold = new Map<string, Window>();
-  /** Until then every edit lies in windows that are known. */
-  #hourEnd = 0;
+  /** Until then all of a stream lies in windows that are known. */
+  readonly #hourEnds: Record<Source, number> = { edits: 0, activities: 0 };
   readonly #registered = new Set<string>();
   #applying: Promise<void> | undefined;
   #isSaving = false;
@@ -60,16 +59,21 @@ export class BoardRoom {
     this.#deps = deps;
   }
 
-  get pendingEdits(): number {
-    return this.#waitingEdits + (this.#projection?.edits ?? 0);
+  get pending(): number {
+    return this.#waitingEntries + (this.#projection?.entries ?? 0);
   }
 
-  get uncoveredFrom(): number | undefined {
-    return this.#uncovered?.streamSeq;
+  /** The first of a stream that no checkpoint covers. */
+  uncoveredFrom(source: Source): number | undefined {
+    return this.#uncovered[source].from;
+  }
+
+  get isCovered(): boolean {
+    return this.uncoveredFrom("edits") === undefined && this.uncoveredFrom("activities") === undefined;
   }
 
   get isIdle(): boolean {
-    return this.#projection !== undefined && this.pendingEdits === 0 && this.#applying === undefined && !this.#isSaving && !this.isUntold;
+    return this.#projection !== undefined && this.pending === 0 && this.#applying === undefined && !this.#isSaving && !this.isUntold;
   }
 
   get isUntold(): boolean {
@@ -78,13 +82,15 @@ export class BoardRoom {
 
   /** Nothing would be lost if it were forgotten. */
   get canRetire(): boolean {
-    return this.isIdle && this.#uncovered === undefined;
+    return this.isIdle && this.isCovered;
   }
 
   /** `isPressed`: there is no room for more rooms. */
   isCheckpointDue(now: Millis, { isPressed }: { isPressed: boolean }): boolean {
-    if (this.#projection === undefined || this.#isSaving || this.#uncovered === undefined) return false;
-    return (isPressed && this.isIdle) || now - this.#uncovered.since >= this.#options.boardCheckpointMsMax;
+    if (this.#projection === undefined || this.#isSaving || this.isCovered) return false;
+    const { edits, activities } = this.#uncovered;
+    const since = Math.min(edits.since ?? now, activities.since ?? now);
+    return (isPressed && this.isIdle) || now - since >= this.#options.boardCheckpointMsMax;
   }
 
   forgetWindow(id: string): void {
@@ -96,14 +102,14 @@ export class BoardRoom {
     const [stored, mark] = await Promise.all([boards.load(this.room), checkpoints.mark(this.room)]);
     this.#covered = mark;
     for (const window of mark.windows) this.#know(window);
-    const current = mark.seq > (stored?.applied.seq ?? 0) ? await this.#restore() : stored;
-    const projection = new RoomProjection(current?.applied ?? NOTHING_APPLIED, current?.minute ?? NO_USE, this.#options);
+    const current = isAhead(mark, stored?.applied ?? NOTHING_APPLIED) ? await this.#restore() : stored;
+    const projection = new RoomProjection(current?.applied ?? NOTHING_APPLIED, current?.uses ?? NO_USES, this.#options);
     this.#projection = projection;
     const waiting = this.#waiting;
     this.#waiting = [];
-    this.#waitingEdits = 0;
-    this.#uncovered = undefined; // The checkpoint may cover the first of them.
-    for (const { record, streamSeq, time } of waiting) this.#count(projection, record, streamSeq, time);
+    this.#waitingEntries = 0;
+    for (const coverage of Object.values(this.#uncovered)) coverage.forget(); // The checkpoint may cover the first of them.
+    for (const received of waiting) this.#count(projection, received);
   }
 
   async #restore(): ReturnType<Boards["load"]> {
@@ -116,43 +122,32 @@ export class BoardRoom {
     return boards.load(this.room);
   }
 
-  /** Returns how many edits more there are to count, at most. */
-  receiveRecord(stored: StoredRecord): number {
-    const { metrics, log } = this.#deps;
-    const record = decodeRecord(stored.bytes);
-    if (record === undefined) {
-      metrics.unreadable.inc();
-      log.warn({ room: this.room, streamSeq: stored.streamSeq }, "a record of the log does not decode and counts for nothing: was it written by a newer version?");
-      return 0;
-    }
-    if (record.kind === "epoch") return 0;
-    if (this.#projection !== undefined) {
-      this.#count(this.#projection, record, stored.streamSeq, stored.time);
-      return record.edits.edits.length;
-    }
-    this.#waiting.push({ record, streamSeq: stored.streamSeq, time: stored.time });
-    this.#waitingEdits += record.edits.edits.length;
-    this.#uncovered ??= { streamSeq: stored.streamSeq, since: this.#deps.clock.now() };
-    return record.edits.edits.length;
+  receive(received: Received): void {
+    if (this.#projection !== undefined) return this.#count(this.#projection, received);
+    this.#waiting.push(received);
+    this.#waitingEntries += received.entries;
+    this.#uncovered[received.source].receive(received.streamSeq, this.#deps.clock.now());
   }
 
-  #count(projection: RoomProjection, record: LogRecord, streamSeq: number, time: UnixMillis): void {
-    if (headOf(record) > this.#covered.seq) {
-      const now = this.#deps.clock.now();
-      this.#uncovered ??= { streamSeq, since: now };
-      this.#later ??= { streamSeq, since: now };
-    }
-    const received = projection.receiveRecord(record, streamSeq, time);
+  #count(projection: RoomProjection, received: Received): void {
+    const { source, streamSeq, time } = received;
+    if (!this.#isCoveredAlready(received)) this.#uncovered[source].receive(streamSeq, this.#deps.clock.now());
+    const outcome = source === "edits" ? projection.receiveRecord(received.record, streamSeq, time) : projection.receiveActivity(received.activity, streamSeq, time);
+    const { applied } = projection;
     // Also where it was counted before: this memory may not know yet that its windows have points.
-    if (time >= this.#hourEnd) this.#enterHour(Math.max(time, projection.applied.time) as UnixMillis);
-    if (received.kind === "known" || received.missing === 0) return;
-    this.#deps.metrics.missing.inc(received.missing);
-    this.#deps.log.warn({ room: this.room, streamSeq, missing: received.missing }, "the log had lost edits before they were counted: the room's boards lack them");
+    if (time >= this.#hourEnds[source]) this.#enterHour(source, Math.max(time, source === "edits" ? applied.time : timeOf(applied.activityInstant)) as UnixMillis);
+    if (outcome.kind === "known" || outcome.missing === 0) return;
+    this.#deps.metrics.missing.inc(outcome.missing);
+    this.#deps.log.warn({ room: this.room, streamSeq, missing: outcome.missing }, "the log had lost edits before they were counted: the room's boards lack them");
   }
 
-  #enterHour(time: UnixMillis): void {
+  #isCoveredAlready(received: Received): boolean {
+    return received.source === "edits" ? headOf(received.record) <= this.#covered.seq : received.streamSeq <= this.#covered.activity;
+  }
+
+  #enterHour(source: Source, time: UnixMillis): void {
     const windows = windowsAt(time);
-    this.#hourEnd = windows[0]!.end;
+    this.#hourEnds[source] = windows[0]!.end;
     for (const window of windows) this.#know(window);
   }
 
@@ -172,9 +167,9 @@ export class BoardRoom {
       const endTimer = this.#deps.metrics.batches.startTimer();
       const write = await this.#ports.boards.apply(this.room, batch);
       endTimer();
-      if (write.kind === "stale") throw new Trouble("stale", `room ${this.room} is counted up to ${write.seq}, not ${batch.after}`);
+      if (write.kind === "stale") throw new Trouble("stale", `room ${this.room} is counted up to ${JSON.stringify(write.counted)}, not ${JSON.stringify(batch.after)}`);
       for (const window of batch.windows) this.#untold.set(window.id, window);
-      this.#deps.metrics.edits.inc(batch.applied.seq - batch.after);
+      this.#deps.metrics.edits.inc(batch.applied.seq - batch.after.seq);
       this.#deps.onCounted(this.room);
     }
   }
@@ -204,18 +199,18 @@ export class BoardRoom {
     if (this.#isSaving || this.#projection === undefined) return;
     this.#isSaving = true;
     try {
-      this.#later = undefined;
-      const through = this.#projection.applied.seq;
+      for (const coverage of Object.values(this.#uncovered)) coverage.beginCheckpoint();
+      const through = this.#projection.applied;
       await this.apply();
       await this.tellTotals(); // What a checkpoint covers is not read again.
       const dump = await this.#ports.boards.dump(this.room, [...this.#windows.values()]);
-      if (dump === undefined || dump.applied.seq < through) throw new Trouble("stale", `the boards of room ${this.room} are counted less far than they were: did Redis lose data?`);
+      if (dump === undefined || isAhead(through, dump.applied)) throw new Trouble("stale", `the boards of room ${this.room} are counted less far than they were: did Redis lose data?`);
       const endTimer = this.#deps.metrics.checkpoints.startTimer();
       const write = await this.#ports.checkpoints.write(this.room, dump, this.#covered.revision);
       endTimer({ outcome: write.kind });
       if (write.kind === "superseded") throw new Trouble("stale", `another leaderboard wrote the checkpoint of room ${this.room}`);
-      this.#covered = { seq: dump.applied.seq, revision: write.revision };
-      this.#uncovered = this.#later;
+      this.#covered = { seq: dump.applied.seq, activity: dump.applied.activity, revision: write.revision };
+      for (const coverage of Object.values(this.#uncovered)) coverage.endCheckpoint();
     } finally {
       this.#isSaving = false;
     }

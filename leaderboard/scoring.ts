@@ -1,11 +1,13 @@
 /**
- * What an edit is worth. Points come from the ordered log alone, by settings: no client names a number. A
- * user gets so many a minute and no more, so that holding a key down does not win; the minutes are those of
- * the log's clock, so that whoever counts the same log again comes to the same scores.
+ * What an activity is worth. Points come from what the server side has stored, by settings: no client names a number.
+ * A user gets so many in a stretch of time and no more, so that holding a key down does not win; stretches are those
+ * of the stream's clock, so that whoever counts the same stream again comes to the same scores.
  */
 
+import type { Deed } from "../shared/bus/activity.ts";
 import type { UnixMillis, UserId } from "../shared/ids.ts";
-import type { MinuteUse } from "./board.ts";
+import type { BoardKind } from "../shared/board-settings.ts";
+import type { Use } from "./board.ts";
 import type { Role } from "./keys.ts";
 
 export type ScoringOptions = {
@@ -16,51 +18,79 @@ export type ScoringOptions = {
   readonly boardEditMediumBytesMin: number;
   readonly boardEditLargeBytesMin: number;
   readonly boardPointsPerMinuteMax: number;
+  readonly boardKinds: readonly BoardKind[];
+  readonly boardKindPointsPerMinuteMax: number;
+  readonly boardSessionPoints: number;
+  readonly boardSessionMs: number;
 };
 
-/** Something a user did. Edits are all there is so far; comments and the like will be kinds of their own. */
-export type Activity = { readonly kind: "edit"; readonly user: UserId; readonly bytes: number };
+/**
+ * Each kind of activity has a cap of its own, so that the two streams they come from can be counted in any order:
+ * edits and what backends tell by the minute, being there by the stretch that it is told for.
+ */
+export const CAPS = ["edits", "deeds", "present"] as const;
+export type Cap = (typeof CAPS)[number];
 
-/** The boards that an activity counts for. */
-export const BOARDS_OF: Readonly<Record<Activity["kind"], readonly Role[]>> = { edit: ["everyone", "editors"] };
+export const EDIT_ROLES: readonly Role[] = ["everyone", "editors"];
+export const PRESENT_ROLES: readonly Role[] = ["everyone"];
 
 const MINUTE_MS = 60_000;
 
-export function worthOf(activity: Activity, options: ScoringOptions): number {
-  if (activity.bytes >= options.boardEditLargeBytesMin) return options.boardEditPointsLarge;
-  return activity.bytes >= options.boardEditMediumBytesMin ? options.boardEditPointsMedium : options.boardEditPointsSmall;
+export function worthOfEdit(bytes: number, options: ScoringOptions): number {
+  if (bytes >= options.boardEditLargeBytesMin) return options.boardEditPointsLarge;
+  return bytes >= options.boardEditMediumBytesMin ? options.boardEditPointsMedium : options.boardEditPointsSmall;
 }
 
-/** What each user of a room has got in the minute that the room is in. */
-export class MinuteCap {
+/** A kind that is not set, or is no more, is worth nothing. */
+export function worthOfDeed({ kind, times }: Deed, { boardKinds }: ScoringOptions): { readonly points: number; readonly roles: readonly Role[] } {
+  const known = boardKinds.find(({ name }) => name === kind);
+  if (known === undefined) return { points: 0, roles: [] };
+  return { points: known.points * times, roles: known.role === "everyone" ? ["everyone"] : ["everyone", known.role] };
+}
+
+export function capOf(cap: Cap, use: Use, options: ScoringOptions): PeriodCap {
+  switch (cap) {
+    case "edits":
+      return new PeriodCap(use, { periodMs: MINUTE_MS, pointsMax: options.boardPointsPerMinuteMax });
+    case "deeds":
+      return new PeriodCap(use, { periodMs: MINUTE_MS, pointsMax: options.boardKindPointsPerMinuteMax });
+    case "present":
+      return new PeriodCap(use, { periodMs: options.boardSessionMs, pointsMax: options.boardSessionPoints });
+  }
+}
+
+/** What each user of a room has got in the stretch of time that the room is in. */
+export class PeriodCap {
+  readonly #periodMs: number;
   readonly #pointsMax: number;
-  #minute: number;
+  #period: number;
   #points: Map<UserId, number>;
 
-  constructor(use: MinuteUse, options: Pick<ScoringOptions, "boardPointsPerMinuteMax">) {
-    this.#pointsMax = options.boardPointsPerMinuteMax;
-    this.#minute = use.minute;
+  constructor(use: Use, { periodMs, pointsMax }: { periodMs: number; pointsMax: number }) {
+    this.#periodMs = periodMs;
+    this.#pointsMax = pointsMax;
+    this.#period = use.period;
     this.#points = new Map(use.points);
   }
 
-  get minute(): number {
-    return this.#minute;
+  get period(): number {
+    return this.#period;
   }
 
-  /** Goes on to the minute of `time`; true if it is another one. */
+  /** Goes on to the stretch of `time`; true if it is another one. */
   advance(time: UnixMillis): boolean {
-    const minute = Math.floor(time / MINUTE_MS);
-    if (minute === this.#minute) return false;
-    this.#minute = minute;
+    const period = Math.floor(time / this.#periodMs);
+    if (period === this.#period) return false;
+    this.#period = period;
     this.#points = new Map();
     return true;
   }
 
-  /** How much of it the user gets, and what the user has got in this minute then. */
-  grant(user: UserId, points: number): { readonly granted: number; readonly inMinute: number } {
+  /** How much of it the user gets, and what the user has got in this stretch then. */
+  grant(user: UserId, points: number): { readonly granted: number; readonly used: number } {
     const before = this.#points.get(user) ?? 0;
     const granted = Math.max(0, Math.min(points, this.#pointsMax - before)); // The setting may have been lowered since.
     this.#points.set(user, before + granted);
-    return { granted, inMinute: before + granted };
+    return { granted, used: before + granted };
   }
 }

@@ -2,19 +2,22 @@
 -- that mark on, all or nothing. So a batch counts once, whoever sends it again, and a writer that was
 -- replaced unknowingly is turned away. Numbers are doubles: whole to 2^53, and printed with %.0f only.
 --
--- KEYS  applied, minute, then of each board: hot, full, counts (a group's windows one after the other)
--- ARGV  the seq counted so far; the applied hash as one list of fields and values, after its length;
---       members kept in a hot set; 1 if another minute has begun; users of the minute with points, after
---       their number; windows; groups; of each group its awards, after their number: member, points, stamp
--- Returns -1, or the seq that is counted in truth and nothing done.
+-- KEYS  applied, the caps' uses, then of each board: hot, full, counts (a group's windows one after the other)
+-- ARGV  the seq and the activity counted so far; the applied hash as one list of fields and values, after its
+--       length; members kept in a hot set; of each use: 1 if another stretch of time has begun, and its users with
+--       points, after their number; windows; groups; of each group its awards, after their number: member, points,
+--       stamp
+-- Returns an empty list, or the seq and the activity that are counted in truth and nothing done.
 
 local SCORE_MAX = 9007199254740992
 local STAMP = 9
+local CAPS = 3
 
-local counted = tonumber(redis.call("HGET", KEYS[1], "seq") or "0")
-if counted ~= tonumber(ARGV[1]) then return counted end
+local seq, activity = unpack(redis.call("HMGET", KEYS[1], "seq", "activity"))
+seq, activity = seq or "0", activity or "0"
+if tonumber(seq) ~= tonumber(ARGV[1]) or tonumber(activity) ~= tonumber(ARGV[2]) then return { seq, activity } end
 
-local at = 2
+local at = 3
 local function take()
   at = at + 1
   return ARGV[at - 1]
@@ -29,13 +32,24 @@ local first, last = takeList(2)
 redis.call("HSET", KEYS[1], unpack(ARGV, first, last))
 local hotMembers = tonumber(take())
 
-if take() == "1" then redis.call("DEL", KEYS[2]) end
-first, last = takeList(2)
-if last >= first then redis.call("HSET", KEYS[2], unpack(ARGV, first, last)) end
+for cap = 1, CAPS do
+  if take() == "1" then redis.call("DEL", KEYS[1 + cap]) end
+  first, last = takeList(2)
+  if last >= first then redis.call("HSET", KEYS[1 + cap], unpack(ARGV, first, last)) end
+end
 
 local function bandOf(score)
   local mantissa, exponent = math.frexp(score)
   return (exponent - 1) * 8 + math.floor((mantissa * 2 - 1) * 8)
+end
+
+-- The later of two: stamps fall as instants rise. By their bytes, whatever language the server is set to.
+local function later(a, b)
+  for place = 1, STAMP do
+    local x, y = string.byte(a, place), string.byte(b, place)
+    if x ~= y then return x < y and a or b end
+  end
+  return a
 end
 
 local function add(hot, full, counts, from, to)
@@ -51,8 +65,10 @@ local function add(hot, full, counts, from, to)
     end
     local award = from + (index - 1) * 3
     local now = math.min(score + tonumber(ARGV[award + 1]), SCORE_MAX)
+    local stamp = ARGV[award + 2]
     -- At the very top nothing changes any more: whoever got there first stays ahead.
-    local stamp = now == score and string.sub(old, 1, STAMP) or ARGV[award + 2]
+    if now == score then stamp = string.sub(old, 1, STAMP) elseif old then stamp = later(old, stamp) end
+    stamp = string.sub(stamp, 1, STAMP)
     local text = string.format("%.0f", now)
     standing[#standing + 1] = member
     standing[#standing + 1] = stamp .. text
@@ -80,7 +96,7 @@ local function add(hot, full, counts, from, to)
 end
 
 local windows, groups = tonumber(take()), tonumber(take())
-local key = 3
+local key = 2 + CAPS
 for _ = 1, groups do
   first, last = takeList(3)
   for _ = 1, windows do
@@ -88,4 +104,4 @@ for _ = 1, groups do
     key = key + 3
   end
 end
-return -1
+return {}

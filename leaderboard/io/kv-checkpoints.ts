@@ -23,7 +23,7 @@ import { parseWindow } from "../windows.ts";
 const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)];
 const TRANSFER_MS_MAX = 15_000;
 
-const Entry = z.object({ seq: z.int().nonnegative().transform((seq) => seq as Seq), windows: z.array(z.string()), object: z.string() });
+const Entry = z.object({ seq: z.int().nonnegative().transform((seq) => seq as Seq), activity: z.int().nonnegative().default(0), windows: z.array(z.string()), object: z.string() });
 
 /** `newName` gives a name that was never given before. */
 export async function kvCheckpoints(nats: NatsConnection, bucket: string, options: { replicas: number; partitions: number; newName: () => string }): Promise<Checkpoints> {
@@ -50,7 +50,7 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
     mark: async (room) => {
       const { entry, revision } = await find(room);
       const windows = (entry?.windows ?? []).flatMap((id) => parseWindow(id) ?? []);
-      return { seq: entry?.seq ?? (0 as Seq), windows, revision };
+      return { seq: entry?.seq ?? (0 as Seq), activity: entry?.activity ?? 0, windows, revision };
     },
     read: async (room) => {
       const { entry } = await find(room);
@@ -66,7 +66,7 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
       const before = (await find(room)).entry?.object;
       await inTime(TRANSFER_MS_MAX, `writing checkpoint ${object}`, objects.putBlob({ name: object }, bytes));
       const windows = [...new Set(dump.boards.map(({ window }) => window.id))];
-      const written = await replace(kv, keyOf(room), encodeJson({ seq: dump.applied.seq, windows, object }), revision);
+      const written = await replace(kv, keyOf(room), encodeJson({ seq: dump.applied.seq, activity: dump.applied.activity, windows, object }), revision);
       const found = written === undefined ? await find(room) : undefined;
       if (found !== undefined && found.entry?.object !== object) {
         await remove(object);

@@ -6,19 +6,19 @@ import type { Cluster, Redis } from "ioredis";
 
 import { assert } from "../../shared/assert.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { type Applied, byRank, type BoardState, type MinuteUse, type Standing } from "../board.ts";
+import { type Applied, byRank, type BoardState, type Standing, type Use, type Uses } from "../board.ts";
 import type { Keys, Role } from "../keys.ts";
 import type { BoardReads, Boards, Write } from "../ports.ts";
+import { type Cap, CAPS } from "../scoring.ts";
 import { reachedAtOf, STAMP_LENGTH, stampOf } from "../stamp.ts";
 import type { Window } from "../windows.ts";
 
-const DONE = -1;
 const SCAN_COUNT = 1_000;
 
 type Arguments = readonly (string | number)[];
 type Scripts = {
-  applyBatch(keys: number, ...args: Arguments): Promise<number>;
-  restoreBoards(keys: number, ...args: Arguments): Promise<number>;
+  applyBatch(keys: number, ...args: Arguments): Promise<readonly string[]>;
+  restoreBoards(keys: number, ...args: Arguments): Promise<readonly string[]>;
 };
 
 export type RedisBoard = Boards & BoardReads;
@@ -44,12 +44,15 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: { hotMem
     });
   };
 
-  const write = (answer: number): Write => (answer === DONE ? { kind: "written" } : { kind: "stale", seq: answer as Seq });
+  /** What each room has beside its boards. */
+  const roomKeys = (room: RoomKey): string[] => [keys.applied(room), ...CAPS.map((cap) => keys.use(room, cap))];
+
+  const write = ([seq, activity]: readonly string[]): Write => (seq === undefined ? { kind: "written" } : { kind: "stale", counted: { seq: Number(seq) as Seq, activity: Number(activity) } });
 
   return {
     load: async (room) => {
-      const [applied, minute] = await atOnce([["hgetall", keys.applied(room)], ["hgetall", keys.minute(room)]]);
-      return loaded(fieldsOf(applied), fieldsOf(minute));
+      const [applied, ...uses] = await atOnce(roomKeys(room).map((key) => ["hgetall", key] as const));
+      return loaded(fieldsOf(applied), uses.map(fieldsOf));
     },
 
     apply: async (room, batch) => {
@@ -59,35 +62,33 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: { hotMem
         const ofRole = batch.awards.get(role) ?? [];
         return [ofRole.length, ...ofRole.flatMap(({ member, points, reachedAt }) => [member, points, stampOf(reachedAt)])];
       });
+      const named = [...roomKeys(room), ...boards];
       const answer = await scripts.applyBatch(
-        2 + boards.length, keys.applied(room), keys.minute(room), ...boards,
-        batch.after, ...hashOf(appliedFields(batch.applied, batch.minute.minute)), options.hotMembers,
-        batch.minute.hasBegun ? 1 : 0, ...hashOf([...batch.minute.points]), batch.windows.length, roles.length, ...awards,
+        named.length, ...named, batch.after.seq, batch.after.activity, ...hashOf(appliedFields(batch.applied, batch.uses)), options.hotMembers,
+        ...CAPS.flatMap((cap) => [batch.uses[cap].hasBegun ? 1 : 0, ...hashOf([...batch.uses[cap].points])]), batch.windows.length, roles.length, ...awards,
       );
       return write(answer);
     },
 
     dump: async (room, windows) => {
       const wanted = options.roles.flatMap((role) => windows.map((window) => ({ role, window })));
-      const [applied, minute, names, ...boards] = await atOnce([
-        ["hgetall", keys.applied(room)],
-        ["hgetall", keys.minute(room)],
-        ["hgetall", keys.names(room)],
-        ...wanted.map(({ role, window }) => ["hgetall", keys.board(room, role, window).full] as const),
-      ]);
-      const found = loaded(fieldsOf(applied), fieldsOf(minute));
+      const ofRoom = roomKeys(room);
+      const wholes = [...ofRoom, keys.names(room), ...wanted.map(({ role, window }) => keys.board(room, role, window).full)];
+      const [applied, ...rest] = (await atOnce(wholes.map((key) => ["hgetall", key] as const))).map(fieldsOf);
+      const found = loaded(applied!, rest.slice(0, CAPS.length));
       if (found === undefined) return undefined;
-      const whole = wanted.map((board, index) => ({ ...board, standings: standingsOf(fieldsOf(boards[index])).sort(byRank) }));
-      return { ...found, names: fieldsOf(names), boards: whole.filter(({ standings }) => standings.length > 0) };
+      const [names, ...boards] = rest.slice(CAPS.length);
+      const whole = wanted.map((board, index) => ({ ...board, standings: standingsOf(boards[index]!).sort(byRank) }));
+      return { ...found, names: names!, boards: whole.filter(({ standings }) => standings.length > 0) };
     },
 
-    restore: async (room, { applied, minute, names, boards }) => {
+    restore: async (room, { applied, uses, names, boards }) => {
       if (names.size > 0) await redis.hset(keys.names(room), ...[...names].flat());
       const boardArguments = boards.map(({ standings }) => [standings.length, ...standings.flatMap(({ member, score, reachedAt }) => [member, stampOf(reachedAt), score])]).flat();
-      const boardKeyList = boards.flatMap(({ role, window }) => boardKeys(room, role, window));
+      const named = [...roomKeys(room), ...boards.flatMap(({ role, window }) => boardKeys(room, role, window))];
       const answer = await scripts.restoreBoards(
-        2 + boardKeyList.length, keys.applied(room), keys.minute(room), ...boardKeyList,
-        applied.seq, ...hashOf(appliedFields(applied, minute.minute)), options.hotMembers, ...hashOf([...minute.points]), ...boardArguments,
+        named.length, ...named, applied.seq, applied.activity, ...hashOf(appliedFields(applied, uses)), options.hotMembers,
+        ...CAPS.flatMap((cap) => hashOf([...uses[cap].points])), ...boardArguments,
       );
       return write(answer);
     },
@@ -127,13 +128,28 @@ function hashOf(fields: readonly (readonly [string, string | number])[]): (strin
   return [fields.length, ...fields.flat()];
 }
 
-function appliedFields(applied: Applied, minute: number): (readonly [string, number])[] {
-  return [["epoch", applied.epoch], ["seq", applied.seq], ["streamSeq", applied.streamSeq], ["time", applied.time], ["missing", applied.missing], ["minute", minute]];
+function appliedFields(applied: Applied, uses: Uses): (readonly [string, number])[] {
+  return [
+    ["epoch", applied.epoch],
+    ["seq", applied.seq],
+    ["streamSeq", applied.streamSeq],
+    ["time", applied.time],
+    ["missing", applied.missing],
+    ["instant", applied.instant],
+    ["activity", applied.activity],
+    ["activityInstant", applied.activityInstant],
+    ...CAPS.map((cap): [string, number] => [periodField(cap), uses[cap].period]),
+  ];
 }
 
-function loaded(fields: ReadonlyMap<string, string>, minute: ReadonlyMap<string, string>): { applied: Applied; minute: MinuteUse } | undefined {
+function periodField(cap: Cap): string {
+  return `${cap}Period`;
+}
+
+function loaded(fields: ReadonlyMap<string, string>, points: readonly ReadonlyMap<string, string>[]): { applied: Applied; uses: Uses } | undefined {
   if (fields.size === 0) return undefined;
-  return { applied: appliedOf(fields), minute: { minute: numberIn(fields, "minute"), points: new Map([...minute].map(([user, points]) => [user as UserId, Number(points)])) } };
+  const useOf = (cap: Cap): Use => ({ period: numberIn(fields, periodField(cap)), points: new Map([...points[CAPS.indexOf(cap)]!].map(([user, used]) => [user as UserId, Number(used)])) });
+  return { applied: appliedOf(fields), uses: { edits: useOf("edits"), deeds: useOf("deeds"), present: useOf("present") } };
 }
 
 function appliedOf(fields: ReadonlyMap<string, string>): Applied {
@@ -143,6 +159,9 @@ function appliedOf(fields: ReadonlyMap<string, string>): Applied {
     streamSeq: numberIn(fields, "streamSeq"),
     time: numberIn(fields, "time") as UnixMillis,
     missing: numberIn(fields, "missing"),
+    instant: numberIn(fields, "instant"),
+    activity: numberIn(fields, "activity"),
+    activityInstant: numberIn(fields, "activityInstant"),
   };
 }
 

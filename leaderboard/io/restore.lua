@@ -1,21 +1,24 @@
 -- Puts a room's boards back as a checkpoint holds them, unless Redis has counted as far or farther.
 --
--- KEYS  applied, minute, then of each board: hot, full, counts
--- ARGV  the checkpoint's seq; the applied hash, after its length; members kept in a hot set; users of the
---       minute with points, after their number; of each board its members, the first ahead, after their
+-- KEYS  applied, the caps' uses, then of each board: hot, full, counts
+-- ARGV  the checkpoint's seq and activity; the applied hash, after its length; members kept in a hot set; of each
+--       use its users with points, after their number; of each board its members, the first ahead, after their
 --       number: member, stamp, score
--- Returns -1, or the seq that is counted and nothing done.
+-- Returns an empty list, or the seq and the activity that are counted and nothing done.
 
-local counted = tonumber(redis.call("HGET", KEYS[1], "seq") or "0")
-if counted >= tonumber(ARGV[1]) then return counted end
+local CAPS = 3
 
-local at = 2
+local seq, activity = unpack(redis.call("HMGET", KEYS[1], "seq", "activity"))
+seq, activity = seq or "0", activity or "0"
+if tonumber(seq) >= tonumber(ARGV[1]) and tonumber(activity) >= tonumber(ARGV[2]) then return { seq, activity } end
+
+local at = 3
 local function take()
   at = at + 1
   return ARGV[at - 1]
 end
 
-redis.call("DEL", unpack(KEYS, 1, 2))
+redis.call("DEL", unpack(KEYS, 1, 1 + CAPS))
 local function takeHash(key)
   for _ = 1, tonumber(take()) do
     local field, value = take(), take()
@@ -25,14 +28,14 @@ end
 
 takeHash(KEYS[1])
 local hotMembers = tonumber(take())
-takeHash(KEYS[2])
+for cap = 1, CAPS do takeHash(KEYS[1 + cap]) end
 
 local function bandOf(score)
   local mantissa, exponent = math.frexp(score)
   return (exponent - 1) * 8 + math.floor((mantissa * 2 - 1) * 8)
 end
 
-for key = 3, #KEYS, 3 do
+for key = 2 + CAPS, #KEYS, 3 do
   local hot, full, counts = KEYS[key], KEYS[key + 1], KEYS[key + 2]
   redis.call("DEL", hot, full, counts)
   local bands, points = {}, 0
@@ -47,4 +50,4 @@ for key = 3, #KEYS, 3 do
   for band, members in pairs(bands) do redis.call("HSET", counts, band, members) end
   redis.call("HSET", counts, "points", string.format("%.0f", points))
 end
-return -1
+return {}

@@ -1,32 +1,64 @@
 /**
- * The boards as anyone would work them out from the whole log with a pencil: no batches, no Redis, nothing
+ * The boards as anyone would work them out from all that was done with a pencil: no batches, no Redis, nothing
  * kept but lists. The real ones must equal it.
  */
 
+import type { Activity } from "../../shared/bus/activity.ts";
 import type { UnixMillis, UserId } from "../../shared/ids.ts";
-import type { Standing } from "../board.ts";
-import { type ScoringOptions, worthOf } from "../scoring.ts";
+import type { Role } from "../keys.ts";
+import type { ScoringOptions } from "../scoring.ts";
 
-/** One edit as the log has it; `seq` from 1 without a gap, `time` never less than the one before. */
+/** One edit as the log has it; `time` never less than the one before. */
 export type LoggedEdit = { readonly user: UserId; readonly bytes: number; readonly time: UnixMillis };
+/** The same of the stream of activities. */
+export type ToldActivity = { readonly activity: Activity; readonly time: UnixMillis };
 
-/** Window id -> everyone with points in it, the first ahead. */
-export function referenceBoards(edits: readonly LoggedEdit[], options: ScoringOptions): Map<string, Standing[]> {
-  const boards = new Map<string, Map<string, Standing>>();
-  const minutes = new Map<string, number>();
-  for (const [index, { user, bytes, time }] of edits.entries()) {
-    const minute = `${Math.floor(time / 60_000)} ${user}`;
-    const used = minutes.get(minute) ?? 0;
-    const points = Math.min(worthOf({ kind: "edit", user, bytes }, options), options.boardPointsPerMinuteMax - used);
-    minutes.set(minute, used + points);
-    if (points === 0) continue;
+type Place = { readonly member: string; readonly score: number };
+/** `at`: when, then the how manieth of its stream, then which stream. */
+type Done = { readonly user: UserId; readonly points: number; readonly cap: string; readonly capMax: number; readonly roles: readonly string[]; readonly time: UnixMillis; readonly at: readonly [number, number, number] };
+
+/** Window id -> everyone with points in it on this role's board, the first ahead. */
+export function referenceBoards({ edits, activities = [] }: { edits: readonly LoggedEdit[]; activities?: readonly ToldActivity[] }, options: ScoringOptions, role: Role = "everyone"): Map<string, Place[]> {
+  const boards = new Map<string, Map<string, { score: number; at: Done["at"] }>>();
+  const used = new Map<string, number>();
+  for (const { user, points, cap, capMax, roles, time, at } of [...editsDone(edits, options), ...activitiesDone(activities, options)]) {
+    const got = Math.min(points, capMax - (used.get(cap) ?? 0));
+    used.set(cap, (used.get(cap) ?? 0) + got);
+    if (got === 0 || !roles.includes(role)) continue;
     for (const id of windowIds(time)) {
-      const board = boards.get(id) ?? new Map<string, Standing>();
+      const board = boards.get(id) ?? new Map<string, { score: number; at: Done["at"] }>();
       boards.set(id, board);
-      board.set(user, { member: user, score: (board.get(user)?.score ?? 0) + points, reachedAt: index + 1 });
+      const before = board.get(user);
+      board.set(user, { score: (before?.score ?? 0) + got, at: before !== undefined && isBefore(at, before.at) ? before.at : at });
     }
   }
-  return new Map([...boards].map(([id, board]) => [id, [...board.values()].sort((a, b) => b.score - a.score || a.reachedAt - b.reachedAt)]));
+  return new Map([...boards].map(([id, board]) => [id, [...board].sort(([, a], [, b]) => b.score - a.score || (isBefore(a.at, b.at) ? -1 : 1)).map(([member, { score }]) => ({ member, score }))]));
+}
+
+function* editsDone(edits: readonly LoggedEdit[], options: ScoringOptions): Iterable<Done> {
+  for (const [index, { user, bytes, time }] of edits.entries()) {
+    const points = bytes >= options.boardEditLargeBytesMin ? options.boardEditPointsLarge : bytes >= options.boardEditMediumBytesMin ? options.boardEditPointsMedium : options.boardEditPointsSmall;
+    yield { user, points, cap: `edit ${Math.floor(time / 60_000)} ${user}`, capMax: options.boardPointsPerMinuteMax, roles: ["everyone", "editors"], time, at: [time, index - edits.findIndex((edit) => edit.time === time), 0] };
+  }
+}
+
+function* activitiesDone(activities: readonly ToldActivity[], options: ScoringOptions): Iterable<Done> {
+  let [count, before] = [0, 0];
+  for (const { activity, time } of activities) {
+    const deeds = activity.kind === "deeds" ? activity.deeds : activity.users.map((user) => ({ user, kind: undefined, times: 1 }));
+    for (const { user, kind, times } of deeds) {
+      count = time === before ? count + 1 : 0;
+      before = time;
+      const at: Done["at"] = [time, count, 1];
+      const known = options.boardKinds.find(({ name }) => name === kind);
+      if (kind === undefined) yield { user, points: options.boardSessionPoints, cap: `present ${Math.floor(time / options.boardSessionMs)} ${user}`, capMax: options.boardSessionPoints, roles: ["everyone"], time, at };
+      else yield { user, points: (known?.points ?? 0) * times, cap: `deed ${Math.floor(time / 60_000)} ${user}`, capMax: options.boardKindPointsPerMinuteMax, roles: ["everyone", known?.role ?? ""], time, at };
+    }
+  }
+}
+
+function isBefore(a: Done["at"], b: Done["at"]): boolean {
+  return (a[0] - b[0] || a[1] - b[1] || a[2] - b[2]) < 0;
 }
 
 function windowIds(time: UnixMillis): string[] {

@@ -11,6 +11,7 @@
  *   {env}.presence.gateway.{id}.{room}  owner       -> one gateway      answers about who is there
  *   {env}.gateways                   gateway        -> room servers     heartbeats: one that falls silent has taken its members along
  *   {env}.log.{p}.{room}             owner          -> JetStream        the log: stream {env}_log_{p}
+ *   {env}.activity.{p}.{room}        gateway        -> JetStream        what is worth points and is no edit: stream {env}_activity_{p}
  *   {env}.appended.{server}.{token}  JetStream      -> owner            answers to appends
  *   {env}.server.{id}.claim          placement, gateway -> room server  "take this room": request and reply
  *   {env}.server.{id}.order          placement, operators, room server -> room server  "follow, hand over, drain": request and reply
@@ -59,6 +60,8 @@ export function subjectsOf(env: string) {
     logOfPartition: (partition: number) => `${env}.log.${partition}.*.*`,
     /** Where a stored record of any room goes out; the wildcards are those of `logOfPartition`. */
     logRepublished: `${env}.edits.out.{{wildcard(1)}}.{{wildcard(2)}}`,
+    activity: (partition: number, room: RoomKey) => `${env}.activity.${partition}.${room}`,
+    activityOfPartition: (partition: number) => `${env}.activity.${partition}.*.*`,
     appended: (server: ServerId, token: string) => `${env}.appended.${server}.${token}`,
     allAppended: (server: ServerId) => `${env}.appended.${server}.*`,
     claim: (server: ServerId) => `${env}.server.${server}.claim`,
@@ -79,6 +82,7 @@ export function subjectsOf(env: string) {
     allOperations: `${env}.ops.*`,
     operationsStream: `${env}_ops`,
     logStream: (partition: number) => `${env}_log_${partition}`,
+    activityStream: (partition: number) => `${env}_activity_${partition}`,
     roomsBucket: `${env}_rooms`,
     planBucket: `${env}_plan`,
     pinsBucket: `${env}_pins`,

@@ -24,10 +24,15 @@ const READ_MS_MAX = 3_000;
 const STRETCH_MS_MAX = 10;
 
 /** Throws when the log does not answer: begin again after the last record received. */
-export async function followLog(nats: NatsConnection, subjects: Subjects, options: { readonly everyMs: () => number }): Promise<Follow> {
+export function followLog(nats: NatsConnection, subjects: Subjects, options: { readonly everyMs: () => number }): Promise<Follow> {
+  return followStream(nats, subjects.logStream, options);
+}
+
+/** The same for any stream in partitions whose subjects end in a room. */
+export async function followStream(nats: NatsConnection, streamOf: (partition: number) => string, options: { readonly everyMs: () => number }): Promise<Follow> {
   const manager = await jetstreamManager(nats);
   return async function* follow(partition, after, signal) {
-    const stream = subjects.logStream(partition);
+    const stream = streamOf(partition);
     const { state } = await manager.streams.info(stream);
     if (state.last_seq < after) {
       throw new Error(`the log ${stream} ends at ${state.last_seq}, before ${after} which had been read: it was lost or rolled back; restore it, or remove the checkpoints with it`);

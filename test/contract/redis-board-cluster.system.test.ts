@@ -11,7 +11,7 @@ import { BINARIES } from "../../engines/binaries.ts";
 import { type Child, spawnChild } from "../../engines/child.ts";
 import { findBinary } from "../../engines/find.ts";
 import { claimPort } from "../../engines/free-port.ts";
-import { NOTHING_APPLIED } from "../../leaderboard/board.ts";
+import { NO_USES, NOTHING_APPLIED } from "../../leaderboard/board.ts";
 import { type RedisLine, redisLine } from "../../shared/io/redis.ts";
 import { redisBoard } from "../../leaderboard/io/redis-board.ts";
 import { redisNames } from "../../leaderboard/io/redis-names.ts";
@@ -19,13 +19,13 @@ import { redisTenants } from "../../leaderboard/io/redis-tenants.ts";
 import { keysOf } from "../../leaderboard/keys.ts";
 import { RoomProjection } from "../../leaderboard/room-projection.ts";
 import { recordOf } from "../../leaderboard/testing/records.ts";
+import { SCORING } from "../../leaderboard/testing/scoring.ts";
 import { ALL_TIME, windowsAt } from "../../leaderboard/windows.ts";
 import { decodeRecord } from "../../shared/bus/record.ts";
 import type { RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import { until } from "./real-nats.ts";
 
 const SLOTS = 16_384;
-const SCORING = { boardEditPointsSmall: 1, boardEditPointsMedium: 2, boardEditPointsLarge: 5, boardEditMediumBytesMin: 10, boardEditLargeBytesMin: 30, boardPointsPerMinuteMax: 7 };
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const NOON = Date.UTC(2026, 6, 1, 12) as UnixMillis;
 
@@ -62,12 +62,12 @@ test("[BOARD10] rooms on every server of a cluster count, read, dump and restore
   const boards = redisBoard(line.redis, keysOf("cluster"), { hotMembers: 10, roles: ["everyone", "editors"] });
   for (let index = 0; index < 20; index++) {
     const room = `acme.room-${index}` as RoomKey;
-    const projection = new RoomProjection(NOTHING_APPLIED, { minute: 0, points: new Map() }, SCORING);
+    const projection = new RoomProjection(NOTHING_APPLIED, NO_USES, SCORING);
     const edits = (["ann", "bob", "bob"] as UserId[]).map((user) => ({ user, bytes: 1, time: NOON }));
     projection.receiveRecord(decodeRecord(recordOf(1, edits))!, 1, NOON);
     const batch = projection.takeBatch()!;
     expect(await boards.apply(room, batch)).toEqual({ kind: "written" });
-    expect(await boards.apply(room, batch)).toEqual({ kind: "stale", seq: 3 });
+    expect(await boards.apply(room, batch)).toEqual({ kind: "stale", counted: { seq: 3, activity: 0 } });
     const dump = (await boards.dump(room, windowsAt(NOON)))!;
     expect(dump.boards).toHaveLength(12);
     for (const { role, window } of dump.boards) expect((await boards.read(room, role, window)).hot.map(({ member, score }) => [member, score])).toEqual([["bob", 2], ["ann", 1]]);

@@ -13,19 +13,19 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Engine } from "../../engines/engine.ts";
 import { startRedisServer } from "../../engines/redis-server.ts";
 import { bandOf } from "../../leaderboard/bands.ts";
-import { type Applied, type Batch, NOTHING_APPLIED, SCORE_MAX, type Standing } from "../../leaderboard/board.ts";
+import { type Applied, type Batch, NO_USES, NOTHING_APPLIED, SCORE_MAX, type Standing } from "../../leaderboard/board.ts";
 import { type RedisLine, redisLine } from "../../shared/io/redis.ts";
 import { type RedisBoard, redisBoard } from "../../leaderboard/io/redis-board.ts";
-import { keysOf } from "../../leaderboard/keys.ts";
+import { keysOf, type Role, ROLES } from "../../leaderboard/keys.ts";
 import { RoomProjection } from "../../leaderboard/room-projection.ts";
 import { recordOf } from "../../leaderboard/testing/records.ts";
-import { type LoggedEdit, referenceBoards } from "../../leaderboard/testing/reference-boards.ts";
+import { type LoggedEdit, referenceBoards, type ToldActivity } from "../../leaderboard/testing/reference-boards.ts";
+import { SCORING } from "../../leaderboard/testing/scoring.ts";
 import { ALL_TIME, parseWindow, windowsAt } from "../../leaderboard/windows.ts";
 import { decodeRecord } from "../../shared/bus/record.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 
 const HOT_MEMBERS = 6;
-const SCORING = { boardEditPointsSmall: 1, boardEditPointsMedium: 2, boardEditPointsLarge: 5, boardEditMediumBytesMin: 10, boardEditLargeBytesMin: 30, boardPointsPerMinuteMax: 7 };
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 let dataDir: string;
@@ -39,7 +39,7 @@ beforeAll(async () => {
   engine = await startRedisServer({ dataDir });
   line = redisLine(engine.url, SILENT);
   await new Promise((resolve) => line.redis.once("ready", resolve));
-  boards = redisBoard(line.redis, keysOf("contract"), { hotMembers: HOT_MEMBERS, roles: ["everyone"] });
+  boards = redisBoard(line.redis, keysOf("contract"), { hotMembers: HOT_MEMBERS, roles: ROLES });
 }, 120_000);
 afterAll(async () => {
   line?.stop();
@@ -47,30 +47,37 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
+const unchanged = { period: 0, hasBegun: false, points: new Map<UserId, number>() };
+const UNCHANGED: Batch["uses"] = { edits: unchanged, deeds: unchanged, present: unchanged };
+const stale = (seq: number, activity = 0) => ({ kind: "stale", counted: { seq, activity } });
 const newRoom = () => `acme.room-${++rooms}` as RoomKey;
 
 function batchOf(after: number, seq: number, awards: readonly (readonly [string, number, number])[]): Batch {
   return {
-    after: after as Seq,
+    after: { seq: after as Seq, activity: 0 },
     applied: { ...NOTHING_APPLIED, epoch: 1 as Epoch, seq: seq as Seq },
-    minute: { minute: 0, hasBegun: false, points: new Map() },
+    uses: UNCHANGED,
     windows: [ALL_TIME],
     awards: new Map([["everyone" as const, awards.map(([member, points, reachedAt]) => ({ member: member as UserId, points, reachedAt }))]]),
   };
 }
 
-async function allOf(room: RoomKey, window = ALL_TIME): Promise<Standing[]> {
+async function allOf(room: RoomKey, window = ALL_TIME, role: Role = "everyone"): Promise<Standing[]> {
   const found: Standing[] = [];
-  for await (const some of boards.all(room, "everyone", window)) found.push(...some);
+  for await (const some of boards.all(room, role, window)) found.push(...some);
   return found.sort((a, b) => b.score - a.score || a.reachedAt - b.reachedAt);
 }
 
+type Place = Pick<Standing, "member" | "score">;
+const placesOf = (standings: readonly Standing[]): Place[] => standings.map(({ member, score }) => ({ member, score }));
+
 /** What is stored agrees with itself: the hot set is the first of all, the bands count everyone. */
-async function expectBoard(room: RoomKey, windowId: string, expected: readonly Standing[]): Promise<void> {
+async function expectBoard(room: RoomKey, windowId: string, expected: readonly Place[], role: Role = "everyone"): Promise<void> {
   const window = parseWindow(windowId)!;
-  expect(await allOf(room, window), windowId).toEqual(expected);
-  const state = await boards.read(room, "everyone", window);
-  expect(state.hot, windowId).toEqual(expected.slice(0, HOT_MEMBERS));
+  const all = await allOf(room, window, role);
+  expect(placesOf(all), `${role} ${windowId}`).toEqual(expected);
+  const state = await boards.read(room, role, window);
+  expect(state.hot, windowId).toEqual(all.slice(0, HOT_MEMBERS));
   expect(state.members).toBe(expected.length);
   expect(state.points).toBe(expected.reduce((sum, { score }) => sum + score, 0));
   const bands = new Map<number, number>();
@@ -82,20 +89,20 @@ test("[BOARD1] a batch counts once: sent again it is told how far the room is, a
   const room = newRoom();
   const batch = batchOf(0, 3, [["ann", 5, 3], ["bob", 2, 2]]);
   expect(await boards.apply(room, batch)).toEqual({ kind: "written" });
-  expect(await boards.apply(room, batch)).toEqual({ kind: "stale", seq: 3 });
-  await expectBoard(room, "all", [{ member: "ann", score: 5, reachedAt: 3 }, { member: "bob", score: 2, reachedAt: 2 }]);
+  expect(await boards.apply(room, batch)).toEqual(stale(3));
+  await expectBoard(room, "all", [{ member: "ann", score: 5 }, { member: "bob", score: 2 }]);
 });
 
 test("[BOARD2] of several writers with the same batch one succeeds", async () => {
   const room = newRoom();
   const answers = await Promise.all(Array.from({ length: 8 }, () => boards.apply(room, batchOf(0, 1, [["ann", 1, 1]]))));
   expect(answers.filter(({ kind }) => kind === "written")).toHaveLength(1);
-  await expectBoard(room, "all", [{ member: "ann", score: 1, reachedAt: 1 }]);
+  await expectBoard(room, "all", [{ member: "ann", score: 1 }]);
 });
 
 test("[BOARD3] a batch that leaves a hole is refused", async () => {
   const room = newRoom();
-  expect(await boards.apply(room, batchOf(4, 5, [["ann", 1, 5]]))).toEqual({ kind: "stale", seq: 0 });
+  expect(await boards.apply(room, batchOf(4, 5, [["ann", 1, 5]]))).toEqual(stale(0));
   expect((await boards.read(room, "everyone", ALL_TIME)).applied).toBeUndefined();
 });
 
@@ -155,73 +162,102 @@ test("[BOARD8] whoever reads meanwhile sees whole batches only", async () => {
   expect(reads).toBeGreaterThan(0);
 });
 
-test("[BOARD11] a minute that begins clears what everyone had in the one before", async () => {
+test("[BOARD11] a minute that begins clears what everyone had in the one before, and no other cap's", async () => {
   const room = newRoom();
-  const minuteOf = (minute: number, user: string) => ({ minute, hasBegun: true, points: new Map([[user as UserId, 7]]) });
-  await boards.apply(room, { ...batchOf(0, 1, [["ann", 7, 1]]), minute: minuteOf(1, "ann") });
-  await boards.apply(room, { ...batchOf(1, 2, [["bob", 7, 2]]), minute: minuteOf(2, "bob") });
-  expect((await boards.load(room))?.minute).toEqual({ minute: 2, points: new Map([["bob", 7]]) });
+  const useOf = (period: number, user: string) => ({ period, hasBegun: true, points: new Map([[user as UserId, 7]]) });
+  await boards.apply(room, { ...batchOf(0, 1, [["ann", 7, 1]]), uses: { ...UNCHANGED, edits: useOf(1, "ann"), deeds: useOf(1, "cy") } });
+  await boards.apply(room, { ...batchOf(1, 2, [["bob", 7, 2]]), uses: { ...UNCHANGED, edits: useOf(2, "bob"), deeds: { ...unchanged, period: 1 } } });
+  expect((await boards.load(room))?.uses).toEqual({ edits: { period: 2, points: new Map([["bob", 7]]) }, deeds: { period: 1, points: new Map([["cy", 7]]) }, present: { period: 0, points: new Map() } });
+});
+
+test("[BOARD12] a batch whose activities were counted already is refused, though its edits were not", async () => {
+  const room = newRoom();
+  const batch = (after: number, activity: number): Batch => ({ ...batchOf(0, 0, [["ann", 1, 1]]), after: { seq: 0 as Seq, activity: after }, applied: { ...NOTHING_APPLIED, activity } });
+  expect(await boards.apply(room, batch(0, 4))).toEqual({ kind: "written" });
+  expect(await boards.apply(room, batch(0, 4))).toEqual(stale(0, 4));
+  expect(await boards.apply(room, batchOf(0, 1, [["ann", 1, 1]]))).toEqual(stale(0, 4));
+  await expectBoard(room, "all", [{ member: "ann", score: 1 }]);
+});
+
+test("[BOARD13] what happened earlier and is counted later takes nobody's moment back", async () => {
+  const room = newRoom();
+  await boards.apply(room, batchOf(0, 1, [["ann", 2, 40], ["bob", 3, 30]]));
+  await boards.apply(room, batchOf(1, 2, [["ann", 1, 20]]));
+  expect(await allOf(room)).toEqual([{ member: "bob", score: 3, reachedAt: 30 }, { member: "ann", score: 3, reachedAt: 40 }]);
+  expect(placesOf((await boards.read(room, "everyone", ALL_TIME)).hot)).toEqual([{ member: "bob", score: 3 }, { member: "ann", score: 3 }]);
 });
 
 const USERS = ["ann", "bob", "cy", "dee", "__proto__", "eve", "fay", "gus", "hal", "ida"] as UserId[];
 /** Minutes and hours long pauses, from shortly before the boundaries of every window. */
-const steps = fc.array(fc.record({ user: fc.constantFrom(...USERS), bytes: fc.constantFrom(0, 5, 10, 29, 30), pause: fc.oneof(fc.constant(0), fc.nat(1_000), fc.nat(90_000), fc.nat(7_200_000)) }), { minLength: 1, maxLength: 80 });
+const pause = fc.oneof(fc.constant(0), fc.nat(1_000), fc.nat(90_000), fc.nat(7_200_000));
+const user = fc.constantFrom(...USERS);
+const edited = fc.record({ user, bytes: fc.constantFrom(0, 5, 10, 29, 30), pause });
+const deed = fc.record({ user, kind: fc.constantFrom("comment", "review", "unheard-of"), times: fc.integer({ min: 1, max: 3 }) });
+const told = fc.record({ pause, activity: fc.oneof(fc.record({ kind: fc.constant("deeds" as const), deeds: fc.array(deed, { minLength: 1, maxLength: 3 }) }), fc.record({ kind: fc.constant("present" as const), users: fc.uniqueArray(user, { minLength: 1, maxLength: 4 }) })) });
+const steps = fc.array(fc.oneof({ arbitrary: edited, weight: 3 }, { arbitrary: told, weight: 1 }), { minLength: 1, maxLength: 80 });
 const start = fc.constantFrom("2026-12-31T23:58:00Z", "2027-01-03T23:59:30Z", "2028-02-29T23:59:59Z", "2026-07-15T10:20:00Z").map((text) => Date.parse(text));
-const cuts = fc.array(fc.record({ edits: fc.integer({ min: 1, max: 7 }), next: fc.constantFrom("on", "on", "again", "crash", "crash after", "stale", "lost") }), { minLength: 1, maxLength: 40 });
+const cuts = fc.array(fc.record({ edits: fc.integer({ min: 0, max: 7 }), activities: fc.integer({ min: 0, max: 3 }), next: fc.constantFrom("on", "on", "again", "crash", "crash after", "stale", "lost") }), { minLength: 1, maxLength: 40 });
 
-test("[BOARD9] random edits, repeats, crashes, stale writers and lost memory: every board equals the reference, ties included", { timeout: 180_000 }, async () => {
+/** What each stream had handed over of the room. */
+type Fed = { readonly edits: number; readonly activities: number };
+
+test("[BOARD9] random edits and activities, one stream ahead of the other, repeats, crashes, stale writers and lost memory: every board equals the reference, ties included", { timeout: 180_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(steps, start, cuts, async (done, begin, plan) => {
       const room = newRoom();
       let time = begin;
-      const edits: LoggedEdit[] = done.map(({ user, bytes, pause }) => ({ user, bytes, time: (time += pause) as UnixMillis }));
-      const windows = [...new Map(edits.flatMap((edit) => windowsAt(edit.time)).map((window) => [window.id, window])).values()];
+      const edits: LoggedEdit[] = [];
+      const activities: ToldActivity[] = [];
+      for (const step of done) {
+        time += step.pause;
+        if ("bytes" in step) edits.push({ user: step.user, bytes: step.bytes, time: time as UnixMillis });
+        else activities.push({ activity: step.activity, time: time as UnixMillis });
+      }
+      const windows = [...new Map([...edits, ...activities].flatMap((one) => windowsAt(one.time)).map((window) => [window.id, window])).values()];
       const load = async (): Promise<RoomProjection> => {
         const stored = await boards.load(room);
-        return new RoomProjection(stored?.applied ?? NOTHING_APPLIED, stored?.minute ?? { minute: 0, points: new Map() }, SCORING);
+        return new RoomProjection(stored?.applied ?? NOTHING_APPLIED, stored?.uses ?? NO_USES, SCORING);
       };
-      const feed = (projection: RoomProjection, from: number, to: number): void => {
-        for (let first = from; first <= to; first++) {
-          // Records of one to three edits; times within a record are the record's.
-          const record = decodeRecord(recordOf(first, edits.slice(first - 1, first)))!;
-          projection.receiveRecord(record, first, edits[first - 1]!.time);
-        }
+      const feed = (projection: RoomProjection, from: Fed, to: Fed): void => {
+        for (let first = from.edits + 1; first <= to.edits; first++) projection.receiveRecord(decodeRecord(recordOf(first, edits.slice(first - 1, first)))!, first, edits[first - 1]!.time);
+        for (const [index, { activity, time: at }] of activities.slice(from.activities, to.activities).entries()) projection.receiveActivity(activity, from.activities + index + 1, at);
       };
+      const NOTHING: Fed = { edits: 0, activities: 0 };
       let projection = await load();
       let checkpoint = await boards.dump(room, windows);
-      let fed = 0;
-      for (let round = 0; fed < edits.length || projection.edits > 0; round++) {
+      let fed = NOTHING;
+      const isFed = (): boolean => fed.edits === edits.length && fed.activities === activities.length;
+      for (let round = 0; !isFed() || projection.entries > 0; round++) {
         const cut = plan[round % plan.length]!;
-        const to = Math.min(edits.length, fed + cut.edits);
-        feed(projection, fed + 1, to);
+        const further = round % 4 === 3 ? 1 : 0; // A plan may leave out one of the streams.
+        const to: Fed = { edits: Math.min(edits.length, fed.edits + cut.edits + further), activities: Math.min(activities.length, fed.activities + cut.activities + further) };
+        feed(projection, fed, to);
         fed = to;
         if (cut.next === "crash") {
           projection = await load();
-          feed(projection, 1, fed); // The log is read again from some way back.
+          feed(projection, NOTHING, fed); // The streams are read again from some way back.
         }
-        const stale = cut.next === "stale" ? await load() : undefined;
+        const late = cut.next === "stale" ? await load() : undefined;
         for (let batch = projection.takeBatch(); batch !== undefined; batch = projection.takeBatch()) {
           expect(await boards.apply(room, batch)).toEqual({ kind: "written" });
           if (cut.next === "again") expect((await boards.apply(room, batch)).kind).toBe("stale");
         }
-        if (stale !== undefined) {
-          feed(stale, 1, fed);
-          for (let batch = stale.takeBatch(); batch !== undefined; batch = stale.takeBatch()) expect((await boards.apply(room, batch)).kind).toBe("stale");
+        if (late !== undefined) {
+          feed(late, NOTHING, fed);
+          for (let batch = late.takeBatch(); batch !== undefined; batch = late.takeBatch()) expect((await boards.apply(room, batch)).kind).toBe("stale");
         }
         if (cut.next === "crash after") projection = await load();
-        if (cut.next === "lost" && fed < edits.length) {
+        if (cut.next === "lost" && !isFed()) {
           const keys = await line.redis.keys(`contract:board:{${room}}:*`);
           if (keys.length > 0) await line.redis.del(...keys);
           if (checkpoint !== undefined) expect(await boards.restore(room, checkpoint)).toEqual({ kind: "written" });
           projection = await load();
-          feed(projection, 1, fed);
+          feed(projection, NOTHING, fed);
         }
         if (round % 3 === 0 && cut.next !== "lost") checkpoint = await boards.dump(room, windows);
       }
-      const expected = referenceBoards(edits, SCORING);
-      for (const [id, standings] of expected) await expectBoard(room, id, standings);
-      expect([...expected.keys()].sort()).toEqual(windows.map(({ id }) => id).filter((id) => expected.has(id)).sort());
-      expect((await boards.load(room))?.applied).toMatchObject({ seq: edits.length, missing: 0 } satisfies Partial<Applied> | object);
+      for (const role of ROLES) for (const [id, places] of referenceBoards({ edits, activities }, SCORING, role)) await expectBoard(room, id, places, role);
+      expect((await boards.load(room))?.applied).toMatchObject({ seq: edits.length, activity: activities.length, missing: 0 } satisfies Partial<Applied> | object);
       // A restore of what is older than what is counted is turned away.
       if (checkpoint !== undefined) expect((await boards.restore(room, checkpoint)).kind).toBe("stale");
     }),
