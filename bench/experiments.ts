@@ -5,6 +5,7 @@
 
 import { awarenessBurst } from "./awareness-burst.bench.ts";
 import { comeBack } from "./come-back.bench.ts";
+import { growingRoom } from "./growing-room.bench.ts";
 import { herd } from "./herd.bench.ts";
 import { idle } from "./idle.bench.ts";
 import { presenceCrowd } from "./presence-crowd.bench.ts";
@@ -33,4 +34,4 @@ export type ExperimentOptions = {
 /** Figures by system, Coroom first. `more`: for the results' file. */
 export type Outcome = { readonly figures: Readonly<Record<string, Figures>>; readonly more?: object };
 
-export const EXPERIMENTS: readonly Experiment[] = [idle, comeBack, stalledReader, herd, rolling, presenceCrowd, awarenessBurst];
+export const EXPERIMENTS: readonly Experiment[] = [idle, comeBack, stalledReader, herd, rolling, presenceCrowd, growingRoom, awarenessBurst];

@@ -13,17 +13,14 @@ import { gatewaySettings } from "../../gateway/config.ts";
 import { startGateway } from "../../gateway/main.ts";
 import { roomServerSettings } from "../../room-server/config.ts";
 import { startRoomServer } from "../../room-server/main.ts";
-import type { OperationsEvent } from "../../shared/bus/operations-events.ts";
-import { subjectsOf } from "../../shared/bus/subjects.ts";
 import { readSettings } from "../../shared/config.ts";
-import { closeNats, connectNats } from "../../shared/io/nats.ts";
-import { watchOperations } from "../../shared/io/watch-operations.ts";
 import type { Running } from "../../shared/lifecycle.ts";
 import type { Log } from "../../shared/log.ts";
 import { sharedSettings } from "../../shared/settings.ts";
 import { decodePoint, encodePoint, encodeRectangle, type Point, type Rectangle } from "../../shared/wire/positions.ts";
 import { CURSOR, VIEWPORT } from "../../shared/wire/presence.ts";
 import { type RealNats, startRealNats, until } from "../contract/real-nats.ts";
+import { modeTransitions } from "./mode-transitions.ts";
 import { Onlooker } from "./onlooker.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
@@ -168,7 +165,7 @@ test("[GROW1] a room of 2, 60, 200 and 30 people switches once each way, loses n
     const told = [...reader.committed()].sort(([a], [b]) => a - b).map(([, payload]) => payload).filter((payload) => payload.startsWith(name));
     expect(told).toEqual(Array.from({ length: edits }, (_, index) => `${name} ${index + 1}`));
   }
-  expect((await transitions()).map(({ from, to, cause }) => [from, to, cause])).toEqual([["flat", "hierarchical", "grew"], ["hierarchical", "flat", "shrank"]]);
+  expect((await modeTransitions(nats.url, environment, 2)).map(({ from, to, cause }) => [from, to, cause])).toEqual([["flat", "hierarchical", "grew"], ["hierarchical", "flat", "shrank"]]);
   const lines: string[] = [];
   await describeRoom(readSettings(opsRoomSettings, { flags: { environment, natsUrl: nats.url, room: ROOM }, env: {} }), (line) => lines.push(line));
   expect(lines).toEqual(expect.arrayContaining(["mode flat", "participants 30", "epoch 1"]));
@@ -183,19 +180,4 @@ async function expectToldByView(dwellers: readonly Dweller[]): Promise<void> {
   const [nearKnew, farKnew] = [knows(near), knows(far)];
   await until(() => knows(near)?.join() !== nearKnew?.join(), "somebody near to see a move");
   expect(knows(far)).toEqual(farKnew);
-}
-
-/** All that operations were told of. */
-async function transitions(): Promise<(OperationsEvent & { kind: "mode_transition" })[]> {
-  const line = await connectNats({ servers: nats.url, name: "test" });
-  const enough = new AbortController();
-  const seen: (OperationsEvent & { kind: "mode_transition" })[] = [];
-  const reading = (async () => {
-    for await (const event of watchOperations(line, subjectsOf(environment), 100, enough.signal)) if (event.kind === "mode_transition") seen.push(event);
-  })();
-  await until(() => seen.length >= 2, "the events of two transitions");
-  enough.abort();
-  await reading;
-  await closeNats(line);
-  return seen;
 }

@@ -1,0 +1,115 @@
+/**
+ * The load of a room that grows and shrinks: the first two edit and the first few point all the time, while others come
+ * and go. Everybody keeps its own list of who is there, and every edit's way to everybody is timed.
+ */
+
+import type { ClientId } from "../../shared/ids.ts";
+import type { RoomMode } from "../../shared/wire/frames.ts";
+import type { Seat } from "./enter.ts";
+import { Latencies, type LatencyPairs } from "./latencies.ts";
+import { openAll, paced, until } from "./paced.ts";
+import { PresenceRoom, type Receipt } from "./presence-room.ts";
+import { serveCalls } from "./worker.ts";
+
+export type GrowingLoad = typeof functions;
+export type Motion = { readonly editsPerSecond: number; readonly movers: number; readonly movesPerSecond: number };
+/** Until every list was right once all had come or gone; the edits' times meanwhile, and while the room then rested. */
+export type Stage = { readonly settledMs: number; readonly meanwhile: LatencyPairs; readonly resting: LatencyPairs };
+export type Grown = {
+  /** Of each of the two who were there all along. */
+  readonly modes: readonly (readonly RoomMode[])[];
+  /** Of edits sent within a second of a change of mode, before or after. */
+  readonly atSwitches: LatencyPairs;
+  readonly edits: number;
+};
+
+const EDITORS = 2;
+const SETTLED_MS_MAX = 60_000;
+const NEAR_SWITCH_MS = 1_000;
+/** Paces are kept for so long at a time. */
+const SPELL_MS = 200;
+
+let room: PresenceRoom;
+let isStopped = false;
+let acting: Promise<void> = Promise.resolve();
+let stage = new Latencies();
+/** Of every edit, by when it was sent: how long it took to each. */
+const bySending = new Map<number, Latencies>();
+
+const functions = {
+  open: async ({ seats, motion }: { seats: readonly Seat[]; motion: Motion }): Promise<void> => {
+    room = new PresenceRoom(seats, "everybody");
+    room.onReceipt = receive;
+    await openAll(room.participants);
+    await listsAreRight();
+    acting = act(motion);
+  },
+  /** To so many: those who are missing come, or the last to come leave. */
+  become: async ({ seats, restMs }: { seats: readonly Seat[]; restMs: number }): Promise<Stage> => {
+    const meanwhile = (stage = new Latencies());
+    const started = performance.now();
+    for (const participant of room.participants.splice(seats.length)) participant.close();
+    await openAll(room.add(seats.slice(room.participants.length)));
+    await listsAreRight();
+    const settledMs = performance.now() - started;
+    const resting = (stage = new Latencies());
+    await paced(0, restMs, () => {});
+    await listsAreRight();
+    return { settledMs, meanwhile: meanwhile.toPairs(), resting: resting.toPairs() };
+  },
+  /** Answers once everybody has been told of so many modes. */
+  untilModes: async (count: number): Promise<void> => {
+    await until(`the first two are told of ${count} modes`, () => first().every(({ modes }) => modes.length >= count), SETTLED_MS_MAX);
+    await listsAreRight();
+  },
+  finish: async (): Promise<Grown> => {
+    isStopped = true;
+    await acting;
+    await until("everybody has every edit", () => room.isSettled, SETTLED_MS_MAX);
+    const atSwitches = new Latencies();
+    const switches = first()[0]!.modes.slice(1);
+    for (const [sentAt, latencies] of bySending) if (switches.some(({ at }) => Math.abs(sentAt - at) < NEAR_SWITCH_MS)) atSwitches.add(latencies);
+    const grown = { modes: first().map(({ modes }) => modes.map(({ mode }) => mode)), atSwitches: atSwitches.toPairs(), edits: room.sent };
+    for (const participant of room.participants) participant.close();
+    return grown;
+  },
+};
+
+async function act({ editsPerSecond, movers, movesPerSecond }: Motion): Promise<void> {
+  while (!isStopped) {
+    await Promise.all([
+      paced(EDITORS * editsPerSecond, SPELL_MS, (turn) => room.participants[turn % EDITORS]!.edit()),
+      paced(movers * movesPerSecond, SPELL_MS, (turn) => {
+        const mover = room.participants[turn % movers];
+        if (mover?.client !== undefined) mover.point();
+      }),
+    ]);
+  }
+}
+
+function receive({ by, sentAt, at, own }: Receipt): void {
+  if (own || sentAt < by.joinedAt) return; // Else it is caught up with.
+  stage.record(at - sentAt);
+  const edit = bySending.get(sentAt) ?? new Latencies();
+  bySending.set(sentAt, edit);
+  edit.record(at - sentAt);
+}
+
+function first() {
+  return room.participants.slice(0, EDITORS);
+}
+
+/** On every client: exactly those who are there. */
+function listsAreRight(): Promise<void> {
+  const isRight = (): boolean => {
+    const clients = room.participants.map(({ client }) => client);
+    if (clients.includes(undefined)) return false;
+    const numbers = (clients as ClientId[]).map((client) => room.numbers.get(client));
+    if (numbers.includes(undefined)) return false;
+    const there = new Set(numbers as number[]);
+    return room.participants.every((participant) => participant.lists(there));
+  };
+  return until(`everybody's list names exactly the ${room.participants.length} who are there`, isRight, SETTLED_MS_MAX);
+}
+
+serveCalls(functions);
