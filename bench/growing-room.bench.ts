@@ -54,10 +54,11 @@ export const growingRoom: Experiment = {
 };
 
 function figuresOf(size: number, { settledMs, meanwhile, resting }: Stage): Figures {
-  return { [`to ${size}, until every list is right, ms`]: settledMs, ...percentilesOf(`edits on the way to ${size}`, meanwhile), ...percentilesOf(`edits at ${size}`, resting) };
+  return { [`to ${size}: every list right after the last came or left, ms`]: settledMs, ...percentilesOf(`edits on the way to ${size}`, meanwhile), ...percentilesOf(`edits at ${size}`, resting) };
 }
 
 function percentilesOf(of: string, pairs: LatencyPairs): Figures {
   const latencies = Latencies.fromPairs(pairs);
+  if (latencies.total === 0) return {}; // So short was it.
   return { [`${of}: p50, ms`]: latencies.percentile(50), [`${of}: p99, ms`]: latencies.percentile(99), [`${of}: slowest, ms`]: latencies.percentile(100) };
 }

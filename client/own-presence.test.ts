@@ -10,7 +10,7 @@ const field = (name: string, ...value: number[]): PresenceField => ({ name, valu
 const at = (ms: number): Millis => ms as Millis;
 const said = (fields: readonly PresenceField[]): string[] => fields.map(({ name, value }) => `${name}=${value}`);
 
-test("[OWN1] the first change is said at once; what changes again before the next is said as it is then", () => {
+test("[OPR1] the first change is said at once; what changes again before the next is said as it is then", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);
   expect(said(own.takeDue(at(0)))).toEqual(["a=1"]);
@@ -21,7 +21,7 @@ test("[OWN1] the first change is said at once; what changes again before the nex
   expect([own.takeDue(at(1_000)), own.dueAt(at(1_000))]).toEqual([[], undefined]);
 });
 
-test("[OWN1] what is the same as before is not said", () => {
+test("[OPR1] what is the same as before is not said", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);
   own.takeDue(at(0));
@@ -29,7 +29,7 @@ test("[OWN1] what is the same as before is not said", () => {
   expect(own.dueAt(at(100))).toBeUndefined();
 });
 
-test("[OWN2] a field that is taken back is said to be empty, once", () => {
+test("[OPR2] a field that is taken back is said to be empty, once", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);
   own.takeDue(at(0));
@@ -39,7 +39,7 @@ test("[OWN2] a field that is taken back is said to be empty, once", () => {
   expect(own.takeDue(at(200))).toEqual([]);
 });
 
-test("[OWN3] a viewport is said more seldom, and does not hold up the rest", () => {
+test("[OPR3] a viewport is said more seldom, and does not hold up the rest", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field(VIEWPORT, 1), field("a", 1)]);
   expect(said(own.takeDue(at(0)))).toEqual([`${VIEWPORT}=1`, "a=1"]);
@@ -49,7 +49,7 @@ test("[OWN3] a viewport is said more seldom, and does not hold up the rest", () 
   expect(said(own.takeDue(at(200)))).toEqual([`${VIEWPORT}=2`]);
 });
 
-test("[OWN4] after a rejoin all is said again, at once; what the room still shows of an earlier time is taken back", () => {
+test("[OPR4] after a rejoin all is said again, at once; what the room still shows of an earlier time is taken back", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1), field("b", 2)]);
   own.takeDue(at(0));
@@ -60,7 +60,7 @@ test("[OWN4] after a rejoin all is said again, at once; what the room still show
   expect(said(own.takeDue(at(101)))).toEqual(["a=1", "b="]);
 });
 
-test("[OWN5] too much is refused as a whole, and what was there stays", () => {
+test("[OPR5] too much is refused as a whole, and what was there stays", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);
   expect(own.set([field("b", 1), { name: "c", value: new Uint8Array(200) }])).toBe(false);
@@ -78,7 +78,7 @@ const moment = fc.record({
   ),
 });
 
-test("[OWN6] however it changes and whenever the line is lost, in the end the room shows what is set, and was never told faster than it allows", () => {
+test("[OPR6] however it changes and whenever the line is lost, in the end the room shows what is set, and was never told faster than it allows", () => {
   fc.assert(
     fc.property(fc.array(moment, { maxLength: 60 }), (moments) => {
       const own = new OwnPresence(OPTIONS);

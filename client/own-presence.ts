@@ -1,6 +1,6 @@
 /**
  * What this client shows of itself in a room, and how fast it says so. Each field stands for itself: what changes
- * again before it could be said is said once, as it is then, and the last value always. Rules OWN1 to OWN6.
+ * again before it could be said is said once, as it is then, and the last value always. Rules OPR1 to OPR6.
  */
 
 import type { Millis } from "../shared/ids.ts";

@@ -22,6 +22,8 @@ function participant(number: number): Participant {
 class Knowledge {
   present = new Set<number>();
   fields = new Map<string, Uint8Array>();
+  /** How often it was told that a cursor was taken back. */
+  takenBack = 0;
 
   learn({ whole, present, gone, states }: PresenceNews): void {
     if (whole) this.present.clear();
@@ -31,7 +33,12 @@ class Knowledge {
       this.present.delete(number);
       for (const key of this.fields.keys()) if (key.startsWith(`${number} `)) this.fields.delete(key);
     }
-    for (const { number, fields } of states) for (const { name, value } of fields) this.fields.set(`${number} ${name}`, value);
+    for (const { number, fields } of states) {
+      for (const { name, value } of fields) {
+        this.fields.set(`${number} ${name}`, value);
+        if (name === CURSOR && value.byteLength === 0) this.takenBack += 1;
+      }
+    }
   }
 
   whole(): PresenceNews {
@@ -161,6 +168,7 @@ const lane = fc.constantFrom<LaneName>("editors", "spectators");
 type Step = (room: Room) => void;
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.tuple(who, fc.option(point, { nil: undefined, freq: 3 })).map(([number, point]): Step => (room) => room.someone(number) !== undefined && room.point(room.someone(number)!, point)) },
+  { weight: 2, arbitrary: fc.tuple(who, point).map(([number, point]): Step => (room) => takeBackAndShow(room, number, point)) },
   { weight: 2, arbitrary: fc.tuple(who, fc.string()).map(([number, color]): Step => (room) => room.someone(number) !== undefined && room.show(room.someone(number)!, "color", own(color))) },
   { weight: 2, arbitrary: fc.constant<Step>((room) => room.join()) },
   { weight: 1, arbitrary: who.map((number): Step => (room) => room.someone(number) !== undefined && room.leave(room.someone(number)!)) },
@@ -169,6 +177,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(who, lane).map(([id, lane]): Step => (room) => changeLane(room, id, lane)) },
   { weight: 8, arbitrary: fc.constant<Step>((room) => room.tick()) },
 );
+
+/** Within one of the spectators' tellings, as it mostly is. */
+function takeBackAndShow(room: Room, index: number, point: Point): void {
+  const number = room.someone(index);
+  if (number === undefined) return;
+  room.point(number, undefined);
+  room.tick();
+  if (room.truth.present.has(number)) room.point(number, point);
+}
 
 function changeLane(room: Room, id: number, lane: LaneName): void {
   const client = room.clients.get(connection(id));
@@ -194,6 +211,29 @@ test("[LANE1] [LANE2] [LANE3] whoever points into a view is seen there within tw
     { numRuns: 300 },
   );
 });
+
+const LEFT: Rectangle = { x: 0, y: 0, width: 100, height: 100 };
+const RIGHT: Rectangle = { x: 5_000, y: 0, width: 100, height: 100 };
+const ELSEWHERE: Rectangle = { x: 0, y: 5_000, width: 100, height: 100 };
+
+for (const lane of ["editors", "spectators"] as const) {
+  test(`[LANE2] a cursor taken back and shown elsewhere between two tellings of ${lane} is seen there, and not where it was`, () => {
+    const room = new Room();
+    room.join();
+    room.tick();
+    [LEFT, RIGHT, ELSEWHERE, undefined].forEach((view, index) => room.enter(index + 1, lane, view));
+    room.point(1, { x: 50, y: 50 });
+    for (let ticks = 0; ticks < 5; ticks++) room.tick();
+    room.judge(lane);
+    room.point(1, undefined);
+    room.tick();
+    room.point(1, { x: 5_050, y: 50 });
+    for (let ticks = 0; ticks < 5; ticks++) room.tick();
+    room.judge(lane);
+    expect(room.clients.get(connection(1))!.knows.cursor(1)).not.toEqual({ x: 50, y: 50 });
+    for (const { knows } of room.clients.values()) expect(knows.takenBack, "what is overtaken is not told").toBe(lane === "editors" ? 1 : 0);
+  });
+}
 
 test("[LANE4] spectators are told five times a second of what editors are told at once", () => {
   const room = new Room();

@@ -13,7 +13,7 @@ import { serveCalls } from "./worker.ts";
 
 export type GrowingLoad = typeof functions;
 export type Motion = { readonly editsPerSecond: number; readonly movers: number; readonly movesPerSecond: number };
-/** Until every list was right once all had come or gone; the edits' times meanwhile, and while the room then rested. */
+/** How long after the last came or left every list was right; the edits' times until then, and while the room then rested. */
 export type Stage = { readonly settledMs: number; readonly meanwhile: LatencyPairs; readonly resting: LatencyPairs };
 export type Grown = {
   /** Of each of the two who were there all along. */
@@ -26,6 +26,8 @@ export type Grown = {
 const EDITORS = 2;
 const SETTLED_MS_MAX = 60_000;
 const NEAR_SWITCH_MS = 1_000;
+/** And leaving. */
+const COMING_PER_SECOND = 250;
 /** Paces are kept for so long at a time. */
 const SPELL_MS = 200;
 
@@ -47,9 +49,9 @@ const functions = {
   /** To so many: those who are missing come, or the last to come leave. */
   become: async ({ seats, restMs }: { seats: readonly Seat[]; restMs: number }): Promise<Stage> => {
     const meanwhile = (stage = new Latencies());
+    await leaveDownTo(seats.length);
+    await comeUpTo(seats);
     const started = performance.now();
-    for (const participant of room.participants.splice(seats.length)) participant.close();
-    await openAll(room.add(seats.slice(room.participants.length)));
     await listsAreRight();
     const settledMs = performance.now() - started;
     const resting = (stage = new Latencies());
@@ -74,6 +76,18 @@ const functions = {
     return grown;
   },
 };
+
+async function comeUpTo(seats: readonly Seat[]): Promise<void> {
+  const coming = room.add(seats.slice(room.participants.length));
+  const opened: Promise<void>[] = [];
+  await paced(COMING_PER_SECOND, (coming.length * 1000) / COMING_PER_SECOND, (turn) => void opened.push(coming[turn]!.open()));
+  await Promise.all(opened);
+}
+
+async function leaveDownTo(count: number): Promise<void> {
+  const leaving = room.participants.length - count;
+  await paced(COMING_PER_SECOND, (Math.max(0, leaving) * 1000) / COMING_PER_SECOND, () => room.participants.pop()!.close());
+}
 
 async function act({ editsPerSecond, movers, movesPerSecond }: Motion): Promise<void> {
   while (!isStopped) {

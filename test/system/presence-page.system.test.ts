@@ -1,37 +1,21 @@
 /** What people at the demo page see of each other: carets in the text, pointers and shapes on the canvas, who is here. */
 
-import type { Browser, Locator } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import type { Locator } from "playwright-core";
+import { expect, onTestFinished, test, vi } from "vitest";
 
 import { Cable } from "./browser-cable.ts";
-import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor } from "./browser.ts";
+import type { Visitor } from "./browser.ts";
+import { DemoPage } from "./demo-page.ts";
 import { eventually } from "./eventually.ts";
 
 const WINDOW = { width: 1440, height: 860 };
 
 vi.setConfig({ testTimeout: 120_000 });
 
-let system: DemoSystem;
-let browser: Browser;
-let here: Visitor[] = [];
-
-beforeAll(async () => {
-  [system, browser] = await Promise.all([DemoSystem.start(), openBrowser()]);
-}, FIRST_START_MS_MAX);
-
-afterEach(async ({ task }) => {
-  if (task.result?.state === "fail") for (const [index, person] of here.entries()) console.error(`what person ${index + 1} saw: ${await person.screenshot(`${task.name} ${index + 1}`)}`);
-  await Promise.all(here.map((person) => person.close()));
-  here = [];
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await system?.stop();
-});
+const demo = DemoPage.forThisFile({ viewport: WINDOW });
 
 test("[PAGE15] each sees the other's caret and selection in the text, under the right name", async () => {
-  const [ada, grace] = [await open("carets", "Ada"), await open("carets", "Grace")];
+  const [ada, grace] = [await demo.open("carets", "Ada"), await demo.open("carets", "Grace")];
   await ada.types("The quick brown fox.");
   await eventually("Grace sees Ada's caret", async () => (await caretsSeenBy(grace)).join() === "Ada");
   for (let key = 0; key < 4; key++) await ada.page.keyboard.press("Shift+ArrowLeft");
@@ -41,16 +25,15 @@ test("[PAGE15] each sees the other's caret and selection in the text, under the 
 });
 
 test("[PAGE15] a page that is closed disappears from the text, the canvas and the list; one that is cut off too", async () => {
-  const { cable, url } = await Cable.to(system.url);
+  const { cable, url } = await Cable.to(demo.system.url);
   onTestFinished(() => cable.stop());
-  const [ada, grace, hedy] = [await open("closed", "Ada"), await open("closed", "Grace"), await open("closed", "Hedy", url)];
+  const [ada, grace, hedy] = [await demo.open("closed", "Ada"), await demo.open("closed", "Grace"), await demo.open("closed", "Hedy", { url })];
   for (const person of [grace, hedy]) {
     await person.types("here. ");
     await pointAt(person, 100, 100);
   }
   await eventually("all three are here", async () => (await namesSeenBy(ada)).join() === "Ada,Grace,Hedy" && (await pointersSeenBy(ada)).sort().join() === "Grace,Hedy");
-  await grace.close();
-  here = here.filter((person) => person !== grace);
+  await demo.close(grace);
   await eventually("Grace has gone", async () => (await namesSeenBy(ada)).join() === "Ada,Hedy" && (await pointersSeenBy(ada)).join() === "Hedy" && !(await caretsSeenBy(ada)).includes("Grace"));
   cable.pull();
   await eventually("Hedy has gone", async () => (await namesSeenBy(ada)).join() === "Ada");
@@ -60,7 +43,7 @@ test("[PAGE15] a page that is closed disappears from the text, the canvas and th
 });
 
 test("[PAGE16] pointers are where they point, whatever part of the canvas the other looks at", async () => {
-  const [ada, grace] = [await open("pointers", "Ada"), await open("pointers", "Grace")];
+  const [ada, grace] = [await demo.open("pointers", "Ada"), await demo.open("pointers", "Grace")];
   await pointAt(grace, 240, 180);
   const pointer = pointerOf(ada, "Grace");
   await eventually("Ada sees Grace's pointer there", async () => isNear(await placeOn(ada, pointer), { x: 240, y: 180 }));
@@ -76,7 +59,7 @@ test("[PAGE16] pointers are where they point, whatever part of the canvas the ot
 });
 
 test("[PAGE17] a shape is seen on its way while it is dragged, and stays where it was dropped", async () => {
-  const [ada, grace] = [await open("shapes", "Ada"), await open("shapes", "Grace")];
+  const [ada, grace] = [await demo.open("shapes", "Ada"), await demo.open("shapes", "Grace")];
   await ada.page.locator("#add-note").click();
   await ada.page.keyboard.type("Call the printers");
   await ada.page.locator("#zoom").click();
@@ -92,12 +75,12 @@ test("[PAGE17] a shape is seen on its way while it is dragged, and stays where i
   await ada.page.mouse.up();
   await eventually("it is let go, and stays", async () => (await graces.getAttribute("data-holder")) === null && isNear((await graces.boundingBox())!, { x: before!.x + 60, y: before!.y + 40 }));
   await eventually("what was written on it is there", async () => (await graces.innerText()) === "Call the printers" && (await ada.saveRemark()) === "Saved");
-  const late = await open("shapes", "Hedy");
+  const late = await demo.open("shapes", "Hedy");
   await eventually("somebody later has it too", async () => (await late.page.locator(".shape").innerText()) === "Call the printers");
 });
 
 test("[PAGE17] keys alone move a shape and take it away", async () => {
-  const [ada, grace] = [await open("keys", "Ada"), await open("keys", "Grace")];
+  const [ada, grace] = [await demo.open("keys", "Ada"), await demo.open("keys", "Grace")];
   await ada.page.locator("#add-rectangle").click();
   const [adas, graces] = [ada.page.locator(".shape"), grace.page.locator(".shape")];
   await eventually("Grace has it", async () => (await graces.count()) === 1);
@@ -110,7 +93,7 @@ test("[PAGE17] keys alone move a shape and take it away", async () => {
 });
 
 test("[PAGE18] a new name is everybody's at once, on the list and at the caret", async () => {
-  const [ada, grace] = [await open("names", "Ada"), await open("names", "Grace")];
+  const [ada, grace] = [await demo.open("names", "Ada"), await demo.open("names", "Grace")];
   await ada.types("x");
   await ada.page.getByLabel("Your name").fill("Augusta");
   await ada.page.keyboard.press("Enter");
@@ -119,7 +102,7 @@ test("[PAGE18] a new name is everybody's at once, on the list and at the caret",
 });
 
 test("[PAGE19] bots come, move and type, and go home", async () => {
-  const ada = await open("bots", "Ada");
+  const ada = await demo.open("bots", "Ada");
   await ada.page.getByRole("button", { name: "10 bots" }).click();
   await eventually("eleven are here", async () => (await countSeenBy(ada)) === "11 people");
   await eventually("most of them point", async () => (await pointersSeenBy(ada)).length >= 8);
@@ -129,12 +112,6 @@ test("[PAGE19] bots come, move and type, and go home", async () => {
   await eventually("Ada is alone, with an empty page", async () => (await countSeenBy(ada)) === "Only you" && (await pointersSeenBy(ada)).length === 0);
   await eventually("what they wrote has gone with them", async () => (await ada.text()) === "");
 });
-
-async function open(room: string, name: string, url = system.url): Promise<Visitor> {
-  const person = await Visitor.open(browser, `${url}/?${new URLSearchParams({ room, name })}`, { viewport: WINDOW });
-  here.push(person);
-  return person;
-}
 
 async function namesSeenBy({ page }: Visitor): Promise<string[]> {
   return (await page.locator("#people .name").allTextContents()).sort();

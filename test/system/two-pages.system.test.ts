@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
 import { startNatsServer } from "../../engines/nats-server.ts";
 import { Cable } from "./browser-cable.ts";
-import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor } from "./browser.ts";
+import { DemoSystem, Visitor } from "./browser.ts";
+import { DemoPage } from "./demo-page.ts";
 import { eventually } from "./eventually.ts";
 import { SlowLogProxy } from "./slow-log-proxy.ts";
 
@@ -18,27 +18,10 @@ const GRACES = "Grace writes from the other: over the lazy dog.\nAnd her second 
 
 vi.setConfig({ testTimeout: 120_000 });
 
-let system: DemoSystem;
-let browser: Browser;
-let here: Visitor[] = [];
-
-beforeAll(async () => {
-  [system, browser] = await Promise.all([DemoSystem.start(), openBrowser()]);
-}, FIRST_START_MS_MAX);
-
-afterEach(async ({ task }) => {
-  if (task.result?.state === "fail") for (const [index, person] of here.entries()) console.error(`what person ${index + 1} saw: ${await person.screenshot(`${task.name} ${index + 1}`)}`);
-  await Promise.all(here.map((person) => person.close()));
-  here = [];
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await system?.stop();
-});
+const demo = DemoPage.forThisFile();
 
 test("[PAGE10] two people who type at once end with one text that holds both of theirs whole, saved", async () => {
-  const [ada, grace] = await Promise.all([open("at once", "Ada"), open("at once", "Grace")]);
+  const [ada, grace] = await Promise.all([demo.open("at once", "Ada"), demo.open("at once", "Grace")]);
   await Promise.all([ada.types(ADAS), grace.types(GRACES)]);
   await agreeAndAreSaved(ada, grace);
 
@@ -48,19 +31,19 @@ test("[PAGE10] two people who type at once end with one text that holds both of 
 });
 
 test("[PAGE10] somebody who comes later gets all of it", async () => {
-  const ada = await open("late", "Ada");
+  const ada = await demo.open("late", "Ada");
   await ada.types(ADAS);
   await agreeAndAreSaved(ada);
-  const late = await open("late", "Hedy");
+  const late = await demo.open("late", "Hedy");
   await agreeAndAreSaved(ada, late);
   expect(await late.text()).toContain(ADAS.trim());
   expect(await namesSeenBy(late)).toEqual(["Ada", "Hedy"]);
 });
 
 test("[PAGE11] a page that loses the network says so, takes what is typed, and heals", async () => {
-  const { cable, url } = await Cable.to(system.url);
+  const { cable, url } = await Cable.to(demo.system.url);
   onTestFinished(() => cable.stop());
-  const [ada, grace] = await Promise.all([open("offline", "Ada", { url }), open("offline", "Grace")]);
+  const [ada, grace] = await Promise.all([demo.open("offline", "Ada", { url }), demo.open("offline", "Grace")]);
   await ada.types("before; ");
   await agreeAndAreSaved(ada, grace);
 
@@ -78,21 +61,21 @@ test("[PAGE11] a page that loses the network says so, takes what is typed, and h
 });
 
 test("[PAGE11] a page whose server is killed takes what is typed, and heals when it is back", async () => {
-  const [ada, grace] = await Promise.all([open("killed", "Ada"), open("killed", "Grace")]);
+  const [ada, grace] = await Promise.all([demo.open("killed", "Ada"), demo.open("killed", "Grace")]);
   await ada.types("before the kill; ");
   await agreeAndAreSaved(ada, grace);
 
-  await system.kill();
+  await demo.system.kill();
   await Promise.all([ada.types("ada in the dark; "), grace.types("grace in the dark; ")]);
   await eventually("the page says that it is offline", async () => (await grace.notice()).startsWith("You are offline."));
-  await system.startAgain();
+  await demo.system.startAgain();
 
   await agreeAndAreSaved(ada, grace);
   for (const typed of ["before the kill;", "ada in the dark;", "grace in the dark;"]) expect(await grace.text()).toContain(typed);
 });
 
 test("[PAGE12] the link for a second person opens the same document under another name", async () => {
-  const ada = await open("second person", "Ada");
+  const ada = await demo.open("second person", "Ada");
   await ada.types("come in; ");
   const [tab] = await Promise.all([ada.page.context().waitForEvent("page"), ada.page.getByRole("link", { name: "Open as a second person" }).click()]);
   const second = new Visitor(tab);
@@ -105,8 +88,8 @@ test("[PAGE12] the link for a second person opens the same document under anothe
 });
 
 test("[PAGE13] a reader sees what others write, and cannot write", async () => {
-  const ada = await open("reading", "Ada");
-  const reader = await open("reading", "Hedy", { rights: "read" });
+  const ada = await demo.open("reading", "Ada");
+  const reader = await demo.open("reading", "Hedy", { rights: "read" });
   await ada.types("for everybody to read. ");
   await agreeAndAreSaved(ada);
   await eventually("the reader has it", async () => (await reader.text()) === (await ada.text()));
@@ -117,7 +100,7 @@ test("[PAGE13] a reader sees what others write, and cannot write", async () => {
 
 test("[PAGE14] while the log is held back the page says so, then that nothing can be saved, and heals", async () => {
   const { proxy, slow } = await startWithSlowLog();
-  const [ada, grace] = await Promise.all([open("slow", "Ada", { url: slow.url }), open("slow", "Grace", { url: slow.url })]);
+  const [ada, grace] = await Promise.all([demo.open("slow", "Ada", { url: slow.url }), demo.open("slow", "Grace", { url: slow.url })]);
   await ada.types("before; ");
   await agreeAndAreSaved(ada, grace);
 
@@ -149,12 +132,6 @@ async function startWithSlowLog(): Promise<{ proxy: SlowLogProxy; slow: DemoSyst
     rmSync(folder, { recursive: true });
   });
   return { proxy, slow };
-}
-
-async function open(room: string, name: string, { url = system.url, ...more }: { url?: string; rights?: string } = {}): Promise<Visitor> {
-  const person = await Visitor.open(browser, `${url}/?${new URLSearchParams({ room, name, ...more })}`);
-  here.push(person);
-  return person;
 }
 
 async function agreeAndAreSaved(first: Visitor, ...others: Visitor[]): Promise<void> {

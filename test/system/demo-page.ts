@@ -1,0 +1,55 @@
+/** The demo page for the tests of one file: a system and a browser for all of them, and visitors until each test is over. */
+
+import type { Browser, BrowserContextOptions } from "playwright-core";
+import { afterAll, afterEach, beforeAll } from "vitest";
+
+import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor } from "./browser.ts";
+
+/** `url`: of another system, or of a line to this one. */
+export type Visit = { readonly url?: string; readonly rights?: string };
+
+export class DemoPage {
+  readonly #context: BrowserContextOptions;
+  #system: DemoSystem | undefined;
+  #browser: Browser | undefined;
+  #here: Visitor[] = [];
+
+  private constructor(context: BrowserContextOptions) {
+    this.#context = context;
+  }
+
+  /** To be called once, outside of the tests. What a visitor saw of a failed one is kept as a picture. */
+  static forThisFile(context: BrowserContextOptions = {}): DemoPage {
+    const demo = new DemoPage(context);
+    beforeAll(async () => {
+      [demo.#system, demo.#browser] = await Promise.all([DemoSystem.start(), openBrowser()]);
+    }, FIRST_START_MS_MAX);
+    afterEach(({ task }) => demo.#endVisits(task.name, task.result?.state === "fail" || process.env["TEST_LOOK"] !== undefined));
+    afterAll(async () => {
+      await demo.#browser?.close();
+      await demo.#system?.stop();
+    });
+    return demo;
+  }
+
+  get system(): DemoSystem {
+    return this.#system!;
+  }
+
+  async open(room: string, name: string, { url = this.system.url, ...more }: Visit = {}): Promise<Visitor> {
+    const visitor = await Visitor.open(this.#browser!, `${url}/?${new URLSearchParams({ room, name, ...more })}`, this.#context);
+    this.#here.push(visitor);
+    return visitor;
+  }
+
+  async close(visitor: Visitor): Promise<void> {
+    this.#here = this.#here.filter((other) => other !== visitor);
+    await visitor.close();
+  }
+
+  async #endVisits(test: string, isLookedAt: boolean): Promise<void> {
+    if (isLookedAt) for (const [index, visitor] of this.#here.entries()) console.error(`what person ${index + 1} saw: ${await visitor.screenshot(`${test} ${index + 1}`)}`);
+    await Promise.all(this.#here.map((visitor) => visitor.close()));
+    this.#here = [];
+  }
+}
