@@ -17,7 +17,8 @@ export type PresenceMembersOptions = {
   readonly spectatorAfterMs: number;
 };
 
-type Here = { member: Member; readonly connections: Set<ConnectionId>; inputAt: Millis };
+/** `connections`: nearly always one; a set for each would weigh more than the member. */
+type Here = { member: Member; connections: readonly ConnectionId[]; inputAt: Millis };
 
 /** The owner said that it missed something: all is said again, but not more often than this. */
 const WHOLE_MS_MIN = 100;
@@ -71,14 +72,12 @@ export class PresenceMembers {
 
   /** The client's connection, if it is the only one. */
   soleConnection(client: ClientId): ConnectionId | undefined {
-    const connections = this.#here.get(client)?.connections;
-    if (connections?.size !== 1) return undefined;
-    const [connection] = connections;
-    return connection;
+    const connections = this.connectionsOf(client);
+    return connections.length === 1 ? connections[0] : undefined;
   }
 
   /** One, but for a moment after a reconnect. */
-  connectionsOf(client: ClientId): Iterable<ConnectionId> {
+  connectionsOf(client: ClientId): readonly ConnectionId[] {
     return this.#here.get(client)?.connections ?? [];
   }
 
@@ -87,13 +86,13 @@ export class PresenceMembers {
     if (before !== undefined && before.member.client !== member.client) this.leave(connection);
     const here = this.#here.get(member.client);
     if (here === undefined) {
-      const entered: Here = { member, connections: new Set([connection]), inputAt: now };
+      const entered: Here = { member, connections: [connection], inputAt: now };
       this.#here.set(member.client, entered);
       this.#byConnection.set(connection, entered);
       this.#say(member.client);
       return;
     }
-    here.connections.add(connection);
+    if (!here.connections.includes(connection)) here.connections = [...here.connections, connection];
     this.#byConnection.set(connection, here);
     here.inputAt = now;
     this.#become(here, member);
@@ -105,8 +104,8 @@ export class PresenceMembers {
     if (here === undefined) return undefined;
     const { client } = here.member;
     this.#byConnection.delete(connection);
-    here.connections.delete(connection);
-    if (here.connections.size > 0) return undefined;
+    here.connections = here.connections.filter((other) => other !== connection);
+    if (here.connections.length > 0) return undefined;
     this.#here.delete(client);
     this.#entered.delete(client);
     this.#exited.add(client);

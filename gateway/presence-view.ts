@@ -6,11 +6,12 @@
 import type { Standing } from "../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch } from "../shared/ids.ts";
 import { decodeNews, encodeNews, type Participant, type ParticipantNumber, type PresenceNews, type PresenceState } from "../shared/wire/presence.ts";
+import { NO_FIELDS, type ShownFields, valueOf, withField } from "../shared/shown-fields.ts";
 
 /** What the members are to be told: the owner's own bytes wherever possible. */
 export type Tidings = { readonly bytes: Uint8Array; readonly news: PresenceNews };
 
-type Seen = { participant: Participant; readonly fields: Map<string, Uint8Array> };
+type Seen = { participant: Participant; fields: ShownFields };
 type Numbered = { readonly epoch: Epoch; readonly number: number; readonly news: Uint8Array };
 
 /** News held while the whole is awaited; with more missing it says it all anyway. */
@@ -60,7 +61,8 @@ export class PresenceView {
 
   shown(client: ClientId, name: string): Uint8Array | undefined {
     const number = this.#numbers.get(client);
-    return number === undefined ? undefined : this.#seen.get(number)?.fields.get(name);
+    const seen = number === undefined ? undefined : this.#seen.get(number);
+    return seen === undefined ? undefined : valueOf(seen.fields, name);
   }
 
   /** Nothing that this epoch's owner said is known yet. */
@@ -118,7 +120,7 @@ export class PresenceView {
     this.#isBehind = false;
     this.#isEmpty = false;
     this.#whole = undefined;
-    this.#seen = new Map(news.present.map((participant) => [participant.number, { participant, fields: new Map() }]));
+    this.#seen = new Map(news.present.map((participant) => [participant.number, { participant, fields: NO_FIELDS }]));
     this.#numbers = new Map(news.present.map((participant) => [participant.client, participant.number]));
     for (const state of news.states) this.#applyState(state);
     for (const early of this.#early.keys()) if (early <= number) this.#early.delete(early);
@@ -153,7 +155,7 @@ export class PresenceView {
     }
     for (const participant of present) {
       const seen = this.#seen.get(participant.number);
-      if (seen === undefined) this.#seen.set(participant.number, { participant, fields: new Map() });
+      if (seen === undefined) this.#seen.set(participant.number, { participant, fields: NO_FIELDS });
       else seen.participant = participant;
       this.#numbers.set(participant.client, participant.number);
     }
@@ -163,10 +165,7 @@ export class PresenceView {
   #applyState({ number, fields }: PresenceState): void {
     const seen = this.#seen.get(number);
     if (seen === undefined) return;
-    for (const { name, value } of fields) {
-      if (value.byteLength === 0) seen.fields.delete(name);
-      else seen.fields.set(name, value.slice());
-    }
+    for (const { name, value } of fields) seen.fields = withField(seen.fields, name, value);
   }
 }
 
@@ -177,7 +176,7 @@ export function isSameStanding(a: Standing | undefined, b: Standing): boolean {
 
 function wholeOf(seen: ReadonlyMap<ParticipantNumber, Seen>): PresenceNews {
   const everybody = [...seen.values()];
-  const states = everybody.filter(({ fields }) => fields.size > 0).map(({ participant, fields }) => ({ number: participant.number, fields: [...fields].map(([name, value]) => ({ name, value })) }));
+  const states = everybody.filter(({ fields }) => fields.length > 0).map(({ participant, fields }) => ({ number: participant.number, fields }));
   return { whole: true, present: everybody.map(({ participant }) => participant), gone: [], states };
 }
 
@@ -191,8 +190,9 @@ function changeBetween(before: ReadonlyMap<ParticipantNumber, Seen>, after: Read
   for (const [number, { participant, fields }] of after) {
     const was = before.get(number);
     if (was === undefined || !isSameParticipant(was.participant, participant)) present.push(participant);
-    const names = new Set([...fields.keys(), ...(was?.fields.keys() ?? [])]);
-    const changed = [...names].filter((name) => !isSame(was?.fields.get(name), fields.get(name))).map((name) => ({ name, value: fields.get(name) ?? NOTHING }));
+    const shownBefore = was?.fields ?? NO_FIELDS;
+    const names = new Set([...fields, ...shownBefore].map(({ name }) => name));
+    const changed = [...names].filter((name) => !isSame(valueOf(shownBefore, name), valueOf(fields, name))).map((name) => ({ name, value: valueOf(fields, name) ?? NOTHING }));
     if (changed.length > 0) states.push({ number, fields: changed });
   }
   return { whole: false, present, gone, states };

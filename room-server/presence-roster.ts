@@ -5,6 +5,7 @@
 
 import type { Member } from "../shared/bus/presence-messages.ts";
 import type { ClientId, GatewayId } from "../shared/ids.ts";
+import { NO_FIELDS, type ShownFields, valueOf, withField } from "../shared/shown-fields.ts";
 import type { Participant, ParticipantNumber, PresenceField, PresenceNews, PresenceState } from "../shared/wire/presence.ts";
 
 export type RosterOptions = {
@@ -15,15 +16,18 @@ export type RosterOptions = {
 
 export type RosterLimit = "participants" | "presence-bytes";
 
+type Holder = { readonly gateway: GatewayId; readonly member: Member };
+
+/** `holders`: nearly always one; a map for each would weigh more than the entry. */
 type Entry = {
   readonly client: ClientId;
-  readonly holders: Map<GatewayId, Member>;
+  holders: readonly Holder[];
   /** Undefined: there are as many as the room takes. */
   number: ParticipantNumber | undefined;
   participant: Participant | undefined;
   /** The one it speaks through. Its old gateway may go on for a while with what it said before it moved. */
   home: GatewayId | undefined;
-  readonly fields: Map<string, Uint8Array>;
+  fields: ShownFields;
   bytes: number;
 };
 
@@ -62,16 +66,17 @@ export class Roster {
   /** `gateway` has this client, or has it as this from now on. */
   enter(gateway: GatewayId, member: Member): RosterLimit | undefined {
     const { client } = member;
-    const entry = this.#entries.get(client) ?? { client, holders: new Map(), number: undefined, participant: undefined, home: undefined, fields: new Map(), bytes: 0 };
+    const entry = this.#entries.get(client) ?? { client, holders: [], number: undefined, participant: undefined, home: undefined, fields: NO_FIELDS, bytes: 0 };
     this.#entries.set(client, entry);
-    entry.holders.set(gateway, member);
+    entry.holders = [...entry.holders.filter((holder) => holder.gateway !== gateway), { gateway, member }];
     return this.#show(entry);
   }
 
   exit(gateway: GatewayId, client: ClientId): void {
     const entry = this.#entries.get(client);
-    if (entry?.holders.delete(gateway) !== true) return;
-    if (entry.holders.size === 0) return this.#remove(entry);
+    if (entry === undefined || !isHeldBy(entry, gateway)) return;
+    entry.holders = entry.holders.filter((holder) => holder.gateway !== gateway);
+    if (entry.holders.length === 0) return this.#remove(entry);
     if (entry.home === gateway) this.#moveHome(entry, undefined);
     this.#show(entry);
   }
@@ -79,7 +84,7 @@ export class Roster {
   /** `fresh`: just said by the client itself, which therefore is where `gateway` is. */
   setFields(gateway: GatewayId, client: ClientId, fields: readonly PresenceField[], fresh: boolean): RosterLimit | undefined {
     const entry = this.#entries.get(client);
-    if (entry === undefined || !entry.holders.has(gateway)) return undefined;
+    if (entry === undefined || !isHeldBy(entry, gateway)) return undefined;
     if (fresh || entry.home === undefined) this.#moveHome(entry, gateway);
     if (entry.home !== gateway || entry.number === undefined) return undefined;
     let limit: RosterLimit | undefined;
@@ -101,12 +106,12 @@ export class Roster {
   /** All there is, told or not: telling it again changes nothing. */
   whole(): PresenceNews {
     const numbered = [...this.#entries.values()].filter(({ number }) => number !== undefined);
-    const states = numbered.filter(({ fields }) => fields.size > 0).map((entry) => stateOf(entry, entry.fields.keys()));
+    const states = numbered.filter(({ fields }) => fields.length > 0).map(({ number, fields }) => ({ number: number!, fields }));
     return { whole: true, present: numbered.map(({ participant }) => participant!), gone: [], states };
   }
 
   #show(entry: Entry): RosterLimit | undefined {
-    const members = [...entry.holders.values()];
+    const members = entry.holders.map(({ member }) => member);
     const { user, name, canWrite, spectator } = members.find((member) => !member.spectator) ?? members[0]!;
     const bytes = PARTICIPANT_BYTES + (entry.client.length + user.length + name.length) * BYTES_PER_CODE_UNIT;
     if (entry.number === undefined) {
@@ -126,19 +131,18 @@ export class Roster {
 
   /** What it showed where it was before is void: its new gateway tells all that holds. */
   #moveHome(entry: Entry, home: GatewayId | undefined): void {
-    if (entry.home !== undefined && entry.home !== home) for (const name of entry.fields.keys()) this.#setField(entry, { name, value: NOTHING });
+    if (entry.home !== undefined && entry.home !== home) for (const { name } of entry.fields) this.#setField(entry, { name, value: NOTHING });
     entry.home = home;
   }
 
   #setField(entry: Entry, { name, value }: PresenceField): boolean {
-    const before = entry.fields.get(name);
-    if (isSame(before ?? NOTHING, value)) return true;
-    const bytes = bytesOf(name, value) - bytesOf(name, before ?? NOTHING);
+    const before = valueOf(entry.fields, name) ?? NOTHING;
+    if (isSame(before, value)) return true;
+    const bytes = bytesOf(name, value) - bytesOf(name, before);
     if (bytes > 0 && this.#bytes + bytes > this.#options.presenceBytesMax) return false;
     this.#bytes += bytes;
     entry.bytes += bytes;
-    if (value.byteLength === 0) entry.fields.delete(name);
-    else entry.fields.set(name, value.slice());
+    entry.fields = withField(entry.fields, name, value);
     const changed = this.#changed.get(entry);
     if (changed === undefined) this.#changed.set(entry, new Set([name]));
     else changed.add(name);
@@ -160,8 +164,12 @@ export class Roster {
 
 const NOTHING = new Uint8Array(0);
 
+function isHeldBy({ holders }: Entry, gateway: GatewayId): boolean {
+  return holders.some((holder) => holder.gateway === gateway);
+}
+
 function stateOf({ number, fields }: Entry, names: Iterable<string>): PresenceState {
-  return { number: number!, fields: [...names].map((name) => ({ name, value: fields.get(name) ?? NOTHING })) };
+  return { number: number!, fields: [...names].map((name) => ({ name, value: valueOf(fields, name) ?? NOTHING })) };
 }
 
 function bytesOf(name: string, value: Uint8Array): number {
