@@ -18,6 +18,8 @@ export const gatewaySettings = {
   jwtIssuer: { parse: text, fallback: "", meaning: "issuer that tokens must name; empty: any" },
   jwtAudience: { parse: text, fallback: "", meaning: "audience that tokens must name; empty: any" },
   jwtClockToleranceSeconds: { parse: positiveInteger, fallback: 5, meaning: "how far the clock of whoever signs tokens may be off" },
+  knownTokensMax: { parse: positiveInteger, fallback: 100_000, meaning: "tokens that need not be checked again when they are shown again; of more the oldest is forgotten" },
+  knownTokenMsMax: { parse: wholeNumber, fallback: 60_000, meaning: "for how long not: so long may a key that was withdrawn still open doors. 0: every token is checked each time" },
   internalSecret: { parse: text, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
 
   connectionsMax: { parse: positiveInteger, fallback: 50_000, meaning: "connections to one gateway; more are turned away with HTTP 503" },
@@ -179,14 +181,14 @@ export function quotaOptions(config: GatewayConfig): SharedCountsOptions {
 
 /** What each connection keeps to. */
 export function sessionOptions(config: GatewayConfig, { clientIdOf, restrictionOn }: Pick<SessionOptions, "clientIdOf" | "restrictionOn">): SessionOptions {
-  const { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond } = config;
+  const { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond, bytesBurst, bytesPerSecond } = config;
   return {
-    limits: { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond },
+    limits: { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond, bytesBurst, bytesPerSecond },
     helloMsMax: config.helloMsMax,
     roomsMax: config.roomsPerConnectionMax,
     editRates: { fresh: { burst: editBurst, perSecond: editsPerSecond }, repeats: { burst: config.resendBurst, perSecond: config.resendsPerSecond } },
     retryAfterMs: config.retryAfterMs,
-    byteRate: { burst: config.bytesBurst, perSecond: config.bytesPerSecond },
+    byteRate: { burst: bytesBurst, perSecond: bytesPerSecond },
     catchUpRate: { burst: config.catchUpBytesBurst, perSecond: config.catchUpBytesPerSecond },
     controlRate: { burst: config.controlBurst, perSecond: config.controlsPerSecond },
     presenceRate: { burst: config.presenceBurst, perSecond: config.presencePerSecondMax },

@@ -19,6 +19,7 @@ import { loadUws } from "./io/load-uws.ts";
 import { connectBus } from "./io/nats-bus.ts";
 import { redisSanctions } from "./io/redis-sanctions.ts";
 import { measuredPressures } from "./io/pressures.ts";
+import { rememberedTokens } from "./io/remembered-tokens.ts";
 import { serveHttp } from "./io/routes.ts";
 import type { Door, Unready } from "./io/upgrades.ts";
 import { listen, uwsSockets } from "./io/uws-server.ts";
@@ -26,10 +27,7 @@ import { countBehind, gatewayMetrics } from "./metrics.ts";
 import { Shed } from "./shed.ts";
 import { watchPressure } from "./shed-host.ts";
 
-/**
- * `serverSilenceMsMax` is placement's setting: gateways judge by it when no placement answers. `redisUrl` is the
- * leaderboard's: bans are kept there, if there is one.
- */
+/** Of other tiers: `serverSilenceMsMax`, by which gateways judge while no placement answers, and `redisUrl`, where bans are kept. */
 export type StartGatewayConfig = SharedConfig & GatewayConfig & { readonly serverSilenceMsMax: number; readonly redisUrl?: string };
 
 /** `routes`: further HTTP, such as a demo's. */
@@ -37,7 +35,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   refuseUnsafe(config);
   const gateway = randomBytes(9).toString("base64url") as GatewayId;
   const deps = { clock, endOfTurn: setImmediate, log, metrics: gatewayMetrics(registry) };
-  const tokens = jwtTokens(config, clock);
+  const tokens = rememberedTokens(jwtTokens(config, clock), config, deps);
   const bus = await connectBus(gateway, config, deps);
   const kept = redisSanctions(config.redisUrl ?? "", config.environment, deps);
 

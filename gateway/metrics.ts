@@ -12,6 +12,7 @@ export const gatewayMetrics = (registry: Registry) => {
     connects: new Counter({ name: "coroom_gateway_connects_total", help: "WebSocket connections opened", registers }),
     turnedAway: new Counter({ name: "coroom_gateway_turned_away_total", help: "Connections turned away, by reason: full, origin, degraded, draining, ip; herd where the queue of new connections was full", labelNames: ["reason"], registers }),
     limitsReached: new Counter({ name: "coroom_gateway_limits_reached_total", help: "Times a limit was met, by limit: tenant, tenant-rooms, room, tenant-edits across the gateways; room-budget where the owner holds the room back; edits, frames, bytes, catch-ups of one connection; snapshots of one user, gateway-snapshots of all", labelNames: ["limit"], registers }),
+    tokenChecks: new Counter({ name: "coroom_gateway_token_checks_total", help: "Tokens shown, by outcome: checked, or known from a moment ago", labelNames: ["outcome"], registers }),
     countSources: new Gauge({ name: "coroom_gateway_count_sources", help: "Other gateways and room servers whose counts are known", registers }),
     sanctions: new Gauge({ name: "coroom_gateway_sanctions", help: "Bans and downgrades in force", registers }),
     abuse: new Counter({ name: "coroom_gateway_abuse_total", help: "What came of abuse: hold-off, a connection told to wait; ban, a user or an address banned", labelNames: ["measure", "suspect"], registers }),

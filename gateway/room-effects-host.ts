@@ -4,7 +4,7 @@
  */
 
 import { assertNever } from "../shared/assert.ts";
-import { encodeToOwner } from "../shared/bus/envelope.ts";
+import { encodeToOwner, type ToOwner } from "../shared/bus/envelope.ts";
 import type { RoomKey } from "../shared/ids.ts";
 import { encodeCommittedFrame, encodeFrame } from "../shared/wire/codec.ts";
 import type { JoinRefusal } from "../shared/wire/frames.ts";
@@ -22,6 +22,8 @@ export type RoomEffectPorts = {
   readonly sessions: ReadonlyMap<ConnectionId, Session>;
   readonly presence: PresenceHost;
   readonly search: (room: RoomKey, step: SearchStep) => void;
+  /** Something waits to be told: `tellAll` is wanted before this turn of the event loop ends. */
+  readonly onTold: () => void;
 };
 
 const NO_OWNER = { retryAfterMs: 1_000, message: "no room server takes the room right now: try again" };
@@ -35,18 +37,27 @@ const TENANT_RATE_RETRY_MS = 1_000;
 export class RoomEffectsHost {
   readonly #ports: RoomEffectPorts;
   readonly #deps: HostDeps;
+  #untold: { readonly room: RoomKey; readonly message: ToOwner }[] = [];
 
   constructor(ports: RoomEffectPorts, deps: HostDeps) {
     this.#ports = ports;
     this.#deps = deps;
   }
 
+  /** Together: said one by one, each would be a write to NATS of its own, which costs more than all else that a join does. */
+  tellAll(): void {
+    const untold = this.#untold;
+    this.#untold = [];
+    for (const { room, message } of untold) this.#ports.rooms.tell(room, encodeToOwner(message));
+  }
+
   carryOut({ key, channel }: FollowedRoom, effect: RoomEffect): void {
-    const { sockets, rooms, sessions, presence, search } = this.#ports;
+    const { sockets, sessions, presence, search } = this.#ports;
     const { metrics } = this.#deps;
     switch (effect.kind) {
       case "tell":
-        return rooms.tell(key, encodeToOwner(effect.message));
+        this.#untold.push({ room: key, message: effect.message });
+        return this.#ports.onTold();
       case "search":
         return search(key, effect.step);
       case "let-in": {

@@ -35,6 +35,7 @@ export class RoomHost implements Backbone {
   #restless = new Set<FollowedRoom>();
   /** Rooms that were sent edits in this turn. */
   #busy = new Set<FollowedRoom>();
+  #isTurnEnding = false;
   #backboneLostAt: Millis | undefined;
   #stopTicking: () => void = () => {};
 
@@ -46,7 +47,7 @@ export class RoomHost implements Backbone {
     this.#deps = deps;
     const receive = (room: RoomKey, outcome: SearchOutcome): void => this.receive(room, { kind: "search", outcome });
     const searches = new OwnerSearches(ports.placement, { isFollowed: (room) => directory.get(room) !== undefined, receive }, { searchesMax }, deps);
-    this.#effects = new RoomEffectsHost({ ...ports, search: (room, step) => searches.carryOut(room, step) }, deps);
+    this.#effects = new RoomEffectsHost({ ...ports, search: (room, step) => searches.carryOut(room, step), onTold: () => this.#endTurnLater() }, deps);
     deps.metrics.backboneConnected.set(1);
     ports.placement.onServerLost((server) => this.#receiveServerLost(server));
   }
@@ -103,8 +104,8 @@ export class RoomHost implements Backbone {
     if (followed === undefined) return; // Left for so long that nobody follows it: its client joins again and repeats it.
     if (!this.#quotas.takeEdit(room)) return this.#effects.refuseEdit(followed, edit);
     this.#deps.metrics.edits.inc();
-    if (this.#busy.size === 0) this.#deps.endOfTurn(() => this.#endTurn());
     this.#busy.add(followed);
+    this.#endTurnLater();
     this.#ports.presence.receive(room, { kind: "input", connection: edit.connection });
     this.#feed(followed, edit);
   }
@@ -176,11 +177,19 @@ export class RoomHost implements Backbone {
     for (const followed of this.#directory.all()) this.#feed(followed, { kind: "server-lost", server });
   }
 
-  /** Edits of one room that came in one turn travel together. */
+  #endTurnLater(): void {
+    if (this.#isTurnEnding) return;
+    this.#isTurnEnding = true;
+    this.#deps.endOfTurn(() => this.#endTurn());
+  }
+
+  /** Edits of one room that came in one turn travel together, and so does all that owners are told. */
   #endTurn(): void {
     const busy = this.#busy;
     this.#busy = new Set();
     for (const followed of busy) this.#feed(followed, { kind: "turn-ended" });
+    this.#effects.tellAll();
+    this.#isTurnEnding = false;
   }
 
   #tick(): void {

@@ -1,10 +1,10 @@
 import { Registry } from "prom-client";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { Answer, CatchUp } from "../shared/bus/envelope.ts";
 import { decodeRecord, encodeEditsRecord, headOf } from "../shared/bus/record.ts";
-import type { ClientId, Epoch, GatewayId, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
+import { type ClientId, type Epoch, type GatewayId, type RoomKey, type Seq, START, type UnixMillis, type UserId } from "../shared/ids.ts";
 import { LogCatchUps } from "./log-catch-ups-host.ts";
 import { roomServerMetrics } from "./metrics.ts";
 import type { StoredRecord } from "./ports.ts";
@@ -49,7 +49,7 @@ async function catchUp(after: number, checkpoint: Checkpoint | undefined): Promi
       gateways: { answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && resolve(given.answer)), broadcast: () => {} },
     };
     const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-    const catchUps = new LogCatchUps(ports, { logReadsMax: 1, logReadsWaitingMax: 1, logReadBytesMax: 250, answerBytesMax: 1e6 }, { log, metrics: roomServerMetrics(new Registry()) });
+    const catchUps = new LogCatchUps(ports, { logReadsMax: 1, logReadsWaitingMax: 1, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 }, { log, metrics: roomServerMetrics(new Registry()) });
     const request = { kind: "catch-up-request", gateway, request: 1, after: { epoch, seq: after as Seq }, through: 4 as Seq } as const;
     catchUps.answer(room, { kind: "read-log", request, epoch, head: 4 as Seq, streamSeq: 4 });
   });
@@ -72,4 +72,21 @@ test("[LCU2] where no snapshot is newer all is read, from the checkpoint on", as
 test("[LCU3] a room of other payloads than Yjs updates has no snapshot to be sent to: its log is read, however long", async () => {
   expect(await catchUp(0, checkpointAt(4, { leftOut: 4, bytes: 2 }))).toBe("4 records of 1,2,3,4");
   expect(await catchUp(0, checkpointAt(4, { leftOut: 1, bytes: 300 }))).toBe("too-old, unread");
+});
+
+test("[LCU5] a crowd of newcomers asks for a room's checkpoint once", async () => {
+  const [answers, asked]: [CatchUp[], string[]] = [[], []];
+  const ports = {
+    log: { append: () => () => {}, readLast: async () => undefined, read: async function* () {} },
+    checkpoints: { newest: async (of: RoomKey) => (asked.push(of), checkpointAt(4, { bytes: 400 })) },
+    gateways: { answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && answers.push(given.answer)), broadcast: () => {} },
+  };
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+  const catchUps = new LogCatchUps(ports, { logReadsMax: 1, logReadsWaitingMax: 10, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 }, { log, metrics: roomServerMetrics(new Registry()) });
+  const newcomer = (request: number): void => catchUps.answer(room, { kind: "read-log", request: { kind: "catch-up-request", gateway, request, after: START, through: 4 as Seq }, epoch, head: 4 as Seq, streamSeq: 4 });
+  newcomer(1);
+  await vi.waitFor(() => expect(answers).toHaveLength(1));
+  newcomer(2);
+  newcomer(3);
+  expect([answers, asked]).toEqual([Array(3).fill({ kind: "resync", reason: "too-old" }), [room]]);
 });

@@ -38,6 +38,11 @@ export type Checkpoint = z.infer<typeof Checkpoint>;
 const EMPTY_DOCUMENT_BYTES = 2;
 
 /** Whether its snapshot leads a client anywhere. Where Yjs refused every edit only the log has them. */
-export function hasDocument({ leftOut = 0, snapshot }: Checkpoint): boolean {
-  return leftOut === 0 || snapshot.bytes > EMPTY_DOCUMENT_BYTES;
+export function hasDocument(checkpoint: Checkpoint): boolean {
+  return (checkpoint.leftOut ?? 0) === 0 || hasContent(checkpoint);
+}
+
+/** Documents only grow: the snapshots that follow have content too. */
+export function hasContent({ snapshot }: Checkpoint): boolean {
+  return snapshot.bytes > EMPTY_DOCUMENT_BYTES;
 }

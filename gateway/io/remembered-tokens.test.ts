@@ -1,0 +1,29 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
+import { systemClock as clock } from "../../shared/io/system-clock.ts";
+import type { Identity, TokenVerdict } from "../identity.ts";
+import { gatewayMetrics } from "../metrics.ts";
+import { rememberedTokens } from "./remembered-tokens.ts";
+
+const identity: Identity = { tenant: "acme" as TenantId, user: "ann" as UserId, name: "Ann", rooms: [], rights: { read: true, write: true, admin: false }, expiresAt: 1e15 as Millis };
+
+function remembering(verdicts: Readonly<Record<string, TokenVerdict>>) {
+  const checked: string[] = [];
+  const verify = (token: string): Promise<TokenVerdict> => (checked.push(token), Promise.resolve(verdicts[token]!));
+  return { checked, tokens: rememberedTokens({ verify }, { knownTokensMax: 10, knownTokenMsMax: 60_000 }, { clock, metrics: gatewayMetrics(new Registry()) }) };
+}
+
+test("[TOK5] a valid token shown again is not checked again", async () => {
+  const { checked, tokens } = remembering({ good: { kind: "valid", identity } });
+  expect(await tokens.verify("good")).toEqual({ kind: "valid", identity });
+  expect(await tokens.verify("good")).toEqual({ kind: "valid", identity });
+  expect(checked).toEqual(["good"]);
+});
+
+test("[TOK6] a token that was refused, or could not be checked, is checked each time", async () => {
+  const { checked, tokens } = remembering({ forged: { kind: "refused", why: "" }, old: { kind: "expired" }, later: { kind: "unchecked" } });
+  for (const token of ["forged", "old", "later", "forged", "old", "later"]) await tokens.verify(token);
+  expect(checked).toEqual(["forged", "old", "later", "forged", "old", "later"]);
+});
