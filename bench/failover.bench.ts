@@ -60,7 +60,7 @@ export class FailoverBench {
       gateways: 2,
       roomServers: options.roomServers,
       settings: { EDIT_BURST: NO_RATE_LIMIT, EDITS_PER_SECOND: NO_RATE_LIMIT, CONNECTS_PER_SECOND_MAX: NO_RATE_LIMIT, SILENCE_MS_MAX: "3600000", CONTROL_LOOP_MS: "1000", ...options.settings },
-      natsUrlOf: async ({ role, index }, [server]) => (role === "room-server" ? (lines[index] = await CuttableLine.start(server!)).url : server!),
+      roomServerNatsUrl: async (server, index) => (lines[index] = await CuttableLine.start(server)).url,
     });
     const nats = await connectNats({ servers: cluster.nats.url, name: "failover-bench" });
     const [writing, reading] = [cluster.gateways[0]!.url, cluster.gateways[1]!.url];

@@ -64,6 +64,7 @@ export class EditSender {
         continue;
       }
       const { counter, payload } = next.edit;
+      line.pace.spend(payload.byteLength + FRAME_OVERHEAD_BYTES);
       effects.push({ kind: "send", frame: { type: "edit", channel, counter, ackedThrough: next.ackedThrough, parentSeq: next.edit.parentSeq, payload } });
     }
   }

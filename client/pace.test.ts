@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Millis } from "../shared/ids.ts";
 import { Pace } from "./pace.ts";
 
-const LIMITS = { editBurst: 30, editsPerSecond: 10 };
+const LIMITS = { editBurst: 30, editsPerSecond: 10, editBytesMax: 500, bytesBurst: 2_000, bytesPerSecond: 1_000 };
 const at = (ms: number): Millis => (1_000_000 + ms) as Millis;
 
 /** When edits go out if there is always one waiting. */
@@ -46,4 +46,29 @@ test("[PAC2] a clock that jumps gives one burst at most", () => {
   let sent = 0;
   while (pace.take(at(1e9))) sent += 1;
   expect(sent).toBe(21);
+});
+
+test("[PAC3] large edits go out below the byte rate, however few they are", () => {
+  const pace = new Pace(LIMITS, at(0));
+  let [left, filledAt, sent] = [LIMITS.bytesBurst, 0, 0];
+  for (let ms = 0; ms <= 30_000; ms++) {
+    while (pace.take(at(ms))) {
+      const bytes = sent % 3 === 0 ? LIMITS.editBytesMax : 100;
+      pace.spend(bytes);
+      left = Math.min(LIMITS.bytesBurst, left + ((ms - filledAt) * LIMITS.bytesPerSecond) / 1000) - bytes;
+      filledAt = ms;
+      sent += 1;
+      expect(left).toBeGreaterThanOrEqual(0);
+    }
+  }
+  expect(sent).toBeGreaterThan(100);
+});
+
+test("[PAC3] it says when the next may go that waits for bytes", () => {
+  const pace = new Pace(LIMITS, at(0));
+  while (pace.take(at(0))) pace.spend(LIMITS.editBytesMax);
+  const next = pace.nextAt(at(0));
+  expect(next).toBeGreaterThan(at(0));
+  expect(pace.take((next - 1) as Millis)).toBe(false);
+  expect(pace.take(next)).toBe(true);
 });

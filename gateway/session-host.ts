@@ -204,7 +204,9 @@ export class SessionHost implements Clients {
     const conclude = (verdict: TokenVerdict): void => {
       if (this.#sessions.get(connection) !== session) return;
       const refused = verdict.kind === "valid" ? this.#refuseByIdentity(connection, session, verdict.identity) : undefined;
+      const isNew = session.identity === undefined;
       this.carryOut(connection, session, refused ?? session.receiveVerdict(verdict, this.#now()));
+      if (isNew && this.#toldLost) this.#tellLost(connection, session, connection % this.#sessions.size); // It came while the others were told.
     };
     this.#ports.tokens.verify(token).then(conclude, (cause: unknown) => {
       this.#deps.log.error({ cause }, "tokens cannot be checked: see whether the JWKS address answers");
@@ -251,8 +253,16 @@ export class SessionHost implements Clients {
     const isLost = lostAt !== undefined && now - lostAt >= DEGRADED_AFTER_MS;
     if (isLost === this.#toldLost) return;
     this.#toldLost = isLost;
-    const stepMs = isLost ? (backboneLossMsMax * SPREAD_SHARE) / this.#sessions.size : 0;
-    [...this.#sessions].forEach(([connection, session], index) => this.carryOut(connection, session, session.receiveBackbone(isLost ? "lost" : "found", Math.floor(index * stepMs))));
+    [...this.#sessions].forEach(([connection, session], index) => {
+      if (isLost) this.#tellLost(connection, session, index);
+      else this.carryOut(connection, session, session.receiveBackbone("found", 0));
+    });
+  }
+
+  /** `place`: in the row of all, who are to move one after the other. */
+  #tellLost(connection: ConnectionId, session: Session, place: number): void {
+    const stepMs = (this.#options.backboneLossMsMax * SPREAD_SHARE) / this.#sessions.size;
+    this.carryOut(connection, session, session.receiveBackbone("lost", Math.floor(place * stepMs)));
   }
 
   #now(): Millis {

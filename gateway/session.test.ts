@@ -13,7 +13,7 @@ const at = (ms: number): Millis => ms as Millis;
 const now = at(1_000);
 const notes = "acme.notes" as RoomKey;
 const ann = "annannannannann1" as ClientId;
-const limits = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1_000, editBytesMax: 100, editBurst: 3, editsPerSecond: 1 };
+const limits = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1_000, editBytesMax: 100, editBurst: 3, editsPerSecond: 1, bytesBurst: 10_000, bytesPerSecond: 1_000 };
 const hello: ClientFrame = { type: "hello", version: 1, token: "jwt", agent: "" };
 const identity: Identity = { tenant: "acme" as TenantId, user: "ann" as UserId, name: "Ann", rooms: ["notes", "other"], rights: { read: true, write: true, admin: false }, expiresAt: at(1e9) };
 

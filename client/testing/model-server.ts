@@ -14,7 +14,7 @@ import type { FakeClock } from "./fake-clock.ts";
 import { ModelPresence } from "./model-presence.ts";
 import { ModelRoom, type SubmittedEdit } from "./model-room.ts";
 
-export const LIMITS: Limits = { pingIntervalMs: 1_000, silenceMsMax: 3_000, frameBytesMax: 10_000, editBytesMax: 5_000, editBurst: 30, editsPerSecond: 10 };
+export const LIMITS: Limits = { pingIntervalMs: 1_000, silenceMsMax: 3_000, frameBytesMax: 10_000, editBytesMax: 5_000, editBurst: 30, editsPerSecond: 10, bytesBurst: 1_000_000, bytesPerSecond: 100_000 };
 
 /** Chances in [0, 1), each for one frame or edit. */
 export type Faults = {

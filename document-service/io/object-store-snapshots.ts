@@ -1,9 +1,9 @@
 /** Snapshots in the JetStream object store. */
 
 import type { JetStreamClient } from "@nats-io/jetstream";
+import { Objm, StorageType } from "@nats-io/obj";
 
 import type { Snapshots } from "../ports.ts";
-import { objectBucket } from "../../shared/io/copies.ts";
 import { inTime } from "../../shared/io/in-time.ts";
 
 const CHUNK_BYTES = 512 * 1024;
@@ -12,7 +12,7 @@ const TRANSFER_MS_MAX = 15_000;
 
 /** `bucket` is created where it is missing, with `replicas` copies. */
 export async function objectStoreSnapshots(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<Snapshots> {
-  const store = await objectBucket(jetstream, bucket, replicas);
+  const store = await new Objm(jetstream).create(bucket, { storage: StorageType.File, replicas });
   const manager = await jetstream.jetstreamManager();
   return {
     write: async (name, bytes) => {

@@ -103,6 +103,8 @@ function writeFrame(out: encoding.Encoder, frame: Frame): void {
       encoding.writeVarString(out, frame.connection);
       writeLimits(out, frame.limits);
       encoding.writeVarUint(out, frame.tokenExpiresInMs);
+      encoding.writeVarUint(out, frame.limits.bytesBurst);
+      encoding.writeVarUint(out, frame.limits.bytesPerSecond);
       return;
     case "joined":
       encoding.writeVarUint(out, frame.request);
@@ -252,7 +254,7 @@ function readFrame(input: decoding.Decoder): Frame | UnknownFrame {
     case FrameType.pong:
       return { type: "pong", nonce: readNumber(input) };
     case FrameType.welcome:
-      return { type: "welcome", version: readNumber(input), connection: readText(input), limits: readLimits(input), tokenExpiresInMs: readNumber(input) };
+      return readWelcome(input);
     case FrameType.joined:
       return {
         type: "joined",
@@ -380,7 +382,13 @@ function writeLimits(out: encoding.Encoder, limits: Limits): void {
   encoding.writeVarUint(out, limits.editsPerSecond);
 }
 
-function readLimits(input: decoding.Decoder): Limits {
+/** The byte rate came later: fields are added at a frame's end. */
+function readWelcome(input: decoding.Decoder): Frame & { type: "welcome" } {
+  const [version, connection, limits, tokenExpiresInMs] = [readNumber(input), readText(input), readLimits(input), readNumber(input)];
+  return { type: "welcome", version, connection, limits: { ...limits, bytesBurst: readNumber(input), bytesPerSecond: readNumber(input) }, tokenExpiresInMs };
+}
+
+function readLimits(input: decoding.Decoder): Omit<Limits, "bytesBurst" | "bytesPerSecond"> {
   return {
     pingIntervalMs: readNumber(input),
     silenceMsMax: readNumber(input),

@@ -122,6 +122,9 @@ export type Limits = {
   readonly editBytesMax: number;
   readonly editBurst: number;
   readonly editsPerSecond: number;
+  /** Of all its frames together. */
+  readonly bytesBurst: number;
+  readonly bytesPerSecond: number;
 };
 
 export type Rights = { readonly read: boolean; readonly write: boolean };
