@@ -1,0 +1,118 @@
+/**
+ * A whole Coroom whose rooms are all written in at a steady pace, for benches that look at what its writers notice: each
+ * room has one who writes and one who reads, over two gateways. Each room server's line to NATS can be cut.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { type KV, Kvm } from "@nats-io/kv";
+
+import { decodeJson, RoomEntry } from "../shared/bus/placement-messages.ts";
+import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
+import { type ClientKey, type RoomId, roomKey, type RoomKey, type ServerId, type TenantId } from "../shared/ids.ts";
+import { connectNats, type NatsConnection } from "../shared/io/nats.ts";
+import { Cluster, type Process } from "../test/system/cluster.ts";
+import { CuttableLine } from "../test/system/cuttable-line.ts";
+import { eventually } from "../test/system/eventually.ts";
+import { processOf } from "../test/system/owner.ts";
+import { RoomLoad } from "./load/room-load.ts";
+
+/** `settings`: of every process, as variables without their prefix. */
+export type TypingOptions = {
+  readonly rooms: number;
+  readonly roomServers: number;
+  readonly editsPerSecond: number;
+  readonly settings?: Readonly<Record<string, string>>;
+};
+
+export type OwningServer = { readonly server: ServerId; readonly process: Process; readonly line: CuttableLine };
+
+const SETTLED_MS_MAX = 30_000;
+const NO_RATE_LIMIT = String(1e9);
+
+export class TypingCluster {
+  readonly cluster: Cluster;
+  readonly nats: NatsConnection;
+  readonly subjects: Subjects;
+  readonly rooms: readonly RoomLoad[];
+  readonly #lines: readonly CuttableLine[];
+  readonly #entries: KV;
+  readonly #typing: NodeJS.Timeout[];
+
+  private constructor(parts: Pick<TypingCluster, "cluster" | "nats" | "subjects" | "rooms"> & { lines: readonly CuttableLine[]; entries: KV }, editsPerSecond: number) {
+    this.cluster = parts.cluster;
+    this.nats = parts.nats;
+    this.subjects = parts.subjects;
+    this.rooms = parts.rooms;
+    this.#lines = parts.lines;
+    this.#entries = parts.entries;
+    const everyMs = 1000 / editsPerSecond;
+    this.#typing = this.rooms.map((room, index) => setInterval(() => room.writers.forEach((writer) => room.send(writer)), everyMs + (everyMs * index) / (10 * this.rooms.length)));
+  }
+
+  static async start(options: TypingOptions): Promise<TypingCluster> {
+    const lines: CuttableLine[] = [];
+    const cluster = await Cluster.start({
+      gateways: 2,
+      roomServers: options.roomServers,
+      settings: { EDIT_BURST: NO_RATE_LIMIT, EDITS_PER_SECOND: NO_RATE_LIMIT, CONNECTS_PER_SECOND_MAX: NO_RATE_LIMIT, SILENCE_MS_MAX: "3600000", CONTROL_LOOP_MS: "1000", ...options.settings },
+      roomServerNatsUrl: async (server, index) => (lines[index] = await CuttableLine.start(server)).url,
+    });
+    const nats = await connectNats({ servers: cluster.nats.url, name: "bench" });
+    const subjects = subjectsOf(cluster.environment);
+    const entries = await new Kvm(nats).open(subjects.roomsBucket);
+    const rooms: RoomLoad[] = [];
+    for (let index = 0; index < options.rooms; index++) rooms.push(await openRoom(cluster, index));
+    await sleep(1_000);
+    return new TypingCluster({ cluster, nats, subjects, rooms, lines, entries }, options.editsPerSecond);
+  }
+
+  keyOf({ room }: RoomLoad): RoomKey {
+    return roomKey("default" as TenantId, room);
+  }
+
+  /** By the rooms bucket. */
+  async ownerOf(room: RoomLoad): Promise<ServerId | undefined> {
+    const found = await this.#entries.get(this.keyOf(room));
+    return found === null ? undefined : decodeJson(RoomEntry, found.value)?.owner;
+  }
+
+  async roomsByOwner(): Promise<Map<ServerId, RoomLoad[]>> {
+    const owned = new Map<ServerId, RoomLoad[]>();
+    for (const room of this.rooms) {
+      const owner = await this.ownerOf(room);
+      if (owner !== undefined) owned.set(owner, [...(owned.get(owner) ?? []), room]);
+    }
+    return owned;
+  }
+
+  running(server: ServerId): OwningServer {
+    const process = processOf(this.cluster, server);
+    if (process === undefined) throw new Error(`${server} is none of this cluster's room servers`);
+    return { server, process, line: this.#lines[this.cluster.roomServers.indexOf(process)]! };
+  }
+
+  /** Throws if anything is missing, doubled or out of order anywhere. */
+  async stop(): Promise<void> {
+    for (const timer of this.#typing) clearInterval(timer);
+    await eventually("everybody has everything", () => this.rooms.every((room) => room.isSettled()), SETTLED_MS_MAX);
+    await this.abandon();
+  }
+
+  /** Whatever it is at. */
+  async abandon(): Promise<void> {
+    for (const timer of this.#typing) clearInterval(timer);
+    for (const room of this.rooms) room.close();
+    await this.nats.close();
+    await this.cluster.stop();
+    for (const line of this.#lines) await line.stop();
+  }
+}
+
+async function openRoom(cluster: Cluster, index: number): Promise<RoomLoad> {
+  const [writing, reading] = [cluster.gateways[0]!.url, cluster.gateways[1]!.url];
+  const [writer, reader] = await Promise.all([cluster.token("*", "writer"), cluster.token("*", "reader")]);
+  const key = (name: string): ClientKey => `${name}${index}`.padEnd(16, "-") as ClientKey;
+  const members = [{ gateway: writing, token: writer, clientKey: key("w"), writes: true }, { gateway: reading, token: reader, clientKey: key("r"), writes: false }];
+  return RoomLoad.open({ room: `room-${index}` as RoomId, members });
+}
