@@ -1,15 +1,17 @@
 /**
  * A claim of a room, until it has become this server's or cannot:
  *
- *   subscribing -> reading -> fencing -> loading -> won
+ *   subscribing -> (expecting ->) reading -> fencing -> loading -> won
  *
  * It subscribes before it fences, so that gateways' edits have somewhere to go the moment they hear of the new epoch.
  * The epoch record in the log is the claim: from then on no earlier owner can append. With a warm copy there is nothing
- * left to load.
+ * left to load. A room that is about to be handed over is expected: then its owner tells the log's end, and there is
+ * nothing left to read either.
  */
 
 import { assertNever } from "../shared/assert.ts";
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
+import type { LogEnd } from "../shared/bus/placement-messages.ts";
 import { encodeEpochRecord, epochOf, headOf, type LogRecord, type RecordStamp } from "../shared/bus/record.ts";
 import type { Epoch, Millis, RoomKey, Seq, UnixMillis } from "../shared/ids.ts";
 import type { BacklogBudget } from "./backlog.ts";
@@ -24,9 +26,15 @@ export type ClaimInput =
   | { kind: "log-read"; record: LogRecord }
   | { kind: "log-read-whole" }
   | { kind: "checkpoint-read"; checkpoint: Checkpoint | undefined }
+  /** The room that was expected is handed over. */
+  | { kind: "end-told"; end: LogEnd }
+  /** It is to be claimed, handed over or not. */
+  | { kind: "claimed" }
   | { kind: "tick" };
 
 export type ClaimEffect =
+  /** The room's edits are heard from now on: its owner may stop. */
+  | { kind: "expecting" }
   | { kind: "read-log-end" }
   | { kind: "append"; record: OutgoingRecord; edits: 0 }
   /** The claim stands: nobody before can append any more. */
@@ -46,36 +54,44 @@ export type ClaimStep =
 export type WarmCopy = { readonly loading: Loading; readonly last: { readonly id: string; readonly streamSeq: number } };
 
 export type ClaimOptions = LoadingOptions & { readonly claimMsMax: number };
-/** `nextStamp`: what the next record is marked with. */
-export type ClaimDeps = { readonly budget: BacklogBudget; readonly nextStamp: () => RecordStamp };
+/** `nextStamp`: what the next record is marked with. `warmCopy`: is taken, and no longer kept anywhere else. */
+export type ClaimDeps = { readonly budget: BacklogBudget; readonly nextStamp: () => RecordStamp; readonly warmCopy: () => WarmCopy | undefined };
 
 /** Times that checkpoint and log are read again when they do not fit together. */
 const RELOADS_MAX = 3;
+/** A room that is not handed over by then is expected no longer. */
+const EXPECT_MS_MAX = 3_000;
+
+/** What is to be done once subscribed. */
+type Next = { kind: "wait" } | { kind: "read" } | { kind: "fence"; end: LogEnd };
 
 type State =
-  | { kind: "subscribing" }
+  | { kind: "subscribing"; next: Next }
+  | { kind: "expecting" }
   | { kind: "reading" }
-  | { kind: "fencing"; epoch: Epoch; head: Seq; checkpoint: Checkpoint | undefined; last: StoredRecord | undefined; claimedAt: UnixMillis }
-  | { kind: "loading"; epoch: Epoch; head: Seq; streamSeq: number; loading: Loading; reloads: number; claimedAt: UnixMillis };
+  | { kind: "fencing"; epoch: Epoch; head: Seq; recordId: string; checkpoint: Checkpoint | undefined; end: LogEnd | undefined; claimedAt: UnixMillis }
+  | { kind: "loading"; epoch: Epoch; head: Seq; recordId: string; streamSeq: number; loading: Loading; reloads: number; claimedAt: UnixMillis };
 
 export class Claim {
   readonly #key: RoomKey;
   readonly #options: ClaimOptions;
   readonly #deps: ClaimDeps;
-  readonly #begun: Millis;
+  #begun: Millis;
   #warm: WarmCopy | undefined;
-  #state: State = { kind: "subscribing" };
+  #state: State;
 
-  constructor(key: RoomKey, options: ClaimOptions, deps: ClaimDeps, now: Millis, warm: WarmCopy | undefined) {
+  /** `begin`: an expectation waits to be handed the room. */
+  constructor(key: RoomKey, options: ClaimOptions, deps: ClaimDeps, now: Millis, begin: "claim" | "expectation") {
     this.#key = key;
     this.#options = options;
     this.#deps = deps;
     this.#begun = now;
-    this.#warm = warm;
+    this.#state = { kind: "subscribing", next: begin === "claim" ? { kind: "read" } : { kind: "wait" } };
   }
 
-  get phase(): State["kind"] {
-    return this.#state.kind;
+  /** It waits for another to hand the room over. */
+  get isExpecting(): boolean {
+    return this.#state.kind === "expecting" || (this.#state.kind === "subscribing" && this.#state.next.kind === "wait");
   }
 
   /** Once the claim stands. */
@@ -92,10 +108,13 @@ export class Claim {
   receive(input: ClaimInput, now: Millis): ClaimStep {
     switch (input.kind) {
       case "subscribed":
-        this.#state = { kind: "reading" };
-        return goingOn({ kind: "read-log-end" });
+        return this.#state.kind === "subscribing" ? this.#begin(this.#state.next) : NOTHING;
       case "log-end-read":
-        return this.#fence(input.last, input.checkpoint);
+        return this.#state.kind === "reading" ? this.#fence(endOf(input.last), input.checkpoint) : NOTHING;
+      case "end-told":
+        return this.#receiveClaimed({ kind: "fence", end: input.end }, now);
+      case "claimed":
+        return this.#receiveClaimed({ kind: "read" }, now);
       case "append-settled":
         return input.outcome.kind === "fenced" ? lost("fenced", "another server has claimed the room") : this.#receiveFenced(input.outcome.streamSeq, now);
       case "log-read":
@@ -105,43 +124,72 @@ export class Claim {
         return this.#receiveLoaded([]);
       case "checkpoint-read":
         return this.#reload(input.checkpoint, now);
-      case "tick": // Loading takes as long as there is to read; each read has a deadline of its own.
-        return this.#state.kind !== "loading" && now - this.#begun > this.#options.claimMsMax ? lost("failed", "the claim took too long: look at the log's health") : NOTHING;
+      case "tick":
+        return this.#receiveTick(now);
       default:
         return assertNever(input);
     }
   }
 
-  #fence(last: StoredRecord | undefined, checkpoint: Checkpoint | undefined): ClaimStep {
-    if (this.#state.kind !== "reading") return NOTHING;
+  #begin(next: Next): ClaimStep {
+    switch (next.kind) {
+      case "wait":
+        this.#state = { kind: "expecting" };
+        return goingOn({ kind: "expecting" });
+      case "read":
+        this.#state = { kind: "reading" };
+        return goingOn({ kind: "read-log-end" });
+      case "fence":
+        return this.#fence(next.end, undefined); // No checkpoint is of a later epoch than a living owner's.
+      default:
+        return assertNever(next);
+    }
+  }
+
+  #receiveClaimed(next: Next, now: Millis): ClaimStep {
+    if (!this.isExpecting) return NOTHING;
+    this.#begun = now;
+    if (this.#state.kind === "expecting") return this.#begin(next);
+    this.#state = { kind: "subscribing", next };
+    return NOTHING;
+  }
+
+  #receiveTick(now: Millis): ClaimStep {
+    if (this.isExpecting) return now - this.#begun > EXPECT_MS_MAX ? lost("failed", "the room was not handed over after all") : NOTHING;
+    if (this.#state.kind === "loading") return NOTHING; // Takes as long as there is to read; each read has a deadline of its own.
+    return now - this.#begun > this.#options.claimMsMax ? lost("failed", "the claim took too long: look at the log's health") : NOTHING;
+  }
+
+  #fence(end: LogEnd | undefined, checkpoint: Checkpoint | undefined): ClaimStep {
     // Above the checkpoint too: should the log ever be lost, the snapshot's seqs and epochs are not given out again.
-    const epoch = (Math.max(last === undefined ? 0 : epochOf(last.record), checkpoint?.epoch ?? 0) + 1) as Epoch;
-    const head = Math.max(last === undefined ? 0 : headOf(last.record), checkpoint?.seq ?? 0) as Seq;
+    const epoch = (Math.max(end?.epoch ?? 0, checkpoint?.epoch ?? 0) + 1) as Epoch;
+    const head = Math.max(end?.head ?? 0, checkpoint?.seq ?? 0) as Seq;
     const stamp = this.#deps.nextStamp();
-    this.#state = { kind: "fencing", epoch, head, checkpoint, last, claimedAt: stamp.time };
+    this.#warm = this.#deps.warmCopy(); // Now, or it would hear of the claim itself.
+    this.#state = { kind: "fencing", epoch, head, recordId: stamp.id, checkpoint, end, claimedAt: stamp.time };
     const bytes = encodeEpochRecord({ ...stamp, epoch, head });
-    return goingOn({ kind: "append", record: { id: stamp.id, bytes, expectedStreamSeq: last?.streamSeq ?? 0 }, edits: 0 });
+    return goingOn({ kind: "append", record: { id: stamp.id, bytes, expectedStreamSeq: end?.streamSeq ?? 0 }, edits: 0 });
   }
 
   #receiveFenced(streamSeq: number, now: Millis): ClaimStep {
     if (this.#state.kind !== "fencing") return NOTHING;
-    const { epoch, head, checkpoint, last, claimedAt } = this.#state;
-    const warm = this.#takeWarm(last);
+    const { epoch, head, recordId, checkpoint, end, claimedAt } = this.#state;
+    const warm = this.#takeWarm(end);
     const loading = warm?.loading ?? this.#startLoading(checkpoint, claimedAt, now);
-    this.#state = { kind: "loading", epoch, head, streamSeq, loading, reloads: 0, claimedAt };
+    this.#state = { kind: "loading", epoch, head, recordId, streamSeq, loading, reloads: 0, claimedAt };
     const announced: ClaimEffect = { kind: "fenced-others", epoch };
     const after = warm?.last.streamSeq ?? checkpoint?.streamSeq ?? 0;
-    if (after >= (last?.streamSeq ?? 0)) return this.#receiveLoaded([announced]);
+    if (after >= (end?.streamSeq ?? 0)) return this.#receiveLoaded([announced]);
     return goingOn(announced, { kind: "load", after, through: streamSeq });
   }
 
   /** Of no use where the log has lost what it holds, or holds something else in its place. */
-  #takeWarm(last: StoredRecord | undefined): WarmCopy | undefined {
+  #takeWarm(end: LogEnd | undefined): WarmCopy | undefined {
     const warm = this.#warm;
     this.#warm = undefined;
     if (warm === undefined) return undefined;
-    const end = last?.streamSeq ?? 0;
-    if (warm.last.streamSeq < end || (warm.last.streamSeq === end && warm.last.id === last?.record.id)) return warm;
+    const through = end?.streamSeq ?? 0;
+    if (warm.last.streamSeq < through || (warm.last.streamSeq === through && warm.last.id === end?.id)) return warm;
     warm.loading.clear();
     return undefined;
   }
@@ -158,9 +206,9 @@ export class Claim {
       state.loading.clear();
       return goingOn(...before, { kind: "read-checkpoint" });
     }
-    const { epoch, streamSeq } = state;
+    const { epoch, streamSeq, recordId } = state;
     const effects = hole === undefined ? before : [...before, { kind: "log-hole", hole } as const];
-    return { kind: "won", effects, start: { key: this.#key, epoch, streamSeq, sequencer, backlog } };
+    return { kind: "won", effects, start: { key: this.#key, epoch, last: { id: recordId, streamSeq }, sequencer, backlog } };
   }
 
   #reload(checkpoint: Checkpoint | undefined, now: Millis): ClaimStep {
@@ -173,6 +221,10 @@ export class Claim {
 }
 
 const NOTHING: ClaimStep = { kind: "under-way", effects: [] };
+
+function endOf(last: StoredRecord | undefined): LogEnd | undefined {
+  return last === undefined ? undefined : { id: last.record.id, streamSeq: last.streamSeq, epoch: epochOf(last.record), head: headOf(last.record) };
+}
 
 function goingOn(...effects: readonly ClaimEffect[]): ClaimStep {
   return { kind: "under-way", effects };

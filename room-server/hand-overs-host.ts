@@ -1,6 +1,7 @@
 /**
- * Hands rooms over to other servers: the other gets a warm copy ready while everything goes on, then this server stops
- * appending and the other claims. Nobody has to look for the new owner: it announces itself. Whatever fails, the room
+ * Hands rooms over to other servers. While everything goes on the other gets a warm copy ready and begins to hear the
+ * room's edits; then this server stops appending, says where the log ends, and the other claims: one append, and it goes
+ * on with what it heard meanwhile. Nobody has to look for the new owner: it announces itself. Whatever fails, the room
  * stays or is claimed by whom gateways find; the log's fencing settles who has it.
  */
 
@@ -58,6 +59,8 @@ export class HandOvers {
       case "unfollow":
         this.#replicas.unfollow(order.room);
         return DONE;
+      case "expect":
+        return (await this.#rooms.expect(order.room)) ? DONE : { kind: "refused", reason: "the server has the room itself, or takes no more" };
       case "hand-over":
         return this.handOver(order.room, order.to);
       case "drain":
@@ -77,13 +80,14 @@ export class HandOvers {
     };
     if (to === this.#server) return failed("not-owned", "the server has the room itself");
     if (!(await this.#others.follow(to, room))) return failed("not-warm", `${to} does not get ready for the room`);
+    if (!(await this.#others.expect(to, room))) return failed("not-expected", `${to} does not hear the room's edits`);
 
     const begun = clock.now();
     const cancel = clock.after(READY_MS_MAX, () => this.#rooms.endHandOver(room, "keep"));
-    const isReady = await this.#rooms.beginHandOver(room);
+    const end = await this.#rooms.beginHandOver(room);
     cancel();
-    if (!isReady) return failed("not-owned", "the room is not this server's, or its log does not settle");
-    const reply = await this.#others.claim(to, { room, suspect: this.#server });
+    if (end === undefined) return failed("not-owned", "the room is not this server's, or its log does not settle");
+    const reply = await this.#others.claim(to, { room, suspect: this.#server, end });
     const taken = reply?.kind === "owned" && reply.server === to;
     this.#rooms.endHandOver(room, taken ? "handed-over" : "keep");
     if (!taken) return failed("not-claimed", `${to} did not take the room: ${reply?.kind === "refused" ? reply.reason : (reply?.kind ?? "no answer")}`);

@@ -5,6 +5,7 @@
 
 import { assertNever } from "../shared/assert.ts";
 import type { Answer } from "../shared/bus/envelope.ts";
+import type { LogEnd } from "../shared/bus/placement-messages.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Epoch, RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
@@ -45,14 +46,21 @@ export class HostedRoom {
   #giveUpAppend: () => void = () => {};
   /** Those who asked for the room and wait for the outcome. */
   #claimers: ((outcome: ClaimOutcome) => void)[] = [];
-  /** Told whether the room may be claimed by another now; while it is handed over. */
-  #tellReady: (isReady: boolean) => void = () => {};
+  /** The owner that is about to hand the room over waits for it to be heard here. */
+  #tellExpecting: (isExpecting: boolean) => void = () => {};
+  #expected: Promise<boolean> | undefined;
+  /** Told where the log stands still for another to claim the room, or that it does not; while it is handed over. */
+  #tellReady: (end: LogEnd | undefined) => void = () => {};
 
   constructor(key: RoomKey, ownership: Ownership, ports: HostedRoomPorts, deps: HostedRoomDeps) {
     this.key = key;
     this.#ownership = ownership;
     this.#ports = ports;
     this.#deps = deps;
+  }
+
+  get isExpecting(): boolean {
+    return this.#ownership.isExpecting;
   }
 
   get isOwned(): boolean {
@@ -70,6 +78,21 @@ export class HostedRoom {
     return outcome;
   }
 
+  /** Resolves once the room's edits are heard, in order to be handed it; false if they cannot be. */
+  expect(): Promise<boolean> {
+    return (this.#expected ??= new Promise((resolve) => {
+      this.#tellExpecting = resolve;
+      this.#carryOut({ kind: "subscribe" });
+    }));
+  }
+
+  /** Claims the room that was expected. `end`: as its owner told it. */
+  claimExpected(end: LogEnd | undefined): Promise<ClaimOutcome> {
+    const outcome = this.untilClaimed();
+    this.receive(end === undefined ? { kind: "claimed" } : { kind: "end-told", end });
+    return outcome;
+  }
+
   /** Of the claim under way. */
   untilClaimed(): Promise<ClaimOutcome> {
     return new Promise((resolve) => this.#claimers.push(resolve));
@@ -82,8 +105,8 @@ export class HostedRoom {
     return outcome;
   }
 
-  /** Resolves once the log stands still; false if the room is not this server's. */
-  beginHandOver(): Promise<boolean> {
+  /** Resolves once the log stands still, to where; undefined if the room is not this server's. */
+  beginHandOver(): Promise<LogEnd | undefined> {
     return new Promise((resolve) => {
       this.#tellReady = resolve;
       this.receive({ kind: "hand-over" });
@@ -91,7 +114,7 @@ export class HostedRoom {
   }
 
   endHandOver(outcome: "handed-over" | "keep"): void {
-    this.#tellReady(false);
+    this.#tellReady(undefined);
     this.receive({ kind: outcome });
   }
 
@@ -142,7 +165,9 @@ export class HostedRoom {
         metrics.holes.inc();
         return log.error({ room: this.key, ...effect.hole }, "the log lacks edits that no checkpoint covers: restore it from a backup if there is one");
       case "ready-to-hand-over":
-        return this.#tellReady(true);
+        return this.#tellReady(effect.end);
+      case "expecting":
+        return this.#tellExpecting(true);
       case "unsubscribe":
         return this.#await(this.#unsubscribe());
       case "ended":
@@ -217,7 +242,8 @@ export class HostedRoom {
     this.#ports.operations.report({ kind: "room_ended", room: this.key, why, reason });
     this.#subscription?.close().catch((cause: unknown) => log.debug({ room: this.key, cause }, "the line was lost while a room's subscription was closed"));
     if (why === "released") this.#ports.entries.withdraw(this.key).catch((cause: unknown) => log.warn({ room: this.key, cause }, "the rooms bucket kept a released room's entry; a claim corrects it"));
-    this.#tellReady(false);
+    this.#tellReady(undefined);
+    this.#tellExpecting(false);
     this.#tellClaimers({ kind: "lost", wasOwner, reason });
   }
 

@@ -7,7 +7,7 @@ import type { BacklogRecord } from "./backlog.ts";
 import type { UnackedEdit } from "./group-commit.ts";
 
 /** `forBacklog`: as the backlog takes it, once the log has it. */
-export type NextRecord = { readonly bytes: Uint8Array; readonly committed: CommittedEdits; readonly forBacklog: BacklogRecord };
+export type NextRecord = { readonly id: string; readonly bytes: Uint8Array; readonly committed: CommittedEdits; readonly forBacklog: BacklogRecord };
 
 export function nextRecord(taken: readonly UnackedEdit[], at: { epoch: Epoch; head: Seq; stamp: RecordStamp; now: Millis }): NextRecord {
   const { epoch, head, stamp, now } = at;
@@ -21,5 +21,5 @@ export function nextRecord(taken: readonly UnackedEdit[], at: { epoch: Epoch; he
   const committed: CommittedEdits = { epoch, firstSeq, edits };
   const bytes = encodeEditsRecord({ ...stamp, users, edits: committed });
   const lastSeq = (firstSeq + edits.length - 1) as Seq;
-  return { bytes, committed, forBacklog: { epoch, firstSeq, lastSeq, since: now, bytes: editsBytesOf(bytes) } };
+  return { id: stamp.id, bytes, committed, forBacklog: { epoch, firstSeq, lastSeq, since: now, bytes: editsBytesOf(bytes) } };
 }

@@ -214,7 +214,7 @@ class SimServer {
   claim(): void {
     if (this.#ownership !== undefined) return this.receive({ kind: "doubted" });
     const seal = { sealOf: () => new Uint8Array(16), isGenuine: () => true };
-    const ownership = new Ownership(room, OPTIONS, this.#budget, { seal, nextStamp: () => ({ id: `${this.#name}.${++this.#records}`, time: this.#sim.now as UnixMillis }) }, this.#sim.now as Millis);
+    const ownership = new Ownership(room, OPTIONS, { seal, budget: this.#budget, warmCopy: () => undefined, nextStamp: () => ({ id: `${this.#name}.${++this.#records}`, time: this.#sim.now as UnixMillis }) }, this.#sim.now as Millis, "claim");
     this.#ownership = ownership;
     this.#later(ownership, { kind: "subscribed" });
   }

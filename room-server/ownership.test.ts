@@ -43,11 +43,11 @@ function warmCopy(streamSeq: number, id: string): WarmCopy {
   return { loading: new Loading(undefined, OPTIONS, new BacklogBudget({ bytesMax: 1_000 }), { now: at(0), wallNow: DATE }), last: { id, streamSeq } };
 }
 
-function claimOf(more: Partial<OwnershipOptions> = {}, warm?: WarmCopy) {
+function claimOf(more: Partial<OwnershipOptions> = {}, { warm, begin = "claim" }: { warm?: WarmCopy; begin?: "claim" | "expectation" } = {}) {
   const seal = { sealOf: () => new Uint8Array(16), isGenuine: () => true };
   let records = 0;
   const budget = new BacklogBudget({ bytesMax: 1_000_000 });
-  const ownership = new Ownership("acme.notes" as RoomKey, { ...OPTIONS, ...more }, budget, { seal, nextStamp: () => ({ id: `s.${++records}`, time: DATE }) }, at(0), warm);
+  const ownership = new Ownership("acme.notes" as RoomKey, { ...OPTIONS, ...more }, { seal, budget, warmCopy: () => warm, nextStamp: () => ({ id: `s.${++records}`, time: DATE }) }, at(0), begin);
   const receive = (input: OwnershipInput, now = 0): readonly OwnershipEffect[] => ownership.receive(input, at(now));
   return { ownership, receive, budget };
 }
@@ -254,7 +254,7 @@ test("[OWN30] a hand-over waits for the append in flight, and edits wait for the
 
 test("[OWN31] a room that nobody took goes on with all that waited, and asks the log whether it may", () => {
   const { receive } = owning();
-  expect(receive({ kind: "hand-over" })).toEqual([{ kind: "ready-to-hand-over" }]);
+  expect(receive({ kind: "hand-over" })).toEqual([{ kind: "ready-to-hand-over", end: { id: "s.1", streamSeq: 5, epoch: 1, head: 0 } }]);
   expect(receive(message(edits(1)))).toEqual([]);
   const kept = receive({ kind: "keep" });
   expect(kinds(kept)).toEqual(["append", "read-log-end"]);
@@ -270,7 +270,7 @@ test("[OWN32] an owner that is fenced while it hands over ends like any other", 
 
 test("[OWN33] with a warm copy there is nothing left to load, unless the log has gone on or holds something else", () => {
   const claimWith = (streamSeq: number, id: string) => {
-    const { receive, ownership } = claimOf({}, warmCopy(streamSeq, id));
+    const { receive, ownership } = claimOf({}, { warm: warmCopy(streamSeq, id) });
     receive({ kind: "subscribed" });
     receive({ kind: "log-end-read", last: last(6, 0, 400), checkpoint: undefined });
     return { effects: receive(appended(401)), kind: ownership.kind };
@@ -279,6 +279,48 @@ test("[OWN33] with a warm copy there is nothing left to load, unless the log has
   expect(claimWith(390, "other.0").effects).toContainEqual({ kind: "load", after: 390, through: 401 });
   expect(claimWith(400, "lost.1").effects).toContainEqual({ kind: "load", after: 0, through: 401 });
   expect(claimWith(410, "lost.2").effects).toContainEqual({ kind: "load", after: 0, through: 401 });
+});
+
+test("[OWN34] a room that was expected is claimed where its owner says the log ends, with nothing to read, and goes on with what it heard", () => {
+  const { receive, ownership } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: "expectation" });
+  expect(receive({ kind: "subscribed" })).toEqual([{ kind: "expecting" }]);
+  expect([ownership.isExpecting, receive(message(edits(1)))]).toEqual([true, []]);
+  const claim = receive({ kind: "end-told", end: { id: "other.1", streamSeq: 400, epoch: 6 as Epoch, head: 0 as Seq } });
+  expect(claim).toMatchObject([{ kind: "append", record: { expectedStreamSeq: 400 } }]);
+  expect(records(claim)).toMatchObject([{ kind: "epoch", epoch: 7, head: 0 }]);
+  const won = receive(appended(401));
+  expect(kinds(won)).toEqual(["fenced-others", "append"]);
+  expect(records(won)).toMatchObject([{ kind: "edits", edits: { epoch: 7, firstSeq: 1 } }]);
+  expect([ownership.kind, ownership.isExpecting]).toEqual(["owning", false]);
+});
+
+test("[OWN35] a room that is expected can be claimed like any other, and a claim comes before its subscription or after", () => {
+  for (const early of [true, false]) {
+    const { receive } = claimOf({}, { begin: "expectation" });
+    const first = early ? { kind: "claimed" as const } : { kind: "subscribed" as const };
+    const second = early ? { kind: "subscribed" as const } : { kind: "claimed" as const };
+    expect(kinds([...receive(first), ...receive(second)]).filter((kind) => kind !== "expecting")).toEqual(["read-log-end"]);
+  }
+});
+
+test("[OWN36] a room that is not handed over after all is expected no longer; a claim by then has its own time", () => {
+  const waiting = claimOf({}, { begin: "expectation" });
+  waiting.receive({ kind: "subscribed" });
+  expect(waiting.receive({ kind: "tick" }, 3_000)).toEqual([]);
+  expect(waiting.receive({ kind: "tick" }, 3_001)).toMatchObject([{ kind: "ended", why: "failed", wasOwner: false }]);
+  const claimed = claimOf({ claimMsMax: 5_000 }, { begin: "expectation" });
+  claimed.receive({ kind: "subscribed" });
+  claimed.receive({ kind: "claimed" }, 2_900);
+  expect(claimed.receive({ kind: "tick" }, 7_900)).toEqual([]);
+  expect(claimed.receive({ kind: "tick" }, 7_901)).toMatchObject([{ kind: "ended", why: "failed" }]);
+});
+
+test("[OWN37] an end that the log has left behind is refused by the log, as any stale claim is", () => {
+  const { receive, ownership } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: "expectation" });
+  receive({ kind: "subscribed" });
+  receive({ kind: "end-told", end: { id: "other.1", streamSeq: 400, epoch: 6 as Epoch, head: 0 as Seq } });
+  expect(receive(FENCED)).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: false }]);
+  expect(ownership.kind).toBe("ended");
 });
 
 test("[OWN40] however much a message held during the claim leads to, it is carried out", () => {

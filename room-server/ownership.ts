@@ -11,11 +11,11 @@
 
 import { assert, assertNever } from "../shared/assert.ts";
 import type { ToOwner } from "../shared/bus/envelope.ts";
+import type { LogEnd } from "../shared/bus/placement-messages.ts";
 import { epochOf, headOf } from "../shared/bus/record.ts";
 import type { Epoch, Millis, RoomKey } from "../shared/ids.ts";
-import type { BacklogBudget } from "./backlog.ts";
 import type { CatchUpRequest } from "./catch-ups.ts";
-import { Claim, type ClaimEffect, type ClaimInput, type ClaimOptions, type ClaimStep, type WarmCopy } from "./claim.ts";
+import { Claim, type ClaimDeps, type ClaimEffect, type ClaimInput, type ClaimOptions, type ClaimStep } from "./claim.ts";
 import { Doubts } from "./doubts.ts";
 import { HeldMessages, type HeldOptions } from "./held-messages.ts";
 import type { AppendOutcome, StoredRecord } from "./ports.ts";
@@ -49,7 +49,7 @@ export type OwnershipEffect =
   | { kind: "unconfirmed"; reason: string }
   | { kind: "unsubscribe" }
   /** The log stands still: the other may claim. */
-  | { kind: "ready-to-hand-over" }
+  | { kind: "ready-to-hand-over"; end: LogEnd }
   /** `wasOwner`: it had fenced all before it. */
   | { kind: "ended"; why: End; reason: string; wasOwner: boolean };
 
@@ -57,6 +57,8 @@ export type OwnershipEffect =
 export type End = "released" | "handed-over" | "fenced" | "failed";
 
 export type OwnershipOptions = RoomOptions & ClaimOptions & HeldOptions & { readonly idleMsMax: number };
+
+export type OwnershipDeps = RoomDeps & ClaimDeps;
 
 type State =
   | { kind: "claiming"; claim: Claim }
@@ -67,20 +69,25 @@ type State =
 
 export class Ownership {
   readonly #options: OwnershipOptions;
-  readonly #deps: RoomDeps;
+  readonly #deps: OwnershipDeps;
   readonly #held: HeldMessages;
   #state: State;
 
   /** The first effect to carry out is "subscribe". */
-  constructor(key: RoomKey, options: OwnershipOptions, budget: BacklogBudget, deps: RoomDeps, now: Millis, warm?: WarmCopy) {
+  constructor(key: RoomKey, options: OwnershipOptions, deps: OwnershipDeps, now: Millis, begin: "claim" | "expectation") {
     this.#options = options;
     this.#deps = deps;
     this.#held = new HeldMessages(options);
-    this.#state = { kind: "claiming", claim: new Claim(key, options, { ...deps, budget }, now, warm) };
+    this.#state = { kind: "claiming", claim: new Claim(key, options, deps, now, begin) };
   }
 
   get kind(): State["kind"] {
     return this.#state.kind;
+  }
+
+  /** It waits for another server to hand the room over, and can be claimed meanwhile like one that nobody has. */
+  get isExpecting(): boolean {
+    return this.#state.kind === "claiming" && this.#state.claim.isExpecting;
   }
 
   /** The epoch of the claim, once it stands. */
@@ -112,6 +119,8 @@ export class Ownership {
       case "log-read":
       case "log-read-whole":
       case "checkpoint-read":
+      case "end-told":
+      case "claimed":
         return state.kind === "claiming" ? this.#receiveClaimStep(state.claim.receive(input, now), now) : [];
       case "log-end-read":
         if (state.kind === "claiming") return this.#receiveClaimStep(state.claim.receive(input, now), now);
@@ -163,7 +172,7 @@ export class Ownership {
   #receiveSettled(state: Extract<State, { room: Room }>, outcome: AppendOutcome, now: Millis): readonly OwnershipEffect[] {
     if (outcome.kind === "fenced") return this.#end("fenced", "another server has claimed the room");
     const effects = this.#carry(state.room.receive({ kind: "appended", streamSeq: outcome.streamSeq }, now));
-    return state.kind === "handing-over" ? [...effects, { kind: "ready-to-hand-over" }] : [...effects, ...this.#endIfReleased()];
+    return state.kind === "handing-over" ? [...effects, { kind: "ready-to-hand-over", end: state.room.logEnd }] : [...effects, ...this.#endIfReleased()];
   }
 
   #receiveMessage(message: ToOwner, bytes: number, now: Millis): readonly OwnershipEffect[] {
@@ -220,7 +229,7 @@ export class Ownership {
     if (state.kind !== "owning") return [];
     this.#state = { ...state, kind: "handing-over" };
     state.room.pauseAppends();
-    return state.room.isAppending ? [] : [{ kind: "ready-to-hand-over" }];
+    return state.room.isAppending ? [] : [{ kind: "ready-to-hand-over", end: state.room.logEnd }];
   }
 
   /** Goes on, and asks the log at once whether it may. */

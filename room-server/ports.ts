@@ -54,8 +54,8 @@ export interface PresenceBus {
   broadcast(room: RoomKey, message: PresenceFromOwner): void;
   answer(gateway: GatewayId, room: RoomKey, answer: PresenceAnswer): void;
   onHeartbeat(receive: (gateway: GatewayId) => void): void;
-  /** Whether a gateway's silence means anything. */
-  isConnected(): boolean;
+  /** While it is not up a gateway's silence means nothing. `losses`: how often it went down so far, and what was said meanwhile with it. */
+  line(): { readonly isUp: boolean; readonly losses: number };
 }
 
 export interface Checkpoints {
@@ -96,6 +96,8 @@ export type Beacon = { readonly kind: "beacon"; readonly head: Seq };
 export interface OtherServers {
   /** Resolves once that server has a warm copy of the room. */
   follow(server: ServerId, room: RoomKey): Promise<boolean>;
+  /** Resolves once that server hears the room's edits, so that its owner may stop. */
+  expect(server: ServerId, room: RoomKey): Promise<boolean>;
   claim(server: ServerId, request: ClaimRequest): Promise<ClaimReply | undefined>;
   /** Who should own the room, if not these. */
   locate(room: RoomKey, suspects: readonly ServerId[]): Promise<ServerId | undefined>;

@@ -44,6 +44,8 @@ export class PresenceHost {
   readonly #deps: PresenceHostDeps;
   readonly #rooms = new Map<RoomKey, Hosted>();
   readonly #alive: GatewaysAlive;
+  /** Losses of the line after which all rooms have asked who is there. */
+  #lossesMended = 0;
   #stopWatching: () => void = () => {};
 
   constructor(bus: PresenceBus, options: PresenceHostOptions, deps: PresenceHostDeps) {
@@ -152,7 +154,12 @@ export class PresenceHost {
   #lookAtGateways(before: Millis): void {
     const { clock, log, metrics } = this.#deps;
     const now = clock.now();
-    if (now - before > STOOD_STILL_MS || !this.#bus.isConnected()) this.#alive.excuseAll(now);
+    const { isUp, losses } = this.#bus.line();
+    if (now - before > STOOD_STILL_MS || !isUp) this.#alive.excuseAll(now);
+    if (isUp && losses > this.#lossesMended) {
+      this.#lossesMended = losses;
+      for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "line-lost" });
+    }
     for (const gateway of this.#alive.takeLost(now)) {
       log.info({ gateway }, "a gateway has fallen silent; its members are gone");
       metrics.gatewaysLost.inc();

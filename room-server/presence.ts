@@ -21,6 +21,8 @@ export type PresenceInput =
   | PresenceToOwner
   /** It has fallen silent, and its members with it. */
   | { kind: "gateway-lost"; gateway: GatewayId }
+  /** What gateways said for a while may have been lost, and some of them may have left the room since. */
+  | { kind: "line-lost" }
   /** It is to tell less, or more again. */
   | { kind: "hold-back"; level: BudgetLevel }
   | { kind: "tick" };
@@ -43,6 +45,8 @@ export type PresenceOptions = RosterOptions &
     readonly presenceTickMs: number;
     /** How long a new owner listens before it says who is there, so that nobody who is there seems to have gone. */
     readonly presenceGatherMs: number;
+    /** A gateway that does not say again by then who is with it has nobody in the room any more. */
+    readonly gatewaySilenceMsMax: number;
     readonly beaconMs: number;
     readonly beaconsWhenQuiet: number;
   };
@@ -58,6 +62,8 @@ export class Presence {
   readonly #roster: Roster;
   readonly #gateways = new Map<GatewayId, Known>();
   readonly #asking = new Set<GatewayId>();
+  /** Gateways that are to say again who is with them, and until when. */
+  readonly #unconfirmed = new Map<GatewayId, Millis>();
   #number = 0;
   #budget: Budget = budgetOf(0);
   #mode: ModeSince = FLAT_FROM_THE_START;
@@ -102,6 +108,7 @@ export class Presence {
     const dueAt = Math.min(
       this.#asking.size > 0 || this.#roster.hasNews ? this.#newsFrom : NEVER,
       this.#headsLeft > 0 ? this.#headAt : NEVER,
+      ...this.#unconfirmed.values(),
       this.#outgrowsMode ? this.#mode.since + this.#options.modeMsMin : NEVER,
     );
     return dueAt === NEVER ? undefined : (dueAt as Millis);
@@ -121,6 +128,9 @@ export class Presence {
         break;
       case "gateway-lost":
         this.#receiveGatewayLost(input.gateway);
+        break;
+      case "line-lost":
+        this.#askAllAgain(now, effects);
         break;
       case "hold-back":
         this.#budget = budgetOf(input.level);
@@ -144,6 +154,7 @@ export class Presence {
       return;
     }
     if (follows) {
+      this.#unconfirmed.delete(gateway);
       this.#gateways.set(gateway, known);
       known.version = version;
       const here = new Set(entered.map(({ client }) => client));
@@ -169,7 +180,16 @@ export class Presence {
     this.#whole = undefined;
   }
 
+  /** One that has left the room meanwhile, unheard, does not answer. */
+  #askAllAgain(now: Millis, effects: PresenceEffect[]): void {
+    for (const gateway of this.#gateways.keys()) {
+      this.#unconfirmed.set(gateway, (now + this.#options.gatewaySilenceMsMax) as Millis);
+      effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
+    }
+  }
+
   #receiveGatewayLost(gateway: GatewayId): void {
+    this.#unconfirmed.delete(gateway);
     const known = this.#gateways.get(gateway);
     if (known === undefined) return;
     this.#gateways.delete(gateway);
@@ -179,6 +199,7 @@ export class Presence {
   }
 
   #receiveTick(now: Millis, effects: PresenceEffect[]): void {
+    for (const [gateway, until] of this.#unconfirmed) if (now >= until) this.#receiveGatewayLost(gateway);
     if (now >= this.#newsFrom) {
       if (this.#roster.hasNews) this.#tellNews(now, effects);
       this.#answerSyncs(effects);

@@ -3,7 +3,7 @@
  * them does is `hosted-room-host.ts`.
  */
 
-import type { ClaimReply, ClaimRequest, RoomEntry } from "../shared/bus/placement-messages.ts";
+import type { ClaimReply, ClaimRequest, LogEnd, RoomEntry } from "../shared/bus/placement-messages.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Epoch, type RoomKey, type ServerId, type TenantId, tenantOf } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
@@ -77,8 +77,17 @@ export class RoomHost {
     this.#stopping = true;
   }
 
+  /** One that is only expected is not here yet. */
   has(key: RoomKey): boolean {
-    return this.#rooms.has(key);
+    return this.#rooms.get(key)?.isExpecting === false;
+  }
+
+  /** Resolves once the room's edits are heard here, for its owner to hand it over; false when it cannot be taken. */
+  expect(key: RoomKey): Promise<boolean> {
+    const here = this.#rooms.get(key);
+    if (here !== undefined) return here.isExpecting ? here.expect() : Promise.resolve(false);
+    if (this.#stopping || !this.#hasRoomFor(key)) return Promise.resolve(false);
+    return this.#host(key, "expectation").expect();
   }
 
   /** Those that can be handed over. */
@@ -86,10 +95,10 @@ export class RoomHost {
     return [...this.#rooms.values()].filter(({ isOwned }) => isOwned).map(({ key }) => key);
   }
 
-  /** Resolves once the room's log stands still, for another to claim it; false if it is not this server's to hand over. `endHandOver` follows. */
-  beginHandOver(key: RoomKey): Promise<boolean> {
+  /** Resolves once the room's log stands still, for another to claim it, to where; undefined if it is not this server's to hand over. `endHandOver` follows. */
+  beginHandOver(key: RoomKey): Promise<LogEnd | undefined> {
     const hosted = this.#rooms.get(key);
-    return hosted?.isOwned === true ? hosted.beginHandOver() : Promise.resolve(false);
+    return hosted?.isOwned === true ? hosted.beginHandOver() : Promise.resolve(undefined);
   }
 
   /** `keep`: the other may not have claimed the room. */
@@ -111,18 +120,17 @@ export class RoomHost {
 
   async #decideClaim(request: ClaimRequest): Promise<ClaimReply> {
     if (this.#stopping) return { kind: "refused", reason: "the server is stopping" };
-    const outcome = await this.#rooms.get(request.room)?.confirm();
+    const hosted = this.#rooms.get(request.room);
+    const outcome = hosted === undefined || hosted.isExpecting ? undefined : await hosted.confirm();
     if (outcome?.kind === "owned") return this.#owned(outcome.epoch);
     if (outcome?.wasOwner === false) return this.#lost(request.room, outcome.reason);
 
-    const entry = await this.#entryOf(request.room);
+    // Its owner itself hands it over: nobody has to be asked who that is.
+    const entry = request.end === undefined ? await this.#entryOf(request.room) : undefined;
     if (entry !== undefined && entry.owner !== request.suspect && this.#isLivePeer(entry.owner)) return { kind: "elsewhere", server: entry.owner, epoch: entry.epoch };
     if (this.#stopping) return { kind: "refused", reason: "the server is stopping" };
-    if (this.#rooms.size >= this.#options.roomsMax && !this.#rooms.has(request.room)) {
-      this.#deps.metrics.limitsReached.inc({ limit: "rooms" });
-      return { kind: "refused", reason: "the server has as many rooms as it takes: start another one, or raise COROOM_ROOMS_MAX" };
-    }
-    const claimed = await this.#take(request.room);
+    if (!this.#hasRoomFor(request.room)) return { kind: "refused", reason: "the server has as many rooms as it takes: start another one, or raise COROOM_ROOMS_MAX" };
+    const claimed = await this.#take(request);
     return claimed.kind === "owned" ? this.#owned(claimed.epoch) : this.#lost(request.room, claimed.reason);
   }
 
@@ -140,17 +148,32 @@ export class RoomHost {
     return server !== this.#server && this.#deps.isLive(server);
   }
 
-  #take(key: RoomKey): Promise<ClaimOutcome> {
-    const claiming = this.#rooms.get(key);
-    if (claiming !== undefined) return claiming.untilClaimed();
-    const { clock, budget, metrics, warmCopy } = this.#deps;
-    const deps = { seal: this.#ports.seal, nextStamp: () => ({ id: `${this.#server}.${++this.#recordsMade}`, time: clock.wallNow() }) };
-    const warm = warmCopy(key);
-    metrics.warmClaims.inc({ copy: warm === undefined ? "cold" : "warm" });
-    const hosted = new HostedRoom(key, new Ownership(key, this.#options, budget, deps, clock.now(), warm), this.#ports, this.#hosted);
+  #hasRoomFor(key: RoomKey): boolean {
+    if (this.#rooms.size < this.#options.roomsMax || this.#rooms.has(key)) return true;
+    this.#deps.metrics.limitsReached.inc({ limit: "rooms" });
+    return false;
+  }
+
+  #take({ room, end }: ClaimRequest): Promise<ClaimOutcome> {
+    const here = this.#rooms.get(room);
+    if (here === undefined) return this.#host(room, "claim").claim();
+    return here.isExpecting ? here.claimExpected(end) : here.untilClaimed();
+  }
+
+  #host(key: RoomKey, begin: "claim" | "expectation"): HostedRoom {
+    const { clock, budget, metrics } = this.#deps;
+    const nextStamp = () => ({ id: `${this.#server}.${++this.#recordsMade}`, time: clock.wallNow() });
+    const deps = { seal: this.#ports.seal, budget, nextStamp, warmCopy: () => this.#takeWarmCopy(key) };
+    const hosted = new HostedRoom(key, new Ownership(key, this.#options, deps, clock.now(), begin), this.#ports, this.#hosted);
     this.#rooms.set(key, hosted);
     metrics.rooms.set(this.#rooms.size);
-    return hosted.claim();
+    return hosted;
+  }
+
+  #takeWarmCopy(key: RoomKey): WarmCopy | undefined {
+    const warm = this.#deps.warmCopy(key);
+    this.#deps.metrics.warmClaims.inc({ copy: warm === undefined ? "cold" : "warm" });
+    return warm;
   }
 
   #forget(hosted: HostedRoom): void {

@@ -34,7 +34,7 @@ function roomAt(head = 0, more: Partial<RoomOptions> = {}): Room {
   const backlog = new Backlog({ backlogMsMax: 300_000, backlogBytesMax: 100_000 }, new BacklogBudget({ bytesMax: 1_000_000 }), head as Seq);
   const seal = { sealOf: () => MAC, isGenuine: (_: RoomKey, edit: TentativeEdit) => edit.mac[0] === MAC[0] };
   let records = 0;
-  return new Room({ key: "acme.notes" as RoomKey, epoch, streamSeq: 10, sequencer, backlog }, { ...OPTIONS, ...more }, { seal, nextStamp: () => ({ id: `s.${++records}`, time: 0 as UnixMillis }) }, at(0));
+  return new Room({ key: "acme.notes" as RoomKey, epoch, last: { id: "s.0", streamSeq: 10 }, sequencer, backlog }, { ...OPTIONS, ...more }, { seal, nextStamp: () => ({ id: `s.${++records}`, time: 0 as UnixMillis }) }, at(0));
 }
 
 const edit = (author: typeof ann, counter: number, more: Partial<SubmittedEdit> = {}): SubmittedEdit => ({ author, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array([counter]), ...more });

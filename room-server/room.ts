@@ -7,6 +7,7 @@
 
 import { assert, assertNever } from "../shared/assert.ts";
 import type { Answer, CatchUp, FromOwner, ToOwner } from "../shared/bus/envelope.ts";
+import type { LogEnd } from "../shared/bus/placement-messages.ts";
 import type { LogRecord, RecordStamp } from "../shared/bus/record.ts";
 import type { Epoch, GatewayId, Millis, RoomKey, Seq } from "../shared/ids.ts";
 import type { SavingState } from "../shared/wire/frames.ts";
@@ -42,8 +43,8 @@ export type RoomOptions = IntakeOptions & SavingOptions & BeaconsOptions & Catch
 export type RoomStart = {
   readonly key: RoomKey;
   readonly epoch: Epoch;
-  /** The stream sequence of the room's last record. */
-  readonly streamSeq: number;
+  /** The room's last record. */
+  readonly last: { readonly id: string; readonly streamSeq: number };
   readonly sequencer: Sequencer;
   readonly backlog: Backlog;
 };
@@ -62,7 +63,7 @@ export class Room {
   readonly #intake: Intake;
   readonly #beacons: Beacons;
   readonly #catchUps: CatchUps;
-  #streamSeq: number;
+  #last: RoomStart["last"];
   #paused = false;
   #saving: SavingState = "saved";
   readonly #savingNews: SavingNews;
@@ -80,7 +81,7 @@ export class Room {
     this.#beacons = new Beacons(options, now);
     this.#savingNews = new SavingNews(options);
     this.#catchUps = new CatchUps(start.backlog, options);
-    this.#streamSeq = start.streamSeq;
+    this.#last = start.last;
     this.#lastUsed = now;
     this.#lastSweep = now;
   }
@@ -91,6 +92,11 @@ export class Room {
 
   get head(): Seq {
     return this.#start.sequencer.head;
+  }
+
+  /** The room's last record, while none is on its way. */
+  get logEnd(): LogEnd {
+    return { ...this.#last, epoch: this.epoch, head: this.head };
   }
 
   get unacked(): number {
@@ -195,15 +201,15 @@ export class Room {
     if (taken.length === 0) return;
     const stamp = this.#deps.nextStamp();
     this.#appending = nextRecord(taken, { epoch: this.epoch, head: this.head, stamp, now });
-    effects.push({ kind: "append", record: { id: stamp.id, bytes: this.#appending.bytes, expectedStreamSeq: this.#streamSeq }, edits: taken.length });
+    effects.push({ kind: "append", record: { id: stamp.id, bytes: this.#appending.bytes, expectedStreamSeq: this.#last.streamSeq }, edits: taken.length });
   }
 
   /** The stream has republished the record to every gateway: they acknowledge its edits to those who wrote them. */
   #receiveAppended(streamSeq: number, now: Millis, effects: RoomEffect[]): void {
     assert(this.#appending !== undefined, "only an append in flight can settle");
-    const { committed, forBacklog } = this.#appending;
+    const { id, committed, forBacklog } = this.#appending;
     this.#appending = undefined;
-    this.#streamSeq = streamSeq;
+    this.#last = { id, streamSeq };
     this.#unacked.settle();
     this.#start.sequencer.commit(committed, now);
     this.#start.backlog.append(forBacklog, now);
@@ -222,7 +228,7 @@ export class Room {
         for (const answer of decision.answers) effects.push(this.#catchUpAnswer(request, answer));
         return;
       case "read-log":
-        effects.push({ kind: "read-log", request: decision.request, epoch, head, streamSeq: this.#streamSeq });
+        effects.push({ kind: "read-log", request: decision.request, epoch, head, streamSeq: this.#last.streamSeq });
         return;
       case "deferred":
         return;

@@ -11,9 +11,10 @@ import type { PresenceBus } from "../ports.ts";
 
 export function natsPresence(nats: NatsConnection, subjects: Subjects, { log, metrics, sent }: { log: Log; metrics: RoomServerMetrics; sent: (room: RoomKey, bytes: number) => void }): PresenceBus {
   let connected = true;
+  let losses = 0;
   const watchConnection = async (): Promise<void> => {
     for await (const { type } of nats.status()) {
-      if (type === "disconnect") connected = false;
+      if (type === "disconnect") [connected, losses] = [false, losses + 1];
       // Rejects if the line is lost once more: another "reconnect" follows.
       else if (type === "reconnect") nats.flush().then(() => (connected = true), () => {});
     }
@@ -49,6 +50,6 @@ export function natsPresence(nats: NatsConnection, subjects: Subjects, { log, me
         }),
       });
     },
-    isConnected: () => connected,
+    line: () => ({ isUp: connected, losses }),
   };
 }

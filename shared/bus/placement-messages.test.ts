@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { ClaimReply, ClaimRequest, decodeJson, ServiceHeartbeat, encodeJson, LocateReply, LocateRequest, RoomEntry, ServerHeartbeat } from "./placement-messages.ts";
+import { ClaimReply, ClaimRequest, decodeJson, ServiceHeartbeat, encodeJson, LocateReply, LocateRequest, RoomEntry, ServerHeartbeat, ServerOrder } from "./placement-messages.ts";
 
 const time = 1_795_000_000_000;
 
@@ -9,6 +9,8 @@ test.each([
   [ServiceHeartbeat, { service: "d1", url: "http://127.0.0.1:9001", time }],
   [ClaimRequest, { room: "acme.notes" }],
   [ClaimRequest, { room: "acme.notes=2edraft", suspect: "s2" }],
+  [ClaimRequest, { room: "acme.notes", suspect: "s2", end: { id: "s2.9", streamSeq: 70, epoch: 3, head: 50 } }],
+  [ServerOrder, { kind: "expect", room: "acme.notes", generation: 0 }],
   [ClaimReply, { kind: "owned", server: "s1", epoch: 3 }],
   [ClaimReply, { kind: "elsewhere", server: "s2", epoch: 0 }],
   [ClaimReply, { kind: "refused", reason: "draining" }],
@@ -32,6 +34,7 @@ test.each([
   ["a server whose name would be two subject tokens", ClaimRequest, { room: "acme.notes", suspect: "s.1" }],
   ["65 suspects", LocateRequest, { room: "acme.notes", suspects: Array.from({ length: 65 }, () => "s1") }],
   ["a wildcard for a server", LocateReply, { kind: "server", server: ">" }],
+  ["a log that ends nowhere", ClaimRequest, { room: "acme.notes", end: { id: "s2.9", streamSeq: 0, epoch: 3, head: 50 } }],
   ["an unknown kind", ClaimReply, { kind: "maybe", server: "s1", epoch: 3 }],
   ["an epoch below 0", RoomEntry, { owner: "s1", epoch: -1 }],
   ["half an epoch", RoomEntry, { owner: "s1", epoch: 1.5 }],

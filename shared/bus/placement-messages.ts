@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 
-import { type Epoch, type GatewayId, type UnixMillis, parseRoomKey, type RoomKey, type ServerId } from "../ids.ts";
+import { type Epoch, type GatewayId, type UnixMillis, parseRoomKey, type RoomKey, type Seq, type ServerId } from "../ids.ts";
 
 const serverId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/).transform((text) => text as ServerId);
 const gatewayId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/).transform((text) => text as GatewayId);
@@ -12,6 +12,7 @@ const room = z.string().transform((text, context) => {
   return key as RoomKey;
 });
 const epoch = z.int().nonnegative().transform((number) => number as Epoch);
+const seq = z.int().nonnegative().transform((number) => number as Seq);
 const date = z.number().transform((number) => number as UnixMillis);
 
 const label = z.string().max(64);
@@ -36,8 +37,12 @@ export type GatewayHeartbeat = z.infer<typeof GatewayHeartbeat>;
 export const ServiceHeartbeat = z.object({ service: z.string(), url: z.url(), time: date });
 export type ServiceHeartbeat = z.infer<typeof ServiceHeartbeat>;
 
-/** "Take this room." `suspect`: the owner that does not answer, to be taken over from. */
-export const ClaimRequest = z.object({ room, suspect: serverId.optional() });
+/** A room's last record in the log, by an owner that has stopped writing. */
+export const LogEnd = z.object({ id: z.string().max(128), streamSeq: z.int().positive(), epoch, head: seq });
+export type LogEnd = z.infer<typeof LogEnd>;
+
+/** "Take this room." `suspect`: the owner that does not answer, to be taken over from. `end`: of an owner that hands the room over. */
+export const ClaimRequest = z.object({ room, suspect: serverId.optional(), end: LogEnd.optional() });
 export type ClaimRequest = z.infer<typeof ClaimRequest>;
 
 export const ClaimReply = z.discriminatedUnion("kind", [
@@ -62,6 +67,8 @@ export const ServerOrder = z.discriminatedUnion("kind", [
   /** Keep a warm copy of a room that another owns; answered once it is warm. */
   z.object({ kind: z.literal("follow"), room, generation: z.int().nonnegative() }),
   z.object({ kind: z.literal("unfollow"), room, generation: z.int().nonnegative() }),
+  /** Hear a room's edits already, which is about to be handed over to this server; answered once it does. */
+  z.object({ kind: z.literal("expect"), room, generation: z.int().nonnegative() }),
   /** Hand a room over to another server; answered once that owns it. */
   z.object({ kind: z.literal("hand-over"), room, to: serverId, generation: z.int().nonnegative() }),
   /** Take no new rooms and hand all over; answered at once. */

@@ -45,8 +45,8 @@ export function the<Effect extends { readonly kind: string }, Kind extends Effec
 /** Its epoch record is the first of the log. */
 function claimedRoom(): Ownership {
   let records = 0;
-  const deps = { seal: hmacSeal("a secret of at least 32 characters"), nextStamp: () => ({ id: `rs.${++records}`, time: 0 as UnixMillis }) };
-  const owner = new Ownership(ROOM, roomHostOptions(readSettings(roomServerSettings, NOTHING_GIVEN), undefined), new BacklogBudget({ bytesMax: 1_000_000 }), deps, NOW);
+  const deps = { seal: hmacSeal("a secret of at least 32 characters"), budget: new BacklogBudget({ bytesMax: 1_000_000 }), warmCopy: () => undefined, nextStamp: () => ({ id: `rs.${++records}`, time: 0 as UnixMillis }) };
+  const owner = new Ownership(ROOM, roomHostOptions(readSettings(roomServerSettings, NOTHING_GIVEN), undefined), deps, NOW, "claim");
   owner.receive({ kind: "subscribed" }, NOW);
   owner.receive({ kind: "log-end-read", last: undefined, checkpoint: undefined }, NOW);
   owner.receive({ kind: "append-settled", outcome: { kind: "appended", streamSeq: 1 } }, NOW);

@@ -5,7 +5,9 @@
  */
 
 import { decodeAnswer, decodeFromOwner, decodeToOwner } from "../../shared/bus/envelope.ts";
+import { decodePresenceAnswer, decodePresenceFromOwner, decodePresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import { roomOfSubject } from "../../shared/bus/subjects.ts";
+import { decodeNews } from "../../shared/wire/presence.ts";
 import type { Trace } from "./trace.ts";
 
 /** JSON in a message from JetStream, a status from NATS itself: the adapters tell by `code`. */
@@ -78,8 +80,14 @@ export class SimNats {
 
 /** For people: what goes over the bus, without payloads. */
 function describe({ subject, data }: Published): string {
-  const message = decodeToOwner(data) ?? decodeFromOwner(data) ?? decodeAnswer(data) ?? (data[0] === JSON_OBJECT ? new TextDecoder().decode(data) : undefined);
+  const message = subject.includes(".presence.") ? presenceIn(subject, data) : (decodeToOwner(data) ?? decodeFromOwner(data) ?? decodeAnswer(data) ?? (data[0] === JSON_OBJECT ? new TextDecoder().decode(data) : undefined));
   return `  ${subject} ${JSON.stringify(message, (key, value: unknown) => (value instanceof Uint8Array || key === "payload" ? undefined : value))}`;
+}
+
+function presenceIn(subject: string, data: Uint8Array): unknown {
+  if (subject.includes(".presence.in.")) return decodePresenceToOwner(data);
+  const message = subject.includes(".presence.out.") ? decodePresenceFromOwner(data) : decodePresenceAnswer(data);
+  return message !== undefined && "news" in message ? { ...message, news: decodeNews(message.news) } : message;
 }
 
 function matches(pattern: string, subject: string): boolean {

@@ -34,6 +34,16 @@ const REGRESSION_SEEDS: readonly { readonly seed: number; readonly reason: strin
       fault("tab closed, another opened", 15_999, 770, 0.616, 0.952),
     ],
   },
+  {
+    seed: 7,
+    reason: "the last member on a gateway left while the owner's line was lost: nobody told the owner when it was back, and a ghost stayed in the room (found by 50_001_163)",
+    faults: [
+      fault("room server cut off", 9_187, 1_655, 0.04, 0.2),
+      fault("room server cut off", 9_187, 1_655, 0.9, 0.2),
+      fault("tab closed, another opened", 9_500, 585, 0.25, 0.4),
+      fault("tab closed, another opened", 9_520, 585, 0.75, 0.4),
+    ],
+  },
 ];
 const FRESH_SEEDS = Array.from({ length: 60 }, (_, index) => 1_000_000 + index);
 
