@@ -8,15 +8,15 @@ import type { RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import type { Document } from "./document.ts";
 import { unlessMistake } from "../shared/pause.ts";
-import type { Checkpoints, Snapshots, StoredCheckpoint } from "./ports.ts";
+import type { Checkpoints, ObjectStore, StoredCheckpoint } from "./ports.ts";
 
 export class CheckpointHost {
   readonly #room: RoomKey;
-  readonly #ports: { readonly checkpoints: Checkpoints; readonly snapshots: Snapshots };
+  readonly #ports: { readonly checkpoints: Checkpoints; readonly snapshots: ObjectStore };
   readonly #log: Log;
   #revision = 0;
 
-  constructor(room: RoomKey, ports: { checkpoints: Checkpoints; snapshots: Snapshots }, log: Log) {
+  constructor(room: RoomKey, ports: { checkpoints: Checkpoints; snapshots: ObjectStore }, log: Log) {
     this.#room = room;
     this.#ports = ports;
     this.#log = log;

@@ -1,6 +1,6 @@
 /** The document service's settings. */
 
-import { port, positiveInteger, SettingError, type Settings, text, type Values } from "../shared/config.ts";
+import { oneOf, port, positiveInteger, SettingError, type Settings, text, type Values } from "../shared/config.ts";
 
 export const documentServiceSettings = {
   internalSecret: { parse: text, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
@@ -14,6 +14,14 @@ export const documentServiceSettings = {
   documentsReadMs: { parse: positiveInteger, fallback: 500, meaning: "how often the document service reads what is new in the log" },
   documentsDrainMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long a stopping document service may take to save what is not yet in snapshots" },
   documentsSweepMs: { parse: positiveInteger, fallback: 3_600_000, meaning: "how often what a crash left behind is looked for: snapshots that nobody names, logs not yet trimmed" },
+
+  snapshotsStore: { parse: oneOf("jetstream", "folder", "s3"), fallback: "jetstream", meaning: "where snapshots and history are kept: NATS's object store, a folder, or an S3-compatible store" },
+  snapshotsFolder: { parse: text, fallback: "", meaning: "the folder, for COROOM_SNAPSHOTS_STORE=folder; all document services must see the same" },
+  s3Url: { parse: text, fallback: "", meaning: "the S3 endpoint, for COROOM_SNAPSHOTS_STORE=s3; buckets are addressed by path" },
+  s3Region: { parse: text, fallback: "us-east-1", meaning: "the region that S3 requests are signed for" },
+  s3Bucket: { parse: text, fallback: "", meaning: "the S3 bucket; made where it is missing" },
+  s3AccessKeyId: { parse: text, fallback: "", meaning: "who S3 requests are signed by" },
+  s3SecretAccessKey: { parse: text, fallback: "", meaning: "what S3 requests are signed with" },
 
   snapshotEditsMax: { parse: positiveInteger, fallback: 5_000, meaning: "a room's snapshot is written after so many edits" },
   snapshotBytesMax: { parse: positiveInteger, fallback: 1024 ** 2, meaning: "a room's snapshot is written after so many bytes of edits" },

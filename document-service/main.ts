@@ -21,7 +21,7 @@ import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { documentThreads } from "./io/document-threads.ts";
-import { objectStoreSnapshots } from "./io/object-store-snapshots.ts";
+import { openStores } from "./io/object-stores.ts";
 import { readRoutes } from "./io/read-routes.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 
@@ -44,7 +44,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
     checkpoints: await kvCheckpoints(streams, subjects.checkpointsBucket, config.logReplicas),
     leases: await kvLeases(streams, subjects.documentsBucket, config.logReplicas),
     boards: await kvLeases(streams, subjects.boardsBucket, config.logReplicas),
-    snapshots: await objectStoreSnapshots(streams, subjects.snapshotsBucket, config.logReplicas),
+    ...(await openStores(streams, subjects, config)),
     merging: threads,
     digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
   };

@@ -10,9 +10,9 @@ import type { Log } from "../shared/log.ts";
 import type { CheckpointHost } from "./checkpoint-host.ts";
 import type { Document, Merge, MergedState } from "./document.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
-import type { Digest, Merging, Snapshots } from "./ports.ts";
+import type { Digest, Merging, ObjectStore } from "./ports.ts";
 
-export type MergePorts = { readonly snapshots: Snapshots; readonly merging: Merging; readonly digest: Digest };
+export type MergePorts = { readonly snapshots: ObjectStore; readonly merging: Merging; readonly digest: Digest };
 
 const PAUSE_DOUBLINGS_MAX = 6;
 

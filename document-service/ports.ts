@@ -26,12 +26,16 @@ export interface Checkpoints {
   write(room: RoomKey, checkpoint: Checkpoint, revision: number): Promise<Replaced>;
 }
 
-/** Snapshots by name: the room's key, a slash, and what is unique about this one. A name is written once and never again. */
-export interface Snapshots {
+/**
+ * Bytes by name: the room's key, a slash, and what is unique about this object. A name is written once and never again,
+ * so nothing is asked of a store about two who write the same.
+ */
+export interface ObjectStore {
   /** Resolves once the bytes are durable. */
   write(name: string, bytes: Uint8Array): Promise<void>;
-  /** Undefined: no such snapshot. */
+  /** Undefined: no such object. What was damaged may be given back as it is: whoever reads knows the digest. */
   read(name: string): Promise<Uint8Array | undefined>;
+  /** Nothing happens where there is none. */
   remove(name: string): Promise<void>;
   /** The names of all there are. */
   list(): Promise<readonly string[]>;

@@ -18,11 +18,11 @@ import { IntakeHost, type IntakeOptions, RETRY_MS } from "./intake-host.ts";
 import { EMPTY_STATE } from "./merge.ts";
 import { MergeHost } from "./merge-host.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
-import type { Checkpoints, Digest, EditLog, Merging, Snapshots } from "./ports.ts";
+import type { Checkpoints, Digest, EditLog, Merging, ObjectStore } from "./ports.ts";
 import { SaveHost } from "./save-host.ts";
 import { TrimHost } from "./trim-host.ts";
 
-export type RoomPorts = { readonly log: EditLog; readonly checkpoints: Checkpoints; readonly snapshots: Snapshots; readonly merging: Merging; readonly digest: Digest };
+export type RoomPorts = { readonly log: EditLog; readonly checkpoints: Checkpoints; readonly snapshots: ObjectStore; readonly merging: Merging; readonly digest: Digest };
 export type RoomOptions = SnapshotPolicy & TrimOptions & IntakeOptions & {
   readonly mergeEditsMax: number;
   readonly mergeBytesMax: number;

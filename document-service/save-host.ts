@@ -12,11 +12,11 @@ import { isSnapshotDue, type SnapshotPolicy } from "./compaction.ts";
 import type { Document } from "./document.ts";
 import type { MergeHost } from "./merge-host.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
-import type { Digest, Snapshots } from "./ports.ts";
+import type { Digest, ObjectStore } from "./ports.ts";
 
 /** `newName`: unique among all snapshots ever written. */
 export type SaveDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly newName: () => string };
-export type SavePorts = { readonly snapshots: Snapshots; readonly digest: Digest };
+export type SavePorts = { readonly snapshots: ObjectStore; readonly digest: Digest };
 /** `superseded`: somebody else had saved the room, and it goes on from theirs. */
 type Saved = "saved" | "superseded" | "failed";
 

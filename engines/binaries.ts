@@ -45,4 +45,13 @@ export const BINARIES = {
     newerSuites: [],
     remedy: "install chromium; only the browser tests need it",
   },
+  /** Run by a script of ours: `engines/s3-server.ts`. */
+  swift: {
+    name: "swift",
+    versionMin: [0, 0, 0],
+    packages: ["python3-swift", "python3-lxml", "python3-xattr", "python3-pyeclib", "python3-eventlet"],
+    executable: "usr/lib/python3/dist-packages/swift/__init__.py",
+    newerSuites: [],
+    remedy: "install python3-swift; only the tests of the S3 store need it",
+  },
 } as const satisfies Record<string, BinarySpec>;

@@ -7,7 +7,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isErrno } from "./errno.ts";
+import { isErrno } from "../shared/io/errno.ts";
 
 export type Command = {
   readonly path: string;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { BINARIES } from "./binaries.ts";
 import { findBinary, type Binary, type FindOptions } from "./find.ts";
 import { fontsConfigText } from "./fonts-config.ts";
-import { isErrno } from "./errno.ts";
+import { isErrno } from "../shared/io/errno.ts";
 
 export async function findChromium(options: FindOptions = {}): Promise<Binary> {
   const binary = await findBinary(BINARIES.chromium, options);

@@ -3,7 +3,7 @@ import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 import { assert } from "../shared/assert.ts";
 import { EngineError } from "./engine-error.ts";
-import { isErrno } from "./errno.ts";
+import { isErrno } from "../shared/io/errno.ts";
 
 /** Below the range outgoing connections draw from: a restarted engine finds its port still free. */
 const PORTS = { from: 15_000, below: 32_000 };
@@ -29,6 +29,16 @@ export async function claimFreePorts(count: number, host: string): Promise<reado
     if (await canListen(port, host)) found.add(port);
   }
   return [...found];
+}
+
+/** The first of so many free ones in a row. */
+export async function claimNeighbouringPorts(count: number, host: string): Promise<number> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+    const first = randomInt(PORTS.from, PORTS.below - count);
+    const free = await Promise.all(Array.from({ length: count }, (_, offset) => canListen(first + offset, host)));
+    if (free.every(Boolean)) return first;
+  }
+  throw new EngineError("port-in-use", `no ${count} free ports in a row were found on ${host} between ${PORTS.from} and ${PORTS.below}`);
 }
 
 function canListen(port: number, host: string): Promise<boolean> {

@@ -4,7 +4,7 @@
  */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { isErrno } from "./errno.ts";
+import { isErrno } from "../shared/io/errno.ts";
 
 export function makeFolder(folder: string): void {
   try {

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { isErrno } from "./errno.ts";
+import { isErrno } from "../shared/io/errno.ts";
 import { identify, isRunning, type ProcessIdentity } from "./process-identity.ts";
 
 export interface Lock {

@@ -3,7 +3,7 @@
  * its process started. A zombie counts as gone: it holds nothing any more.
  */
 import { readFileSync } from "node:fs";
-import { isErrno } from "./errno.ts";
+import { isErrno } from "../shared/io/errno.ts";
 
 /** `started` is in clock ticks since boot; empty where there is no /proc to ask, and then the number alone decides. */
 export type ProcessIdentity = { readonly pid: number; readonly started: string };

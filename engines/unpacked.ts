@@ -12,7 +12,7 @@ import { parseComplaint } from "./apt-text.ts";
 import type { BinarySpec } from "./binaries.ts";
 import { unpackPackages, type PackageSource } from "./debian-packages.ts";
 import { EngineError } from "./engine-error.ts";
-import { isErrno } from "./errno.ts";
+import { isErrno } from "../shared/io/errno.ts";
 import { makeFolder } from "./make-folder.ts";
 import { claimLock, type Lock } from "./pid-lock.ts";
 import { ProgramError } from "./run-program.ts";

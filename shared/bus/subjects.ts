@@ -37,7 +37,8 @@
  *   KV {env}_boards        partition of the log -> which leaderboard counts it, and from where
  *   KV {env}_boardpoints   partition, room -> its boards' newest checkpoint
  *   KV {env}_boards_{kind} room, window -> the window's board after it closed; {kind}: hour to year, each kept for its own time
- *   objects {env}_snapshots, {env}_boardpoints
+ *   KV {env}_history       room -> its versions and the edits kept beside the log, written by the document service
+ *   objects {env}_snapshots, {env}_versions, {env}_boardpoints
  */
 
 import { type GatewayId, parseRoomKey, type RoomKey, type ServerId } from "../ids.ts";
@@ -90,6 +91,8 @@ export function subjectsOf(env: string) {
     checkpointsBucket: `${env}_checkpoints`,
     documentsBucket: `${env}_documents`,
     snapshotsBucket: `${env}_snapshots`,
+    historyBucket: `${env}_history`,
+    historyObjectsBucket: `${env}_versions`,
     boardsBucket: `${env}_boards`,
     boardCheckpointsBucket: `${env}_boardpoints`,
     boardArchiveBucket: (kind: string) => `${env}_boards_${kind}`,

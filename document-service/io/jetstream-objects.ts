@@ -1,25 +1,25 @@
-/** Snapshots in the JetStream object store. */
+/** Objects in a JetStream object store: nothing to set up, and backed up with everything else in NATS. */
 
 import type { JetStreamClient } from "@nats-io/jetstream";
 import { Objm, StorageType } from "@nats-io/obj";
 
-import type { Snapshots } from "../ports.ts";
 import { inTime } from "../../shared/io/in-time.ts";
+import type { ObjectStore } from "../ports.ts";
 
 const CHUNK_BYTES = 512 * 1024;
 /** NATS gone half-way through an object leaves the client waiting; then the caller tries again. */
 const TRANSFER_MS_MAX = 15_000;
 
 /** `bucket` is created where it is missing, with `replicas` copies. */
-export async function objectStoreSnapshots(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<Snapshots> {
+export async function jetstreamObjects(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<ObjectStore> {
   const store = await new Objm(jetstream).create(bucket, { storage: StorageType.File, replicas });
   const manager = await jetstream.jetstreamManager();
   return {
     write: async (name, bytes) => {
-      await inTime(TRANSFER_MS_MAX, `writing snapshot ${name}`, store.putBlob({ name, options: { max_chunk_size: CHUNK_BYTES } }, bytes));
+      await inTime(TRANSFER_MS_MAX, `writing ${name}`, store.putBlob({ name, options: { max_chunk_size: CHUNK_BYTES } }, bytes));
     },
-    read: async (name) => (await inTime(TRANSFER_MS_MAX, `reading snapshot ${name}`, store.getBlob(name))) ?? undefined,
-    list: async () => (await inTime(TRANSFER_MS_MAX, "listing the snapshots", store.list())).map(({ name }) => name),
+    read: async (name) => (await inTime(TRANSFER_MS_MAX, `reading ${name}`, store.getBlob(name))) ?? undefined,
+    list: async () => (await inTime(TRANSFER_MS_MAX, `listing ${bucket}`, store.list())).filter(({ deleted }) => !deleted).map(({ name }) => name),
     remove: async (name) => {
       await store.delete(name);
       // What is left is a note that the object was deleted. Names are never used again: nobody needs it.

@@ -1,0 +1,88 @@
+/**
+ * Objects as files in a folder. A file gets its name when all of it is on the disk, and the name is on the disk before
+ * the write is done: a power loss leaves a whole file or none. Several services need a file system that all of them see.
+ */
+
+import { randomUUID } from "node:crypto";
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { dirname, join, relative, resolve, sep } from "node:path";
+
+import { isErrno } from "../../shared/io/errno.ts";
+import type { ObjectStore } from "../ports.ts";
+import { nameAt, pathOf } from "./object-paths.ts";
+
+/** Not a room's key, so no object's name begins so. */
+const UNFINISHED = ".unfinished";
+/** A file that a dead writer left; no write takes so long. */
+const ABANDONED_MS_MIN = 3_600_000;
+
+/** `folder` is created where it is missing. */
+export async function folderObjects(folder: string): Promise<ObjectStore> {
+  const root = resolve(folder);
+  const unfinished = join(root, UNFINISHED);
+  try {
+    await mkdir(unfinished, { recursive: true });
+    await removeAbandoned(unfinished);
+  } catch (cause) {
+    throw new Error(`the folder ${root} cannot be written: make it writable for this user, or set COROOM_SNAPSHOTS_FOLDER to another`, { cause });
+  }
+  const fileOf = (name: string) => join(root, ...pathOf(name).split("/"));
+
+  return {
+    write: async (name, bytes) => {
+      const [file, unnamed] = [fileOf(name), join(unfinished, randomUUID())];
+      await writeThrough(unnamed, bytes);
+      await makeFolders(root, dirname(file));
+      await rename(unnamed, file);
+      await syncFolder(dirname(file));
+    },
+    read: (name) => readFile(fileOf(name)).catch((error: unknown) => orUndefined(error)),
+    list: async () => {
+      const entries = await readdir(root, { recursive: true, withFileTypes: true });
+      const paths = entries.flatMap((entry) => (entry.isFile() ? relative(root, join(entry.parentPath, entry.name)).split(sep).join("/") : []));
+      return paths.filter((path) => !path.startsWith(`${UNFINISHED}/`)).map(nameAt);
+    },
+    remove: async (name) => {
+      await rm(fileOf(name), { force: true });
+    },
+  };
+}
+
+async function writeThrough(file: string, bytes: Uint8Array): Promise<void> {
+  const handle = await open(file, "wx");
+  try {
+    await handle.writeFile(bytes);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Each folder that is new is on the disk with its name. */
+async function makeFolders(root: string, folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= root.length; made = dirname(made)) await syncFolder(made);
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function removeAbandoned(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const file = join(folder, name);
+    const found = await stat(file).catch((error: unknown) => orUndefined(error));
+    if (found !== undefined && Date.now() - found.mtimeMs > ABANDONED_MS_MIN) await rm(file, { force: true });
+  }
+}
+
+function orUndefined(error: unknown): undefined {
+  if (isErrno(error, "ENOENT")) return undefined;
+  throw error;
+}

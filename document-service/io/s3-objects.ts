@@ -1,0 +1,99 @@
+/**
+ * Objects in an S3-compatible store at any endpoint, addressed by path, every request signed (Signature Version 4) with
+ * the hash of its body, so that bytes damaged on the way are refused. One request an object: names are written once, so
+ * nothing depends on what a store does where two write the same.
+ */
+
+import { createHash } from "node:crypto";
+
+import { AwsClient } from "aws4fetch";
+
+import type { ObjectStore } from "../ports.ts";
+import { nameAt, pathOf } from "./object-paths.ts";
+
+export type S3Options = {
+  readonly s3Url: string;
+  readonly s3Region: string;
+  readonly s3Bucket: string;
+  readonly s3AccessKeyId: string;
+  readonly s3SecretAccessKey: string;
+};
+
+const TRANSFER_MS_MAX = 60_000;
+
+/** All objects lie under `prefix`, which ends in a slash. The bucket is created where it is missing. */
+export async function s3Objects(options: S3Options, prefix: string): Promise<ObjectStore> {
+  const client = new AwsClient({ accessKeyId: options.s3AccessKeyId, secretAccessKey: options.s3SecretAccessKey, region: options.s3Region, service: "s3", retries: 0 });
+  const bucket = `${options.s3Url.replace(/\/+$/, "")}/${encodeURIComponent(options.s3Bucket)}`;
+
+  async function ask(what: string, method: string, url: string, body?: Uint8Array): Promise<Response> {
+    const headers = { "x-amz-content-sha256": createHash("sha256").update(body ?? "").digest("hex"), ...(body === undefined ? {} : { "content-type": "application/octet-stream" }) };
+    try {
+      return await client.fetch(url, { method, headers, signal: AbortSignal.timeout(TRANSFER_MS_MAX), ...(body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }) });
+    } catch (cause) {
+      throw new Error(`${what} failed: is ${options.s3Url} reachable?`, { cause });
+    }
+  }
+  const urlOf = (name: string) => `${bucket}/${(prefix + pathOf(name)).split("/").map(encodeURIComponent).join("/")}`;
+
+  await makeBucket();
+  return {
+    write: async (name, bytes) => {
+      const response = await ask(`writing ${name}`, "PUT", urlOf(name), bytes);
+      if (!response.ok) throw await refusal(`writing ${name}`, response);
+      await response.arrayBuffer(); // Empty, and to be taken all the same, or the connection is not used again.
+    },
+    read: async (name) => {
+      const response = await ask(`reading ${name}`, "GET", urlOf(name));
+      if (response.ok) return new Uint8Array(await response.arrayBuffer());
+      const text = await response.text();
+      if (response.status === 404 && textsOf(text, "Code")[0] === "NoSuchKey") return undefined;
+      throw new Error(`reading ${name} was refused: ${response.status} ${textsOf(text, "Code")[0] ?? ""}`);
+    },
+    list: async () => {
+      const names: string[] = [];
+      for (let token: string | undefined = ""; token !== undefined; ) {
+        const query = new URLSearchParams({ "list-type": "2", prefix, ...(token === "" ? {} : { "continuation-token": token }) });
+        const response = await ask("listing the snapshots", "GET", `${bucket}?${query.toString().replaceAll("+", "%20")}`);
+        if (!response.ok) throw await refusal("listing the snapshots", response);
+        const text = await response.text();
+        names.push(...textsOf(text, "Key").map((key) => nameAt(key.slice(prefix.length))));
+        token = textsOf(text, "IsTruncated")[0] === "true" ? textsOf(text, "NextContinuationToken")[0] : undefined;
+      }
+      return names;
+    },
+    remove: async (name) => {
+      const response = await ask(`removing ${name}`, "DELETE", urlOf(name));
+      if (!response.ok && response.status !== 404) throw await refusal(`removing ${name}`, response);
+      await response.arrayBuffer();
+    },
+  };
+
+  async function makeBucket(): Promise<void> {
+    const what = `looking for the bucket ${options.s3Bucket}`;
+    const found = await ask(what, "HEAD", bucket);
+    if (found.ok) return;
+    if (found.status !== 404) throw new Error(`${what} was refused with ${found.status}: check COROOM_S3_ACCESS_KEY_ID, COROOM_S3_SECRET_ACCESS_KEY and COROOM_S3_REGION`);
+    const made = await ask(`making the bucket ${options.s3Bucket}`, "PUT", bucket);
+    const text = await made.text();
+    if (!made.ok && !["BucketAlreadyOwnedByYou", "BucketAlreadyExists"].includes(textsOf(text, "Code")[0] ?? "")) {
+      throw new Error(`the bucket ${options.s3Bucket} is missing and cannot be made (${made.status} ${textsOf(text, "Code")[0] ?? ""}): make it, or set COROOM_S3_BUCKET to another`);
+    }
+  }
+}
+
+async function refusal(what: string, response: Response): Promise<Error> {
+  return new Error(`${what} was refused: ${response.status} ${textsOf(await response.text(), "Code")[0] ?? ""}`);
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+
+/** What stands in an element, wherever it occurs. S3's answers are flat enough that nothing more of XML is needed. */
+function textsOf(xml: string, element: string): string[] {
+  return [...xml.matchAll(new RegExp(`<${element}>([^<]*)</${element}>`, "g"))].map(([, text = ""]) => text.replace(/&(#x?)?([0-9A-Za-z]+);/g, decodeEntity));
+}
+
+function decodeEntity(whole: string, number: string | undefined, name: string): string {
+  if (number === undefined) return ENTITIES[name] ?? whole;
+  return String.fromCodePoint(Number.parseInt(name, number === "#x" ? 16 : 10));
+}
