@@ -31,6 +31,11 @@ export class DocumentHost {
     return this.#partitions.some((partition) => partition.isHeld);
   }
 
+  /** Whether the room is answered for here, and not by another service. */
+  holds(room: RoomKey): boolean {
+    return this.#partitions[partitionOf(room, this.#options.logPartitions)]?.isHeld === true;
+  }
+
   async serve(room: RoomKey): Promise<Served> {
     const partition = this.#partitions[partitionOf(room, this.#options.logPartitions)];
     if (partition === undefined) return { kind: "loading" };

@@ -23,6 +23,7 @@ import { kvLeases } from "../shared/io/kv-leases.ts";
 import { documentThreads } from "./io/document-threads.ts";
 import { openStores } from "./io/object-stores.ts";
 import { readRoutes } from "./io/read-routes.ts";
+import { writeRoutes } from "./io/write-routes.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 
 /** What was asked of a nats-server that died is asked again after so long. */
@@ -49,7 +50,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
     digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
   };
   const host = new DocumentHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
-  const http = await serveHttp(readRoutes((room) => host.serve(room), threads, config, systemClock), config, metrics);
+  const http = await serveHttp([...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads)], config, metrics);
   const url = config.documentsUrl === "" ? `http://${config.documentsHost}:${http.port}` : config.documentsUrl;
   const heartbeats = sendHeartbeats(nats, subjects.documents, { service, url, everyMs: config.documentsHeartbeatMs, isServing: () => host.isServing }, systemClock);
 

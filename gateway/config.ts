@@ -55,6 +55,10 @@ export const gatewaySettings = {
   snapshotsPerSecond: { parse: positiveInteger, fallback: 2, meaning: "snapshots that one user may fetch from a gateway in the long run" },
   snapshotSharedMs: { parse: wholeNumber, fallback: 1_000, meaning: "a snapshot is fetched once for all who ask for it within so long; what came since follows as edits. 0: only while it is being fetched" },
   snapshotSharedBytesMax: { parse: positiveInteger, fallback: 134_217_728, meaning: "bytes of snapshots held for that at most; larger ones are fetched for each who asks" },
+  documentWriteBurst: { parse: positiveInteger, fallback: 100, meaning: "edits and documents that one user may send to a gateway over HTTP at once" },
+  documentWritesPerSecond: { parse: positiveInteger, fallback: 20, meaning: "those that one user may send in the long run" },
+  writesMax: { parse: positiveInteger, fallback: 1_000, meaning: "edits over HTTP that wait for the log at one gateway; more are refused with a hint to come back" },
+  writeMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "an edit over HTTP that is not in the log by then is answered with 504: the same request again finds out" },
   gatewaySnapshotBurst: { parse: positiveInteger, fallback: 4_000, meaning: "snapshots that all users together may fetch from a gateway at once" },
   gatewaySnapshotsPerSecond: { parse: positiveInteger, fallback: 1_000, meaning: "snapshots that all users together may fetch from a gateway in the long run" },
   boardReadBurst: { parse: positiveInteger, fallback: 20, meaning: "questions about boards that one user may ask a gateway at once over HTTP" },
@@ -137,6 +141,11 @@ export function documentReadOptions({ internalSecret, snapshotBurst, snapshotsPe
     everybody: { burst: gatewaySnapshotBurst, perSecond: gatewaySnapshotsPerSecond },
     readersMax: connectionsMax,
   };
+}
+
+/** What writing documents keeps to. */
+export function documentWriteOptions({ internalSecret, documentWriteBurst, documentWritesPerSecond, editBytesMax, connectionsMax }: GatewayConfig) {
+  return { internalSecret, eachUser: { burst: documentWriteBurst, perSecond: documentWritesPerSecond }, writersMax: connectionsMax, editBytesMax };
 }
 
 /** What the boards' HTTP keeps to. */

@@ -93,6 +93,7 @@ export class EditFeed {
   }
 
   receiveBatch(batch: CommittedBatch, now: Millis, effects: RoomEffect[]): void {
+    if (this.position === undefined) this.#settle(batch, now); // Held until the position is known, which it is only once somebody joins.
     this.#deliver(this.#order.receive(batch), now, effects);
     const gap = this.#order.gap();
     if (gap !== undefined) this.#repair(gap.after, gap.through, now, effects);
@@ -181,7 +182,7 @@ export class EditFeed {
 
   #deliver(batches: readonly CommittedBatch[], now: Millis, effects: RoomEffect[]): void {
     for (const batch of batches) {
-      for (const { client, counter, count } of batch.runs) this.#unacked.settle(client, counter + count - 1, now);
+      this.#settle(batch, now);
       this.#recent.append(batch, now);
       if (this.#members.count("live") === 0) continue;
       const delivery = planDelivery(batch, this.#members);
@@ -199,6 +200,10 @@ export class EditFeed {
           assertNever(delivery);
       }
     }
+  }
+
+  #settle({ runs }: CommittedBatch, now: Millis): void {
+    for (const { client, counter, count } of runs) this.#unacked.settle(client, counter + count - 1, now);
   }
 
   #repair(after: Position, through: Seq, now: Millis, effects: RoomEffect[]): void {

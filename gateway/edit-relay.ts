@@ -44,6 +44,19 @@ export class EditRelay {
     }
   }
 
+  /** Of nobody who is in the room: kept for as long as one of somebody who left. */
+  receiveWrite(edit: SubmittedEdit, now: Millis, effects: RoomEffect[]): void {
+    switch (this.#unacked.add(edit, now)) {
+      case "added":
+        this.#fresh.push(edit);
+        return this.#unacked.clientGone(edit.author.client, now);
+      case "held":
+        return;
+      case "full":
+        effects.push({ kind: "write-refused", client: edit.author.client, reason: "write-backpressure" });
+    }
+  }
+
   endTurn(effects: RoomEffect[]): void {
     const fresh = this.#fresh;
     this.#fresh = [];
@@ -73,6 +86,10 @@ export class EditRelay {
     effects.push(this.#nack(this.#joinedOf(client), counter, reason, expected, retryAfterMs));
   }
 
+  receiveNotFirst({ client, counter }: Answer & { kind: "not-first" }): void {
+    this.#unacked.refuse(client, counter);
+  }
+
   /** A repeat, answered. Its edits may still be on their way to the members: then delivering them acknowledges them. */
   receiveAcked({ client, counter, seq, epoch, exact }: Answer & { kind: "acked" }, position: Position | undefined, now: Millis, effects: RoomEffect[]): void {
     this.#unacked.settle(client, counter, now);
@@ -96,6 +113,11 @@ export class EditRelay {
   }
 
   #send(edits: readonly SubmittedEdit[], effects: RoomEffect[]): void {
+    for (const edit of edits) if (edit.mustBeFirst) effects.push({ kind: "tell", message: { kind: "first-edit", gateway: this.#options.gateway, edit } });
+    this.#sendTogether(edits.filter(({ mustBeFirst }) => !mustBeFirst), effects);
+  }
+
+  #sendTogether(edits: readonly SubmittedEdit[], effects: RoomEffect[]): void {
     let start = 0;
     let bytes = 0;
     edits.forEach((edit, index) => {

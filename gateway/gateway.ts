@@ -18,6 +18,7 @@ import { Sanctions } from "./sanctions.ts";
 import type { SessionOptions } from "./session.ts";
 import { SessionHost, type Sessions } from "./session-host.ts";
 import { UnackedBudget } from "./unacked.ts";
+import { WritesHost } from "./writes-host.ts";
 
 export type GatewayPorts = {
   readonly sockets: Sockets;
@@ -41,6 +42,9 @@ export type GatewayParts = {
   readonly boards: BoardHost;
   readonly quotas: Quotas;
   readonly sanctions: SanctionsHost;
+  readonly writes: WritesHost;
+  /** What somebody may not do in a room, whatever the token says. */
+  readonly restrictionOn: SessionOptions["restrictionOn"];
   start(): void;
   /** Waits so long for edits that the log does not have yet. */
   stop(settleMsMax: number): Promise<void>;
@@ -53,7 +57,8 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
   const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
   const presence = new PresenceHost({ sockets, topics, rooms: ports.presence }, { ...presenceOptions(config), gateway }, { ...deps, onOwnerMissing: (room) => rooms.receiveNoResponders(room) });
-  const rooms = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions, presence }, directory, unacked, quotas, { searchesMax: config.ownerSearchesMax }, deps);
+  const writes = new WritesHost(config, (room, edit) => rooms.receiveWrite(room, edit), deps);
+  const rooms: RoomHost = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions, presence, writes }, directory, unacked, quotas, { searchesMax: config.ownerSearchesMax }, deps);
   const boards = new BoardHost(new Boards(config), ports, deps);
   const isLineUp = (): boolean => rooms.backboneLostAt === undefined;
   const known = new Sanctions(config);
@@ -82,5 +87,5 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       stopSharing();
     });
   };
-  return { rooms, presence, clients, boards, quotas, sanctions, start, stop };
+  return { rooms, presence, clients, boards, quotas, sanctions, writes, restrictionOn, start, stop };
 }

@@ -45,14 +45,14 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const door: Door = { unready, mayConnect: (address): boolean => parts.quotas.mayConnect(address), admission: new AdmissionHost(config, deps), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) };
   const web = uwsSockets(app, config, door, (behind) => countBehind(deps.metrics, behind));
   const parts = assembleGateway(gateway, config, { ...web, ...bus.ports, store: kept.store, tokens, clientIdOf }, deps);
-  const { rooms, clients, sanctions } = parts;
+  const { rooms, clients } = parts;
 
   await bus.start(parts);
   parts.start();
   web.start(clients);
   const pressures = measuredPressures(bus.nats, web.outboundBytes, () => rooms.backboneLostAt === undefined);
   const stopWatching = watchPressure(new Shed(config), pressures, (level) => parts.presence.receiveShed(level), { ...deps, operations: bus.operations });
-  serveHttp(app, config, { ...bus.services, orders: bus.ports.orders, tokens, unready, sanctions, drain: () => (void clients.drain(config.drainMsMax), clients.size) }, routes, { ...deps, registry });
+  serveHttp(app, config, { ...bus.services, ...parts, orders: bus.ports.orders, tokens, clientIdOf, unready, drain: () => (void clients.drain(config.drainMsMax), clients.size) }, routes, { ...deps, registry });
 
   const end = async (): Promise<void> => {
     await parts.stop(config.drainMsMax);

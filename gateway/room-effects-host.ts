@@ -15,12 +15,14 @@ import type { PresenceHost } from "./presence-host.ts";
 import type { FollowedRoom } from "./room-directory.ts";
 import type { Noted, RoomEffect, RoomInput } from "./room.ts";
 import type { Session } from "./session.ts";
+import type { WritesHost } from "./writes-host.ts";
 
 export type RoomEffectPorts = {
   readonly sockets: Sockets;
   readonly rooms: Rooms;
   readonly sessions: ReadonlyMap<ConnectionId, Session>;
   readonly presence: PresenceHost;
+  readonly writes: WritesHost;
   readonly search: (room: RoomKey, step: SearchStep) => void;
   /** Something waits to be told: `tellAll` is wanted before this turn of the event loop ends. */
   readonly onTold: () => void;
@@ -100,6 +102,8 @@ export class RoomEffectsHost {
         return sockets.listen(effect.connection, channel);
       case "unlisten":
         return sockets.unlisten(effect.connection, channel);
+      case "write-refused":
+        return this.#ports.writes.receiveRefused(key, effect.client, effect.reason);
       case "noted":
         return this.#note(effect.what, effect.count);
       default:

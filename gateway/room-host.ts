@@ -3,7 +3,7 @@
  * effects leads to (room-effects-host.ts) comes back as another input, and is dropped if its room is gone.
  */
 
-import { decodeAnswer } from "../shared/bus/envelope.ts";
+import { decodeAnswer, type SubmittedEdit } from "../shared/bus/envelope.ts";
 import { type ClientId, type Millis, type RoomKey, type ServerId, tenantOf } from "../shared/ids.ts";
 import { readFromOwner } from "./from-owner.ts";
 import type { HostDeps } from "./host-deps.ts";
@@ -17,8 +17,9 @@ import { RoomEffectsHost } from "./room-effects-host.ts";
 import type { RoomInput } from "./room.ts";
 import type { Session } from "./session.ts";
 import type { UnackedBudget } from "./unacked.ts";
+import type { WritesHost } from "./writes-host.ts";
 
-export type RoomHostPorts = { readonly sockets: Sockets; readonly rooms: Rooms; readonly placement: Placement; readonly sessions: ReadonlyMap<ConnectionId, Session>; readonly presence: PresenceHost };
+export type RoomHostPorts = { readonly sockets: Sockets; readonly rooms: Rooms; readonly placement: Placement; readonly sessions: ReadonlyMap<ConnectionId, Session>; readonly presence: PresenceHost; readonly writes: WritesHost };
 
 const TICK_MS = 100;
 /** For edits that nobody would send again: their page was closed meanwhile. */
@@ -103,11 +104,24 @@ export class RoomHost implements Backbone {
     const followed = this.#directory.get(room);
     if (followed === undefined) return; // Left for so long that nobody follows it: its client joins again and repeats it.
     if (!this.#quotas.takeEdit(room)) return this.#effects.refuseEdit(followed, edit);
+    this.#ports.presence.receive(room, { kind: "input", connection: edit.connection });
+    this.#takeEdit(followed, edit);
+  }
+
+  /** Whether anybody is in the room or not. */
+  receiveWrite(room: RoomKey, edit: SubmittedEdit): void {
+    if (!this.#quotas.takeEdit(room)) {
+      this.#deps.metrics.limitsReached.inc({ limit: "tenant-edits" });
+      return this.#ports.writes.receiveRefused(room, edit.author.client, "tenant-rate");
+    }
+    this.#takeEdit(this.#directory.get(room) ?? this.#follow(room), { kind: "write", edit });
+  }
+
+  #takeEdit(followed: FollowedRoom, input: RoomInput): void {
     this.#deps.metrics.edits.inc();
     this.#busy.add(followed);
     this.#endTurnLater();
-    this.#ports.presence.receive(room, { kind: "input", connection: edit.connection });
-    this.#feed(followed, edit);
+    this.#feed(followed, input);
   }
 
   receive(room: RoomKey, input: RoomInput): void {
@@ -120,12 +134,14 @@ export class RoomHost implements Backbone {
     const message = readFromOwner(bytes);
     if (message === undefined) return this.#noteUnreadable(room, bytes);
     this.receive(room, { kind: "from-owner", message });
+    if (message.kind === "committed") this.#ports.writes.receiveCommitted(room, message.batch);
   }
 
   receiveAnswer(room: RoomKey, bytes: Uint8Array): void {
     const answer = decodeAnswer(bytes);
     if (answer === undefined) return this.#noteUnreadable(room, bytes);
     this.receive(room, { kind: "answer", answer });
+    this.#ports.writes.receiveAnswer(room, answer);
   }
 
   receiveNoResponders(room: RoomKey): void {
@@ -134,6 +150,7 @@ export class RoomHost implements Backbone {
     if (!isNew || this.#quotas.mayOpenRoomOf(tenantOf(room))) return this.receive(room, { kind: "no-responders" });
     this.#deps.metrics.limitsReached.inc({ limit: "tenant-rooms" });
     this.receive(room, { kind: "not-opened" });
+    this.#ports.writes.refuseRoom(room, "tenant-rooms");
   }
 
   receiveBackboneLost(): void {
@@ -160,7 +177,7 @@ export class RoomHost implements Backbone {
     unackedBytes.set(this.#unacked.bytes);
   }
 
-  #follow(key: RoomKey): void {
+  #follow(key: RoomKey): FollowedRoom {
     const followed = this.#directory.open(key, this.#deps.clock.now());
     this.#deps.metrics.rooms.set(this.#directory.size);
     this.#ports.rooms.follow(key).then(
@@ -170,6 +187,7 @@ export class RoomHost implements Backbone {
       // The line was lost: `receiveBackboneFound` attaches the room with all others.
       (cause: unknown) => this.#deps.log.debug({ room: key, cause }, "a room is followed once NATS is back"),
     );
+    return followed;
   }
 
   #receiveServerLost(server: ServerId): void {

@@ -72,7 +72,7 @@ function said(effects: readonly RoomEffect[]): string[] {
     switch (effect.kind) {
       case "tell":
         if (effect.message.kind === "edits") return [`edits ${effect.message.edits.map(({ counter }) => counter).join(",")}`];
-        return effect.message.kind === "catch-up-request" ? [`ask #${effect.message.request} after ${effect.message.after.seq}`] : ["resubmit"];
+        return effect.message.kind === "catch-up-request" ? [`ask #${effect.message.request} after ${effect.message.after.seq}`] : [effect.message.kind];
       case "search":
         return [effect.step.kind === "locate" ? "locate" : `claim ${effect.step.server}`];
       case "let-in":
@@ -92,6 +92,8 @@ function said(effects: readonly RoomEffect[]): string[] {
       case "listen":
       case "unlisten":
         return [`${effect.kind} ${effect.connection}`];
+      case "write-refused":
+        return [`write refused: ${effect.reason}`];
       case "noted":
         return [];
     }

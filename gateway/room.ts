@@ -10,7 +10,7 @@
 import { assertNever } from "../shared/assert.ts";
 import type { Answer, SubmittedEdit, ToOwner } from "../shared/bus/envelope.ts";
 import type { ClientId, Epoch, GatewayId, Millis, Position, Seq, ServerId } from "../shared/ids.ts";
-import type { Channel, JoinRefusal, Rights, ServerFrame, TentativeEdit } from "../shared/wire/frames.ts";
+import type { Channel, JoinRefusal, NackReason, Rights, ServerFrame, TentativeEdit } from "../shared/wire/frames.ts";
 import { CatchUps } from "./catch-ups.ts";
 import { EditFeed } from "./edit-feed.ts";
 import { EditRelay } from "./edit-relay.ts";
@@ -25,6 +25,8 @@ export type RoomInput =
   | JoinInput
   | { kind: "leave"; connection: ConnectionId }
   | { kind: "edit"; connection: ConnectionId; edit: SubmittedEdit }
+  /** An edit of nobody who is in the room. */
+  | { kind: "write"; edit: SubmittedEdit }
   | { kind: "resubmit"; edit: TentativeEdit }
   | { kind: "replay"; connection: ConnectionId; after: Seq; through: Seq }
   /** All edits of this turn of the event loop are in. */
@@ -58,6 +60,7 @@ export type RoomEffect =
   | { kind: "publish-edits"; batch: CommittedBatch; except: ConnectionId | undefined }
   | { kind: "listen"; connection: ConnectionId }
   | { kind: "unlisten"; connection: ConnectionId }
+  | { kind: "write-refused"; client: ClientId; reason: NackReason }
   | { kind: "noted"; what: Noted; count: number };
 
 /** What only the counters want to know. */
@@ -137,6 +140,9 @@ export class Room {
         break;
       case "edit":
         this.#relay.receiveEdit(input.connection, input.edit, now, effects);
+        break;
+      case "write":
+        this.#relay.receiveWrite(input.edit, now, effects);
         break;
       case "turn-ended":
         this.#relay.endTurn(effects);
@@ -233,6 +239,9 @@ export class Room {
         break;
       case "refused":
         this.#relay.receiveRefused(answer, now, effects);
+        break;
+      case "not-first":
+        this.#relay.receiveNotFirst(answer);
         break;
       default:
         assertNever(answer);

@@ -50,3 +50,16 @@ test("[INT4] what others send in again for a writer is taken only with a room se
   expect(intake().intake.receiveResubmit(tentative, SAVED, at(0)).kind).toBe("accepted");
   expect(answerOf(intake(false).intake.receiveResubmit(tentative, SAVED, at(0)))).toMatchObject({ kind: "refused", reason: "forged" });
 });
+
+test("[INT5] a first edit is taken once, where there is no edit and none waits; its repeat is answered, and it is never shown before the log has it", () => {
+  const { intake: of, sequencer, unacked } = intake();
+  const bob = { ...edit(1), author: { user: "bob" as UserId, client: "bobbobbobbobbob1" as ClientId } };
+  expect(of.receiveFirstEdit(edit(1), SAVED, at(0))).toMatchObject({ kind: "accepted", edit: { shown: true } });
+  expect(of.receiveFirstEdit(edit(1), SAVED, at(0)).kind, "its own repeat").toBe("passed-over");
+  expect(of.receiveFirstEdit(bob, SAVED, at(0)).kind, "until it is known what became of the other").toBe("passed-over");
+  unacked.takeNext(at(0));
+  unacked.settle();
+  sequencer.commit({ epoch: 3 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] }, at(0));
+  expect(answerOf(of.receiveFirstEdit(edit(1), SAVED, at(0)))).toMatchObject({ kind: "acked", seq: 1, exact: true });
+  expect(answerOf(of.receiveFirstEdit(bob, SAVED, at(0)))).toEqual({ kind: "not-first", epoch: 3, client: bob.author.client, counter: 1 });
+});

@@ -1,6 +1,6 @@
 /**
  * What becomes of an edit that comes in, before the log has seen it: taken, in its writer's order; answered, where the
- * log has it already; refused, with the reason. Rules INT1 to INT4.
+ * log has it already; refused, with the reason. Rules INT1 to INT5.
  */
 
 import { assertNever } from "../shared/assert.ts";
@@ -68,6 +68,21 @@ export class Intake {
       default:
         return assertNever(place);
     }
+  }
+
+  /**
+   * Taken only where the room has no edit. A repeat is answered as any. While another edit waits for the log nothing is
+   * said: it is sent again, and by then the other is in, or lost. It is never shown as tentative, for whoever holds it
+   * could send it in once another is first.
+   */
+  receiveFirstEdit(edit: SubmittedEdit, state: IntakeState, now: Millis): Taken {
+    const { author, counter, ackedThrough } = edit;
+    if (this.#sequencer.placeOf(author.client, counter, ackedThrough, now).kind !== "next") return this.receiveEdit(edit, state, now);
+    if (this.#sequencer.head > 0) return { kind: "answered", answer: { kind: "not-first", epoch: state.epoch, client: author.client, counter } };
+    if (this.#unacked.unacked > 0) return PASSED_OVER;
+    const taken = this.receiveEdit(edit, state, now);
+    if (taken.kind === "accepted") taken.edit.shown = true;
+    return taken;
   }
 
   /** An edit that somebody else holds, of a writer who may be gone: a room server has sealed that it is theirs. */

@@ -126,6 +126,11 @@ export class Room {
         for (const edit of input.edits) this.#receiveTaken(input.gateway, this.#intake.receiveEdit(edit, this.#intakeState(), now), effects);
         this.#appendNext(now, effects);
         break;
+      case "first-edit":
+        this.#lastUsed = now;
+        this.#receiveTaken(input.gateway, this.#intake.receiveFirstEdit(input.edit, this.#intakeState(), now), effects);
+        this.#appendNext(now, effects);
+        break;
       case "resubmit":
         this.#lastUsed = now;
         this.#receiveTaken(input.gateway, this.#intake.receiveResubmit(input.edit, this.#intakeState(), now), effects);

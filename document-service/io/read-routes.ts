@@ -9,10 +9,11 @@ import type { Position, RoomKey } from "../../shared/ids.ts";
 import { type InternalAnswer, refusal } from "../../shared/io/internal-http.ts";
 import { pause } from "../../shared/pause.ts";
 import { KINDS, type Wanted } from "../content.ts";
-import type { Reading, Unread } from "../ports.ts";
+import type { Reading } from "../ports.ts";
 import type { Served } from "../room-host.ts";
 import type { RoomQuestion, RoomRoute } from "./http.ts";
 import { Renditions } from "./renditions.ts";
+import { isRead, unread } from "./unread.ts";
 
 type Snapshot = Served & { kind: "snapshot" };
 
@@ -21,16 +22,19 @@ const WANTED_MAX = 100;
 /** How soon one who waits for a seq is looked at again. */
 const BEHIND_MS = 50;
 
-export function readRoutes(serve: (room: RoomKey) => Promise<Served>, reading: Reading, { documentsAnswerMsMax }: { documentsAnswerMsMax: number }, clock: Clock): RoomRoute[] {
+/** `holds`: whether the room is answered for here, and not by another service. */
+export type Documents = { serve(room: RoomKey): Promise<Served>; holds(room: RoomKey): boolean };
+
+export function readRoutes(documents: Documents, reading: Reading, { documentsAnswerMsMax }: { documentsAnswerMsMax: number }, clock: Clock): RoomRoute[] {
   const renditions = new Renditions();
 
   /** Whoever has just written, and knows its seq, waits until that is in it. */
   const serveAt = async (room: RoomKey, minSeq: number): Promise<Served> => {
     const deadline = clock.now() + documentsAnswerMsMax;
     for (;;) {
-      const served = await serve(room);
-      const isBehind = served.kind === "snapshot" && served.position.seq < minSeq;
-      if (!isBehind && (served.kind !== "no-document" || minSeq === 0)) return served;
+      const served = await documents.serve(room);
+      const isThere = served.kind === "not-a-document" || (served.kind === "snapshot" && served.position.seq >= minSeq);
+      if (isThere || minSeq === 0 || !documents.holds(room)) return served;
       if (clock.now() >= deadline) return { kind: "loading" };
       await pause(clock, BEHIND_MS);
     }
@@ -76,7 +80,7 @@ export function readRoutes(serve: (room: RoomKey) => Promise<Served>, reading: R
   const diff = async (question: RoomQuestion): Promise<InternalAnswer> => {
     const vector = await question.body();
     if (vector === undefined || vector.byteLength === 0) return refusal(400, "bad-vector", "send the state vector as the body: Y.encodeStateVector(doc)");
-    const served = await serve(question.room);
+    const served = await documents.serve(question.room);
     if (served.kind !== "snapshot") return unserved(served);
     const made = await reading.diff(served.state, vector);
     if (!isRead(made)) return unread(made);
@@ -109,14 +113,6 @@ function wantedOf(types: readonly string[]): readonly Wanted[] | undefined {
     return at < 0 || kind === undefined ? [] : [{ name: type.slice(0, at), kind }];
   });
   return wanted.length === types.length && types.length <= WANTED_MAX ? wanted : undefined;
-}
-
-function isRead<Value>(value: Value | Unread): value is Value {
-  return value !== "busy" && value !== "overran";
-}
-
-function unread(why: Unread): InternalAnswer {
-  return why === "busy" ? refusal(503, "busy", "too many documents are being read: ask again") : refusal(503, "too-long", "the document could not be read in time: fetch its snapshot and read it yourself, or raise COROOM_MERGE_MS_MAX");
 }
 
 function unserved(served: Exclude<Served, { kind: "snapshot" }>): InternalAnswer {

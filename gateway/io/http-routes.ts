@@ -148,6 +148,7 @@ const STATUS_TEXTS: Readonly<Record<number, string>> = {
   409: "Conflict",
   410: "Gone",
   413: "Content Too Large",
+  415: "Unsupported Media Type",
   429: "Too Many Requests",
   500: "Internal Server Error",
   502: "Bad Gateway",

@@ -5,18 +5,19 @@ import type { TemplatedApp } from "uws-node20";
 
 import type { Clock } from "../../shared/clock.ts";
 import type { Log } from "../../shared/log.ts";
-import { boardRouteOptions, documentReadOptions, type GatewayConfig } from "../config.ts";
+import { boardRouteOptions, documentReadOptions, documentWriteOptions, type GatewayConfig } from "../config.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import { type AdminPorts, adminRoutes } from "./admin-routes.ts";
 import { boardRoutes } from "./board-routes.ts";
 import { documentReadRoutes } from "./document-read-routes.ts";
+import { type DocumentWritePorts, documentWriteRoutes } from "./document-write-routes.ts";
 import { healthRoutes } from "./health-routes.ts";
 import { type HttpRoute, serveRoutes } from "./http-routes.ts";
 import type { Services } from "./nats-services.ts";
 import { staticRoutes } from "./static-files.ts";
 import type { Unready } from "./upgrades.ts";
 
-export type RoutePorts = AdminPorts & { readonly documents: Services; readonly leaderboards: Services; readonly unready: () => Unready | undefined };
+export type RoutePorts = AdminPorts & DocumentWritePorts & { readonly documents: Services; readonly leaderboards: Services; readonly unready: () => Unready | undefined };
 export type RouteDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics; readonly registry: Registry };
 
 /** `more`: of whoever starts the gateway. Files come last: their path is every path. */
@@ -25,6 +26,7 @@ export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: Route
   const routes = [
     ...healthRoutes(deps.registry, unready, config),
     ...documentReadRoutes(tokens, documents, documentReadOptions(config), deps),
+    ...documentWriteRoutes(ports, documentWriteOptions(config), deps),
     ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps),
     ...adminRoutes(ports, config, deps),
     ...more,

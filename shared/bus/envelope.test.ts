@@ -18,6 +18,7 @@ const toOwner: fc.Arbitrary<ToOwner> = fc.oneof(
   fc.record({ kind: fc.constant("edits" as const), gateway: gatewayId, edits: fc.array(submittedEdit, { maxLength: 5 }) }),
   fc.record({ kind: fc.constant("catch-up-request" as const), gateway: gatewayId, request: number, after: position, through: seqOrStart }),
   fc.record({ kind: fc.constant("resubmit" as const), gateway: gatewayId, edit: tentativeEdit }),
+  fc.record({ kind: fc.constant("first-edit" as const), gateway: gatewayId, edit: submittedEdit }),
 );
 
 const fromOwner: fc.Arbitrary<Exclude<FromOwner, LogRecord>> = fc.oneof(
@@ -35,6 +36,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
   fc.record({ kind: fc.constant("catch-up" as const), request: number, epoch, head: seqOrStart, answer: catchUp }),
   fc.record({ kind: fc.constant("acked" as const), epoch, client: clientId, counter, seq: seqOrStart, exact: fc.boolean() }),
   fc.record({ kind: fc.constant("refused" as const), epoch, client: clientId, counter, reason: namesOf<NackReason>(NACK_REASONS), expected: counter, retryAfterMs: number }),
+  fc.record({ kind: fc.constant("not-first" as const), epoch, client: clientId, counter }),
 );
 
 const languages = [
@@ -96,7 +98,8 @@ test.each([
   [`10 ${G} 01 03 616461 ${C} 05 05 00 00`, "an edit that is acknowledged already"],
   [`10 ${G} 01 03 616461 ${C} 00 00 00 00`, "an edit with counter 0"],
   [`10 ${G} 01 03 610061 ${C} 05 04 00 00`, "a user with a control character"],
-  [`13 ${G}`, "an unknown tag"],
+  [`13 ${G}`, "no first edit"],
+  [`1f ${G}`, "an unknown tag"],
 ])("[BUS2] %j to the owner is refused: %s", (hex) => {
   expect(decodeToOwner(bytesOf(hex))).toBeUndefined();
 });

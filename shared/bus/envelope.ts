@@ -22,6 +22,8 @@ export type SubmittedEdit = {
   readonly ackedThrough: Counter;
   readonly parentSeq: Seq;
   readonly payload: Uint8Array;
+  /** Travels in a message of its own. */
+  readonly mustBeFirst?: true;
 };
 
 /** gateway -> owner, on `edits.in` */
@@ -29,7 +31,9 @@ export type ToOwner =
   | { kind: "edits"; gateway: GatewayId; edits: readonly SubmittedEdit[] }
   /** Asks for the edits after `after`, up to `through` (0: the head). */
   | { kind: "catch-up-request"; gateway: GatewayId; request: number; after: Position; through: Seq }
-  | { kind: "resubmit"; gateway: GatewayId; edit: TentativeEdit };
+  | { kind: "resubmit"; gateway: GatewayId; edit: TentativeEdit }
+  /** To be ordered only as the room's first: what is made of an empty room is made once, whoever else tries. */
+  | { kind: "first-edit"; gateway: GatewayId; edit: SubmittedEdit };
 
 /** owner -> every gateway of the room, on `edits.out` */
 export type FromOwner =
@@ -43,7 +47,9 @@ export type Answer =
   | CatchUpAnswer
   /** A repeat: `exact` if `seq` is the edit's own, else it was committed at or before `seq`. */
   | { kind: "acked"; epoch: Epoch; client: ClientId; counter: Counter; seq: Seq; exact: boolean }
-  | { kind: "refused"; epoch: Epoch; client: ClientId; counter: Counter; reason: NackReason; expected: Counter; retryAfterMs: number };
+  | { kind: "refused"; epoch: Epoch; client: ClientId; counter: Counter; reason: NackReason; expected: Counter; retryAfterMs: number }
+  /** A first edit, but the room has edits already, or has taken one. */
+  | { kind: "not-first"; epoch: Epoch; client: ClientId; counter: Counter };
 
 export type CatchUpAnswer = { readonly kind: "catch-up"; readonly request: number; readonly epoch: Epoch; readonly head: Seq; readonly answer: CatchUp };
 /** Edits come in several parts where they are many, in order; each entry is the bytes of committed edits. */
@@ -72,6 +78,11 @@ export function encodeToOwner(message: ToOwner): Uint8Array {
         encoding.writeVarString(out, message.gateway);
         writeTentativeEdit(out, message.edit);
         return;
+      case "first-edit":
+        encoding.writeUint8(out, Tag.firstEdit);
+        encoding.writeVarString(out, message.gateway);
+        writeSubmittedEdit(out, message.edit);
+        return;
       default:
         assertNever(message);
     }
@@ -96,6 +107,8 @@ export function decodeToOwner(bytes: Uint8Array): ToOwner | undefined {
         };
       case Tag.resubmit:
         return { kind: "resubmit", gateway, edit: readTentativeEdit(input) };
+      case Tag.firstEdit:
+        return { kind: "first-edit", gateway, edit: readSubmittedEdit(input) };
       default:
         return undefined;
     }
@@ -169,6 +182,12 @@ export function encodeAnswer(message: Answer): Uint8Array {
         encoding.writeVarUint(out, message.expected);
         encoding.writeVarUint(out, message.retryAfterMs);
         return;
+      case "not-first":
+        encoding.writeUint8(out, Tag.notFirst);
+        encoding.writeVarUint(out, message.epoch);
+        encoding.writeVarString(out, message.client);
+        encoding.writeVarUint(out, message.counter);
+        return;
       default:
         assertNever(message);
     }
@@ -192,6 +211,8 @@ export function decodeAnswer(bytes: Uint8Array): Answer | undefined {
           expected: readCounter(input),
           retryAfterMs: readNumber(input),
         };
+      case Tag.notFirst:
+        return { kind: "not-first", epoch: readEpoch(input), client: readClientId(input), counter: readCounter(input) };
       default:
         return undefined;
     }

@@ -10,10 +10,12 @@ export const Tag = {
   edits: 0x10,
   catchUpRequest: 0x11,
   resubmit: 0x12,
+  firstEdit: 0x13,
   // to one gateway
   catchUp: 0x20,
   acked: 0x21,
   refused: 0x22,
+  notFirst: 0x23,
   // on presence.in, to the owner
   members: 0x30,
   presenceStates: 0x31,

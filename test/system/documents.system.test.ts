@@ -1,0 +1,251 @@
+/**
+ * Documents over HTTP, through the gateways of a whole Coroom; and `document-service/openapi.json` held true: each answer
+ * has to fit what it declares, and each error that it declares and that can be brought about is met here.
+ */
+
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+import * as Y from "yjs";
+import { z } from "zod";
+
+import { Cluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+import { Person } from "./person.ts";
+import { TRACE_TEXT } from "./traces.ts";
+
+type Schema = { $ref?: string; format?: string; allOf?: [Schema, { properties: { error: { enum: string[] } } }] };
+type Operation = { responses: Record<string, { headers?: Record<string, unknown>; content?: Record<string, { schema: Schema }> }> };
+const openapi = JSON.parse(readFileSync(new URL("../../document-service/openapi.json", import.meta.url), "utf8")) as { paths: Record<string, Record<string, Operation>>; components: { schemas: Record<string, object> } };
+
+/** What a healthy system of this size cannot be brought to say. */
+const UNMET = /unavailable|loading|busy|too-long|log-stalled|unconfirmed|token-expired/;
+
+const BINARY = { "content-type": "application/octet-stream" };
+const TEXT = { "content-type": "text/plain" };
+const JSON_TYPE = { "content-type": "application/json" };
+
+let cluster: Cluster;
+const met = new Set<string>();
+
+beforeAll(async () => {
+  const settings = { SNAPSHOT_BURST: "200", DOCUMENT_WRITE_BURST: "60", EDIT_BYTES_MAX: "100000", SNAPSHOT_SHARED_MS: "0", DOCUMENTS_READ_MS: "50" };
+  cluster = await Cluster.start({ gateways: 2, roomServers: 2, settings });
+  const token = await cluster.token("*", "probe");
+  await eventually("a document service is heard of", async () => (await Promise.all([0, 1].map((at) => ask("GET", "none/snapshot", { token, at })))).every(({ status }) => status === 404));
+}, 120_000);
+afterAll(() => cluster?.stop());
+
+type Asking = { token?: string; headers?: Record<string, string>; body?: string | Uint8Array; at?: number };
+type Answer = { status: number; headers: Headers; bytes: Uint8Array; text: string; json: { error?: string; seq?: number; epoch?: number; types?: Record<string, { kind: string; value: unknown }> } };
+
+async function ask(method: string, path: string, { token, headers = {}, body, at = 0 }: Asking): Promise<Answer> {
+  const url = `${cluster.gateways[at]!.httpUrl}/v1/rooms/${path}`;
+  const response = await fetch(url, { method, headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers }, ...(body === undefined ? {} : { body: Buffer.from(body) }) });
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  const text = new TextDecoder().decode(bytes);
+  const json = (response.headers.get("content-type") === "application/json" ? JSON.parse(text) : {}) as Answer["json"];
+  expectDeclared(method.toLowerCase(), new URL(url).pathname, response, json);
+  return { status: response.status, headers: response.headers, bytes, text, json };
+}
+
+/** What comes back is what the document says comes back. */
+function expectDeclared(method: string, address: string, { status, headers }: Response, json: Answer["json"]): void {
+  const path = Object.keys(openapi.paths).find((template) => new RegExp(`^${template.replace(/\{\w+\}/g, "[^/]+")}$`).test(address))!;
+  const declared = openapi.paths[path]?.[method]?.responses[status];
+  expect(declared, `${method} ${path} declares ${status} (${JSON.stringify(json)})`).toBeDefined();
+  for (const name of Object.keys(declared!.headers ?? {})) expect(headers.get(name), `${method} ${path} ${status} has ${name}`).not.toBeNull();
+  if (status === 304) return;
+  const type = headers.get("content-type")!;
+  const schema = declared!.content?.[type]?.schema;
+  expect(schema, `${method} ${path} ${status} declares ${type}`).toBeDefined();
+  if (json.error !== undefined) {
+    expect(schema!.allOf![1].properties.error.enum, `${method} ${path} ${status}`).toContain(json.error);
+    met.add(`${method} ${path} ${status} ${json.error}`);
+  } else if (type === "application/json") expect(z.fromJSONSchema(resolved(schema!) as Parameters<typeof z.fromJSONSchema>[0]).safeParse(json).error?.issues).toBeUndefined();
+}
+
+function resolved(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(resolved);
+  if (typeof schema !== "object" || schema === null) return schema;
+  const { $ref, ...rest } = schema as Record<string, unknown>;
+  if (typeof $ref === "string") return resolved(openapi.components.schemas[$ref.split("/").at(-1)!]);
+  return Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, resolved(value)]));
+}
+
+function update(write: (doc: Y.Doc) => void): Uint8Array {
+  const doc = new Y.Doc();
+  write(doc);
+  return Y.encodeStateAsUpdate(doc);
+}
+
+const typing = (words: string) => update((doc) => doc.getText(TRACE_TEXT).insert(0, words));
+
+test("[DHTTP1] what is written over HTTP is ordered and seen by those in the room, and read back at its seq as text, JSON, bytes and a difference", { timeout: 60_000 }, async () => {
+  const token = await cluster.token("plan", "backend");
+  const ann = await Person.enter(cluster, cluster.gateways[1]!, "plan", "ann", { merging: false });
+  try {
+    await eventually("ann is in", () => ann.room.synced);
+    ann.type(typing("typed "));
+    await ann.untilSaved();
+    const written = await ask("POST", "plan/edits", { token, headers: BINARY, body: update((doc) => doc.getMap("meta").set("title", "Plan")) });
+    expect([written.status, written.json.seq, written.headers.get("x-coroom-seq")]).toEqual([200, 2, "2"]);
+    await eventually("ann sees it", () => ann.doc.getMap("meta").get("title") === "Plan");
+
+    const read = (place: string, headers = {}) => ask("GET", `plan/${place}${place.includes("?") ? "&" : "?"}minSeq=2`, { token, headers });
+    expect((await read("document")).json.types).toEqual({ meta: { kind: "map", value: { title: "Plan" } }, [TRACE_TEXT]: { kind: "text", value: "typed " } });
+    expect((await read(`document?type=${TRACE_TEXT}:text`)).json.types).toEqual({ [TRACE_TEXT]: { kind: "text", value: "typed " } });
+    expect((await read("text")).text).toBe("typed ");
+    const snapshot = await read("snapshot");
+    const doc = new Y.Doc();
+    Y.applyUpdate(doc, snapshot.bytes);
+    expect(doc.getMap("meta").get("title")).toBe("Plan");
+    for (const place of ["document", "text", "snapshot"]) expect((await read(place, { "if-none-match": snapshot.headers.get("etag")! })).status).toBe(304);
+
+    const before = new Y.Doc();
+    Y.applyUpdate(before, typing("typed "));
+    const diff = await ask("POST", "plan/diff", { token, body: Y.encodeStateVector(before), headers: BINARY });
+    Y.applyUpdate(before, diff.bytes);
+    expect(before.getMap("meta").get("title")).toBe("Plan");
+  } finally {
+    ann.leave();
+  }
+});
+
+test("[DHTTP2] a long document comes compressed to whoever takes that, the same bytes once it is undone", { timeout: 60_000 }, async () => {
+  const token = await cluster.token("long", "backend");
+  expect((await ask("POST", "long/edits", { token, headers: BINARY, body: typing("all work and no play ".repeat(4_000)) })).json).toMatchObject({ seq: 1 });
+  const get = (encoding: string) => ask("GET", "long/snapshot?minSeq=1", { token, headers: { "accept-encoding": encoding } });
+  const [plain, zipped, refused] = [await get("identity"), await get("br, gzip;q=0.5"), await get("gzip;q=0")];
+  expect(plain.bytes.byteLength).toBeGreaterThan(84_000);
+  expect([plain, zipped, refused].map(({ headers }) => headers.get("content-encoding"))).toEqual([null, "gzip", null]);
+  expect(Number(zipped.headers.get("content-length"))).toBeLessThan(plain.bytes.byteLength / 10);
+  expect(zipped.bytes).toEqual(plain.bytes);
+  expect((await ask("GET", "long/snapshot", { token, headers: { "if-none-match": zipped.headers.get("etag")! } })).status).toBe(304);
+});
+
+test("[DHTTP3] of all who make a document of content at once, through whichever gateway, one does; its content is there once", { timeout: 60_000 }, async () => {
+  for (let round = 0; round < 5; round++) {
+    const room = `seeded-${round}`;
+    const ann = await Person.enter(cluster, cluster.gateways[round % 2]!, room, "ann", { merging: false });
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, async (_, index) => ask("PUT", `${room}/document`, { token: await cluster.token(room, `backend-${index}`), headers: TEXT, body: `template of ${index} `, at: index % 2 })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array.from({ length: 7 }, () => 409)]);
+    const winner = answers.findIndex(({ status }) => status === 201);
+    expect(answers[winner]!.json).toMatchObject({ seq: 1 });
+    await eventually("who was in the room has it, once", () => ann.doc.getText("text").toString() === `template of ${winner} `);
+    expect((await ask("GET", `${room}/text?minSeq=1`, { token: await cluster.token(room, "reader") })).text).toBe(`template of ${winner} `);
+    ann.leave();
+  }
+});
+
+test("[DHTTP4] a request that is sent again is answered as the first, also past the death of the room's owner", { timeout: 90_000 }, async () => {
+  const token = await cluster.token("again", "backend");
+  const put = (at: number) => ask("PUT", "again/document", { token, headers: JSON_TYPE, body: JSON.stringify({ types: { body: { kind: "text", value: "once" }, items: { kind: "array", value: [1, [2]] } } }), at });
+  const post = (at: number) => ask("POST", "again/edits", { token, headers: { ...BINARY, "idempotency-key": "rename 7" }, body: typing("named "), at });
+  expect([(await put(0)).json.seq, (await post(0)).json.seq]).toEqual([1, 2]);
+  expect([(await put(1)).json.seq, (await post(1)).json.seq]).toEqual([1, 2]);
+  const victim = cluster.roomServers[0]!;
+  await victim.kill();
+  expect([(await put(0)).json.seq, (await post(1)).json.seq]).toEqual([1, 2]);
+  await victim.startAgain();
+  await cluster.roomServers[1]!.kill();
+  expect([(await post(0)).json.seq, (await put(1)).status]).toEqual([2, 201]);
+  await cluster.roomServers[1]!.startAgain();
+  expect((await ask("GET", "again/document?minSeq=2", { token })).json.types).toEqual({ body: { kind: "text", value: "once" }, items: { kind: "array", value: [1, [2]] }, [TRACE_TEXT]: { kind: "text", value: "named " } });
+});
+
+test("[DHTTP5] each refusal that the document declares is met, and says what to do", { timeout: 60_000 }, async () => {
+  const room = "refusals";
+  const all = await cluster.token("*", "tester");
+  await ask("PUT", `${room}/document`, { token: all, headers: JSON_TYPE, body: JSON.stringify({ types: { a: { kind: "text", value: "a" }, b: { kind: "text", value: "b" } } }) });
+  await ask("POST", "no-yjs/edits", { token: all, headers: BINARY, body: "not an update" });
+
+  const operations: [string, string, Asking][] = [
+    ["GET", "snapshot", {}], ["GET", "text?type=a", {}], ["GET", "document", {}],
+    ["POST", "diff", { headers: BINARY, body: Y.encodeStateVector(new Y.Doc()) }],
+    ["POST", "edits", { headers: BINARY, body: typing("x") }], ["PUT", "document", { headers: TEXT, body: "x" }],
+  ];
+  const readOnly = await cluster.token("*", "reader", { rights: ["read"] });
+  const elsewhere = await cluster.token("elsewhere", "tester");
+  const expected: [string, string, Asking, number, string][] = operations.flatMap(([method, place, asking]): [string, string, Asking, number, string][] => [
+    [method, `${room}/${place}`, asking, 401, "no-token"],
+    [method, `${room}/${place}`, { ...asking, token: "nonsense" }, 401, "token-refused"],
+    [method, `${room}/${place}`, { ...asking, token: elsewhere }, 403, "not-allowed"],
+    [method, `%00/${place}`, { ...asking, token: all }, 404, "no-such-room"],
+  ]);
+  const big = new Uint8Array(100_001);
+  expected.push(
+    ["POST", `${room}/edits`, { token: readOnly, headers: BINARY, body: typing("x") }, 403, "not-allowed"],
+    ["PUT", `${room}/document`, { token: readOnly, headers: TEXT, body: "x" }, 403, "not-allowed"],
+    ["GET", "nothing/snapshot", { token: all }, 404, "no-document"],
+    ["GET", "nothing/text", { token: all }, 404, "no-document"],
+    ["GET", "nothing/document", { token: all }, 404, "no-document"],
+    ["POST", "nothing/diff", { token: all, headers: BINARY, body: Y.encodeStateVector(new Y.Doc()) }, 404, "no-document"],
+    ["GET", `${room}/text`, { token: all }, 404, "no-such-text"],
+    ["GET", `${room}/text?type=c`, { token: all }, 404, "no-such-text"],
+    ["GET", `${room}/snapshot?minSeq=x`, { token: all }, 400, "bad-seq"],
+    ["GET", `${room}/text?minSeq=-1`, { token: all }, 400, "bad-seq"],
+    ["GET", `${room}/document?minSeq=0.5`, { token: all }, 400, "bad-seq"],
+    ["GET", `${room}/document?type=a:poem`, { token: all }, 400, "bad-type"],
+    ["POST", `${room}/diff`, { token: all, headers: BINARY, body: Uint8Array.of(255, 255, 255) }, 400, "bad-vector"],
+    ["POST", `${room}/diff`, { token: all, headers: BINARY, body: big }, 413, "too-large"],
+    ["POST", `${room}/edits`, { token: all, headers: BINARY, body: "not an update" }, 400, "bad-content"],
+    ["POST", `${room}/edits`, { token: all, headers: { ...BINARY, "idempotency-key": "k".repeat(256) }, body: typing("x") }, 400, "bad-key"],
+    ["POST", `${room}/edits`, { token: all, headers: TEXT, body: "x" }, 415, "bad-content-type"],
+    ["POST", `${room}/edits`, { token: all, headers: BINARY, body: big }, 413, "too-large"],
+    ["PUT", `${room}/document`, { token: all, headers: TEXT, body: "x" }, 409, "document-exists"],
+    ["PUT", "new/document", { token: all, headers: TEXT, body: "" }, 400, "bad-content"],
+    ["PUT", "new/document", { token: all, headers: JSON_TYPE, body: "{}" }, 400, "bad-content"],
+    ["PUT", "new/document", { token: all, headers: JSON_TYPE, body: "{" }, 400, "bad-content"],
+    ["PUT", "new/document", { token: all, headers: BINARY, body: "not an update" }, 400, "bad-content"],
+    ["PUT", "new/document", { token: all, headers: { ...TEXT, "idempotency-key": "k".repeat(256) }, body: "x" }, 400, "bad-key"],
+    ["PUT", "new/document", { token: all, headers: { "content-type": "text/html" }, body: "x" }, 415, "bad-content-type"],
+    ["PUT", "new/document", { token: all, headers: TEXT, body: big }, 413, "too-large"],
+  );
+  for (const [method, path, asking, status, error] of expected) {
+    const answer = await ask(method, path, asking);
+    expect([method, path, answer.status, answer.json.error]).toEqual([method, path, status, error]);
+  }
+  const hasty = await cluster.token("*", "hasty");
+  const untilTooFast = async (method: string, path: string, asking: Asking) => {
+    const answers = await Promise.all(Array.from({ length: 250 }, () => ask(method, path, { ...asking, token: hasty })));
+    const refused = answers.find(({ status }) => status === 429);
+    expect([refused?.json.error, refused?.headers.get("retry-after")], path).toEqual(["rate-limited", expect.stringMatching(/^\d+$/)]);
+  };
+  for (const [method, place, asking] of operations) await untilTooFast(method, `${room}/${place}`, asking);
+});
+
+test("[DHTTP6] every error that the document declares was met, but those of a system in trouble; those of other payloads too", { timeout: 60_000 }, async () => {
+  const token = await cluster.token("*", "stranger");
+  const { RoomConnection } = await import("../../client/index.ts");
+  const room = new RoomConnection({ url: cluster.gateways[0]!.url, room: "json", token, format: { merge: undefined } as never });
+  room.send(new TextEncoder().encode(`{"op":1}`));
+  await eventually("it is saved", () => room.saved && room.seq > 0);
+  room.destroy();
+  for (const place of ["snapshot", "text", "document"]) {
+    await eventually("it is known to be no document", async () => (await ask("GET", `json/${place}`, { token })).json.error === "not-a-document");
+  }
+  expect((await ask("POST", "json/diff", { token, headers: BINARY, body: Y.encodeStateVector(new Y.Doc()) })).json.error).toBe("not-a-document");
+
+  const declared = Object.entries(openapi.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { responses }]) =>
+      Object.entries(responses).flatMap(([status, { content }]) => (content?.["application/json"]?.schema.allOf?.[1].properties.error.enum ?? []).map((error) => `${method} ${path} ${status} ${error}`)),
+    ),
+  );
+  expect(declared.filter((error) => !met.has(error) && !UNMET.test(error))).toEqual([]);
+});
+
+test("[DHTTP7] a crowd that comes for a document at once costs one merge, and gets the same bytes", { timeout: 60_000 }, async () => {
+  const owner = await cluster.token("crowd", "owner");
+  await ask("POST", "crowd/edits", { token: owner, headers: BINARY, body: typing("x".repeat(50_000)) });
+  const hashes = await Promise.all(
+    Array.from({ length: 100 }, async (_, index) => {
+      const answer = await ask("GET", "crowd/snapshot?minSeq=1", { token: await cluster.token("crowd", `reader-${index}`), at: index % 2 });
+      return createHash("sha256").update(answer.bytes).digest("hex");
+    }),
+  );
+  expect(new Set(hashes).size).toBe(1);
+});
