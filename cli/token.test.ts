@@ -19,7 +19,7 @@ test("[TOK1] a token holds what the flags say and the name falls back to the use
 });
 
 test("[TOK2] bad flags are refused together, each with what it wants", () => {
-  expect(() => given({ rights: "fly", ttl: "soon" })).toThrow(/COROOM_ROOM is not set[\s\S]*COROOM_USER is not set[\s\S]*must name read, write or admin[\s\S]*90s, 15m/);
+  expect(() => given({ rights: "fly", ttl: "soon" })).toThrow(/COROOM_ROOM is not set[\s\S]*COROOM_USER is not set[\s\S]*must be out of read, write, admin, award[\s\S]*90s, 15m/);
 });
 
 test("[TOK3] local secrets are made once and readable by their owner only", () => {

@@ -8,7 +8,7 @@ export const tokenSettings = {
   room: { parse: list, meaning: "rooms the token opens, comma-separated; a trailing * stands for the rest of a name" },
   user: { parse: text, meaning: "id of the user" },
   name: { parse: text, fallback: "", meaning: "name shown to others; the user's id by default" },
-  rights: { parse: rights, fallback: ["read", "write"], meaning: "read, write, admin, comma-separated" },
+  rights: { parse: rights, fallback: ["read", "write"], meaning: "read, write, admin, award, comma-separated; award: to tell of activities that are worth points, for backends" },
   tenant: { parse: text, fallback: "default", meaning: "the tenant whose rooms they are" },
   ttl: { parse: duration, fallback: 3600, meaning: "how long it is valid: 90s, 15m, 1h, 7d" },
 } as const satisfies Settings;
@@ -24,9 +24,11 @@ export async function makeToken(claims: TokenClaims, jwtSecret: string): Promise
     .sign(new TextEncoder().encode(jwtSecret));
 }
 
+const RIGHTS = ["read", "write", "admin", "award"];
+
 function rights(raw: string): readonly string[] {
   const named = list(raw);
-  if (named.length === 0 || named.some((right) => !["read", "write", "admin"].includes(right))) throw new SettingError("must name read, write or admin");
+  if (named.length === 0 || named.some((right) => !RIGHTS.includes(right))) throw new SettingError(`must be out of ${RIGHTS.join(", ")}`);
   return named;
 }
 

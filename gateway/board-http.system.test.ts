@@ -21,7 +21,7 @@ import { startGateway } from "./main.ts";
 const SECRET = "a secret of at least 32 bytes, for tests only";
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const BURST = 20;
-const openapi = JSON.parse(readFileSync(new URL("../leaderboard/openapi.json", import.meta.url), "utf8")) as { paths: Record<string, { get: { responses: Record<string, { content: { "application/json": { schema: { allOf?: [unknown, { properties: { error: { enum: string[] } } }] } } } }> } }> };
+const openapi = JSON.parse(readFileSync(new URL("../leaderboard/openapi.json", import.meta.url), "utf8")) as { paths: Record<string, { get?: { responses: Record<string, { content: { "application/json": { schema: { allOf?: [unknown, { properties: { error: { enum: string[] } } }] } } } }> } }> };
 
 let nats: RealNats;
 let line: NatsConnection;
@@ -65,7 +65,7 @@ async function get(path: string, token?: string): Promise<{ status: number; erro
 
 function expectDeclared(address: string, status: number, error: string | undefined): void {
   const template = Object.keys(openapi.paths).find((path) => new RegExp(`^${path.replace(/\{\w+\}/g, "[^/]+")}$`).test(address.split("?")[0]!))!;
-  const schema = openapi.paths[template]?.get.responses[status]?.content["application/json"].schema;
+  const schema = openapi.paths[template]?.get?.responses[status]?.content["application/json"].schema;
   expect(schema, `${template} declares ${status}`).toBeDefined();
   if (error !== undefined) expect(schema!.allOf![1].properties.error.enum, `${template} ${status}`).toContain(error);
 }

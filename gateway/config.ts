@@ -153,6 +153,11 @@ export function boardRouteOptions({ internalSecret, boardReadBurst, boardReadsPe
   return { internalSecret, boardReads: { burst: boardReadBurst, perSecond: boardReadsPerSecond }, readersMax: connectionsMax };
 }
 
+/** What telling of activities keeps to. */
+export function activityRouteOptions({ boardKinds, activityBurst, activitiesPerSecond, connectionsMax }: GatewayConfig) {
+  return { kinds: boardKinds.map(({ name }) => name), telling: { burst: activityBurst, perSecond: activitiesPerSecond }, tellersMax: connectionsMax };
+}
+
 /** What each room keeps to. */
 export function roomOptions(config: GatewayConfig) {
   const { joinMsMax, ownerSilenceMsMax, gapBytesMax, recentBytesMax, recentMsMax, forwardedEditsPerRoomMax, forwardedBytesPerRoomMax, forwardedKeptMs, roomLingerMs } = config;

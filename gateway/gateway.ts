@@ -4,9 +4,10 @@ import type { GatewayId } from "../shared/ids.ts";
 import { type GatewayConfig, presenceOptions, quotaOptions, roomOptions, sessionOptions } from "./config.ts";
 import { Abuse } from "./abuse.ts";
 import { BoardHost } from "./board-host.ts";
+import { BoardSessionsHost } from "./board-sessions-host.ts";
 import { Boards } from "./boards.ts";
 import { DisciplineHost } from "./discipline-host.ts";
-import type { BoardBus, CountsLine, Orders, Placement, PresenceRooms, Rooms, SanctionsLine, SanctionStore, Sockets, Tokens, Topics } from "./ports.ts";
+import type { Activities, BoardBus, CountsLine, Orders, Placement, PresenceRooms, Rooms, SanctionsLine, SanctionStore, Sockets, Tokens, Topics } from "./ports.ts";
 import { PresenceHost } from "./presence-host.ts";
 import { shareCounts } from "./quotas-host.ts";
 import { Quotas } from "./quotas.ts";
@@ -24,6 +25,7 @@ export type GatewayPorts = {
   readonly sockets: Sockets;
   readonly topics: Topics;
   readonly boardBus: BoardBus;
+  readonly activities: Activities;
   readonly tokens: Tokens;
   readonly rooms: Rooms;
   readonly presence: PresenceRooms;
@@ -60,6 +62,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
   const writes = new WritesHost(config, (room, edit) => rooms.receiveWrite(room, edit), deps);
   const rooms: RoomHost = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions, presence, writes }, directory, unacked, quotas, { searchesMax: config.ownerSearchesMax }, deps);
   const boards = new BoardHost(new Boards(config), ports, deps);
+  const boardSessions = new BoardSessionsHost(sessions, ports, { ...config, gateway }, deps);
   const isLineUp = (): boolean => rooms.backboneLostAt === undefined;
   const known = new Sanctions(config);
   const sanctions = new SanctionsHost(known, ports.sanctionsLine, ports.store, { ...deps, isLineUp });
@@ -72,6 +75,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     rooms.start();
     presence.start();
     boards.start();
+    boardSessions.start();
     clients.start();
     sanctions.start((sanction) => discipline.receiveChanged(sanction));
     ports.orders.onOrder((order) => discipline.receiveOrder(order));
@@ -80,6 +84,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
   const stop = (settleMsMax: number): Promise<void> => {
     clients.stop();
     boards.stop();
+    boardSessions.stop();
     return rooms.settled(settleMsMax).then(() => {
       rooms.stop();
       presence.stop();

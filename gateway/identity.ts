@@ -9,7 +9,8 @@ export type Identity = {
   readonly name: string;
   /** Room ids; a trailing `*` stands for the rest of a name. */
   readonly rooms: readonly string[];
-  readonly rights: Rights & { readonly admin: boolean };
+  /** `award`: to tell of activities that are worth points; for backends, never for people. */
+  readonly rights: Rights & { readonly admin: boolean; readonly award: boolean };
   /** The date in the token, by the clock of this process from the moment it was checked. */
   readonly expiresAt: Millis;
 };

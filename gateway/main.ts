@@ -52,7 +52,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   web.start(clients);
   const pressures = measuredPressures(bus.nats, web.outboundBytes, () => rooms.backboneLostAt === undefined);
   const stopWatching = watchPressure(new Shed(config), pressures, (level) => parts.presence.receiveShed(level), { ...deps, operations: bus.operations });
-  serveHttp(app, config, { ...bus.services, ...parts, orders: bus.ports.orders, tokens, clientIdOf, unready, drain: () => (void clients.drain(config.drainMsMax), clients.size) }, routes, { ...deps, registry });
+  serveHttp(app, config, { ...bus.services, ...parts, orders: bus.ports.orders, activities: bus.ports.activities, tokens, clientIdOf, unready, drain: () => (void clients.drain(config.drainMsMax), clients.size) }, routes, { ...deps, registry });
 
   const end = async (): Promise<void> => {
     await parts.stop(config.drainMsMax);

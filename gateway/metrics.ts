@@ -45,6 +45,7 @@ export const gatewayMetrics = (registry: Registry) => {
     writes: new Gauge({ name: "coroom_gateway_writes", help: "Edits over HTTP that wait for the log", registers }),
     writeSeconds: new Histogram({ name: "coroom_gateway_write_seconds", help: "How long those waited, by outcome: committed, refused, unanswered", buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10], labelNames: ["outcome"], registers }),
     boardReads: new Counter({ name: "coroom_gateway_board_reads_total", help: "Questions about boards over HTTP, by the status of the answer", labelNames: ["status"], registers }),
+    activities: new Counter({ name: "coroom_gateway_activities_total", help: "Activities worth points, by who told: backend, presence; and outcome: stored, known, full, unavailable", labelNames: ["by", "outcome"], registers }),
     boards: new Gauge({ name: "coroom_gateway_boards", help: "Boards that connections watch", registers }),
     boardWatchers: new Gauge({ name: "coroom_gateway_board_watchers", help: "Connections that watch boards, each counted once for each board", registers }),
     boardFrames: new Counter({ name: "coroom_gateway_board_frames_total", help: "Frames of boards: published, to all who watch at once; board and own-rank, each to one", labelNames: ["frame"], registers }),

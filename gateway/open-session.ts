@@ -25,6 +25,9 @@ export type JoinFrame = Frame & { type: "join" };
 export type Joined = { readonly room: RoomKey; readonly channel: Channel; readonly client: ClientId; readonly rights: Rights };
 export type Reply = SessionEffect[] | Refusal;
 
+/** A room where a connection may write, and since when it is there. */
+export type Writing = { readonly room: RoomKey; readonly since: Millis };
+
 export class OpenSession {
   readonly #options: OpenSessionOptions;
   readonly #rates: ConnectionRates;
@@ -46,6 +49,10 @@ export class OpenSession {
   /** Those asked for among them. */
   get rooms(): RoomKey[] {
     return this.#rooms.all().map(({ room }) => room);
+  }
+
+  get writing(): Writing[] {
+    return this.#rooms.all().flatMap(({ room, joined }) => (joined?.rights.write === true ? [{ room, since: joined.seen.joinedAt }] : []));
   }
 
   rightsIn(room: RoomKey): Rights | undefined {

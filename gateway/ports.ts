@@ -1,5 +1,6 @@
 /** What the gateway needs from the world, in its own words. `io/` implements each; tests fake each. */
 
+import type { Activity } from "../shared/bus/activity.ts";
 import type { BoardName, BoardWatch } from "../shared/bus/board-messages.ts";
 import type { Order, OrderAnswer, Sanction } from "../shared/bus/admin-messages.ts";
 import type { CountsReport } from "../shared/bus/counts-report.ts";
@@ -42,6 +43,15 @@ export interface BoardBus {
   tellName(name: BoardName): void;
   /** How many are heard of. */
   leaderboards(): number;
+}
+
+/** `known`: told before under the same id. `full`: what was told is not counted fast enough. */
+export type Told = "stored" | "known" | "full" | "unavailable";
+
+/** Where activities that are worth points are kept until they are counted. */
+export interface Activities {
+  /** Counts once, told however often under the same id. `unavailable`: it may be stored all the same, tell it again. */
+  tell(room: RoomKey, activity: Activity, id: string): Promise<Told>;
 }
 
 /** The rooms' owners, heard and asked over the bus. What comes from them goes to `Backbone`. */

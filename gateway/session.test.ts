@@ -15,7 +15,7 @@ const notes = "acme.notes" as RoomKey;
 const ann = "annannannannann1" as ClientId;
 const limits = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1_000, editBytesMax: 100, editBurst: 3, editsPerSecond: 1, bytesBurst: 10_000, bytesPerSecond: 1_000 };
 const hello: ClientFrame = { type: "hello", version: 1, token: "jwt", agent: "" };
-const identity: Identity = { tenant: "acme" as TenantId, user: "ann" as UserId, name: "Ann", rooms: ["notes", "other"], rights: { read: true, write: true, admin: false }, expiresAt: at(1e9) };
+const identity: Identity = { tenant: "acme" as TenantId, user: "ann" as UserId, name: "Ann", rooms: ["notes", "other"], rights: { read: true, write: true, admin: false, award: false }, expiresAt: at(1e9) };
 
 function connect(): Session {
   const clientIdOf = (_tenant: TenantId, user: UserId, key: ClientKey) => `${user}${key}`.slice(0, 16).padEnd(16, "1") as ClientId;
@@ -236,7 +236,7 @@ test("[SES20] a room that the new token does not open is left, and what was on i
 
 test("[SES21] where the right to write is another, the room is left to be joined again", () => {
   const session = joined();
-  expect(renewed(session, { rights: { read: true, write: false, admin: false } }).slice(1)).toEqual([
+  expect(renewed(session, { rights: { read: true, write: false, admin: false, award: false } }).slice(1)).toEqual([
     { kind: "leave", room: notes },
     { kind: "send", frame: { type: "left", channel: 7, reason: "rights-changed" } },
   ]);
@@ -248,7 +248,7 @@ test("[SES21] where the right to write is another, the room is left to be joined
 test("[SES22] a right lost while the room is asked for is lost in the room", () => {
   const session = welcomed();
   say(session, join("notes"));
-  expect(renewed(session, { rights: { read: true, write: false, admin: false } })).toHaveLength(1);
+  expect(renewed(session, { rights: { read: true, write: false, admin: false, award: false } })).toHaveLength(1);
   session.receiveJoined({ room: notes, channel: 7, client: ann, rights: { read: true, write: true } }, now);
   expect(say(session, edit(1))).toMatchObject([{ frame: { type: "nack", reason: "read-only" } }]);
 });

@@ -13,7 +13,7 @@ import { type BackboneState, type Frame, PROTOCOL_VERSION, type Rights, type Ser
 import { type ConnectionRateOptions, ConnectionRates } from "./connection-rates.ts";
 import { farewell } from "./farewell.ts";
 import type { Identity, TokenVerdict } from "./identity.ts";
-import { type JoinFrame, type Joined, OpenSession, type OpenSessionOptions, type Reply } from "./open-session.ts";
+import { type JoinFrame, type Joined, OpenSession, type OpenSessionOptions, type Reply, type Writing } from "./open-session.ts";
 import { badFrame, outOfTurn, type Refusal, type SessionEffect, tooFast } from "./session-effects.ts";
 
 /** One for all connections: what is copied for each weighs more than all else that an idle one holds. */
@@ -62,6 +62,11 @@ export class Session {
   /** As `identity`, and after its end too. */
   get bearer(): Identity | undefined {
     return this.#state.kind === "closed" ? this.#state.identity : this.identity;
+  }
+
+  /** Where it may write, and since when it is there. */
+  get writing(): readonly Writing[] {
+    return this.#open?.writing ?? [];
   }
 
   /** Its rights there; undefined where it is not. */

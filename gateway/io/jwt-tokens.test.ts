@@ -38,7 +38,7 @@ test("[JWT1] a token says who its bearer is, what it opens and, on the clock tha
   const signed = await token({ tenant: "acme", name: "Ann" }, exp).sign(key(SECRET));
   expect(await jwtTokens(options).verify(signed)).toEqual({
     kind: "valid",
-    identity: { tenant: "acme", user: "ann", name: "Ann", rooms: ["notes"], rights: { read: true, write: true, admin: false }, expiresAt: 72_000 },
+    identity: { tenant: "acme", user: "ann", name: "Ann", rooms: ["notes"], rights: { read: true, write: true, admin: false, award: false }, expiresAt: 72_000 },
   });
   expect(await jwtTokens(options).verify(await token().sign(key(SECRET)))).toMatchObject({ identity: { tenant: "default", name: "ann" } });
 });

@@ -95,7 +95,7 @@ function verdictOf(payload: JWTPayload, toleranceSeconds: number, clock: Clock):
       user,
       name: name ?? sub,
       rooms,
-      rights: { read: rights.includes("read"), write: rights.includes("write"), admin: rights.includes("admin") },
+      rights: { read: rights.includes("read"), write: rights.includes("write"), admin: rights.includes("admin"), award: rights.includes("award") },
       expiresAt: (clock.now() + (exp + toleranceSeconds) * 1000 - clock.wallNow()) as Millis,
     },
   };

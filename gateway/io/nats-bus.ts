@@ -9,6 +9,7 @@ import type { SharedConfig } from "../../shared/settings.ts";
 import { type GatewayConfig, refuseUnsendable } from "../config.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { Backbone } from "../ports.ts";
+import { natsActivities } from "./nats-activities.ts";
 import { natsOrders, natsSanctions } from "./nats-admin.ts";
 import { type BoardListener, natsBoards } from "./nats-boards.ts";
 import { natsPlacement } from "./nats-placement.ts";
@@ -35,6 +36,7 @@ export async function connectBus(gateway: GatewayId, config: SharedConfig & Gate
       rooms: rooms.rooms,
       presence: presence.rooms,
       boardBus: boards.boardBus,
+      activities: natsActivities(nats, subjects, config),
       placement: natsPlacement(nats, subjects, config, clock),
       counts: natsCounts(nats, subjects),
       sanctionsLine: natsSanctions(nats, subjects, gateway),

@@ -7,7 +7,7 @@ import type { Identity, TokenVerdict } from "../identity.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import { rememberedTokens } from "./remembered-tokens.ts";
 
-const identity: Identity = { tenant: "acme" as TenantId, user: "ann" as UserId, name: "Ann", rooms: [], rights: { read: true, write: true, admin: false }, expiresAt: 1e15 as Millis };
+const identity: Identity = { tenant: "acme" as TenantId, user: "ann" as UserId, name: "Ann", rooms: [], rights: { read: true, write: true, admin: false, award: false }, expiresAt: 1e15 as Millis };
 
 function remembering(verdicts: Readonly<Record<string, TokenVerdict>>) {
   const checked: string[] = [];

@@ -5,8 +5,10 @@ import type { TemplatedApp } from "uws-node20";
 
 import type { Clock } from "../../shared/clock.ts";
 import type { Log } from "../../shared/log.ts";
-import { boardRouteOptions, documentReadOptions, documentWriteOptions, type GatewayConfig } from "../config.ts";
+import { activityRouteOptions, boardRouteOptions, documentReadOptions, documentWriteOptions, type GatewayConfig } from "../config.ts";
 import type { GatewayMetrics } from "../metrics.ts";
+import type { Activities } from "../ports.ts";
+import { activityRoutes } from "./activity-routes.ts";
 import { type AdminPorts, adminRoutes } from "./admin-routes.ts";
 import { boardRoutes } from "./board-routes.ts";
 import { documentReadRoutes } from "./document-read-routes.ts";
@@ -17,7 +19,7 @@ import type { Services } from "./nats-services.ts";
 import { staticRoutes } from "./static-files.ts";
 import type { Unready } from "./upgrades.ts";
 
-export type RoutePorts = AdminPorts & DocumentWritePorts & { readonly documents: Services; readonly leaderboards: Services; readonly unready: () => Unready | undefined };
+export type RoutePorts = AdminPorts & DocumentWritePorts & { readonly documents: Services; readonly leaderboards: Services; readonly activities: Activities; readonly unready: () => Unready | undefined };
 export type RouteDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics; readonly registry: Registry };
 
 /** `more`: of whoever starts the gateway. Files come last: their path is every path. */
@@ -28,6 +30,7 @@ export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: Route
     ...documentReadRoutes(tokens, documents, documentReadOptions(config), deps),
     ...documentWriteRoutes(ports, documentWriteOptions(config), deps),
     ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps),
+    ...activityRoutes(tokens, ports.activities, activityRouteOptions(config), deps),
     ...adminRoutes(ports, config, deps),
     ...more,
     ...staticRoutes(config.staticDir),

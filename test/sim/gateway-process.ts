@@ -5,7 +5,7 @@ import { clientIdOf } from "../../gateway/io/client-ids.ts";
 import { natsPlacement } from "../../gateway/io/nats-placement.ts";
 import { natsPresence } from "../../gateway/io/nats-presence.ts";
 import { natsRooms } from "../../gateway/io/nats-rooms.ts";
-import type { BoardBus, Tokens } from "../../gateway/ports.ts";
+import type { Activities, BoardBus, Tokens } from "../../gateway/ports.ts";
 import type { PresenceHost } from "../../gateway/presence-host.ts";
 import type { RoomHost } from "../../gateway/room-host.ts";
 import type { SessionHost } from "../../gateway/session-host.ts";
@@ -19,6 +19,7 @@ const TOKEN_CHECK_MS = 1;
 
 /** Nobody watches boards here. */
 const NO_BOARDS: BoardBus = { follow: () => {}, unfollow: () => {}, watch: () => {}, tellName: () => {}, leaderboards: () => 0 };
+const NO_ACTIVITIES: Activities = { tell: () => Promise.resolve("unavailable") };
 /** Nobody is kicked or banned, and nothing comes near a limit. */
 const ALONE: Pick<GatewayPorts, "counts" | "sanctionsLine" | "store" | "orders"> = {
   counts: { tell: () => {}, onReport: () => {} },
@@ -50,7 +51,7 @@ export class GatewayProcess {
     const { sockets, topics } = this.listener;
 
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
-    const ports = { sockets, topics, boardBus: NO_BOARDS, tokens: this.#tokens(), rooms, presence: presenceBus.rooms, placement, ...ALONE, clientIdOf };
+    const ports = { sockets, topics, boardBus: NO_BOARDS, activities: NO_ACTIVITIES, tokens: this.#tokens(), rooms, presence: presenceBus.rooms, placement, ...ALONE, clientIdOf };
     const parts = assembleGateway(gateway, config, ports, deps);
     [this.#rooms, this.#presence, this.#clients] = [parts.rooms, parts.presence, parts.clients];
     this.listener.isReady = () => !this.#stopping && this.#rooms.backboneLostAt === undefined;
@@ -81,7 +82,7 @@ export class GatewayProcess {
 
   /** The token is the user's name. */
   #tokens(): Tokens {
-    const rights = { read: true, write: true, admin: false };
+    const rights = { read: true, write: true, admin: false, award: false };
     return {
       verify: (token) =>
         new Promise((resolve) => {

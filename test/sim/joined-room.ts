@@ -57,7 +57,7 @@ function join(name: string, number: number, gateway: GatewayRoom, owner: Ownersh
   const connection = number as ConnectionId;
   const session = new Session(sessionOptions(gatewayConfig, { clientIdOf, restrictionOn: () => undefined }), name, NOW);
   session.receiveFrame(encodeFrame({ type: "hello", version: 1, token: "t", agent: "a" }), NOW);
-  const identity = { tenant: "acme" as TenantId, user: name as UserId, name, rooms: ["*"], rights: { read: true, write: true, admin: false }, expiresAt: (NOW + 60_000) as Millis };
+  const identity = { tenant: "acme" as TenantId, user: name as UserId, name, rooms: ["*"], rights: { read: true, write: true, admin: false, award: false }, expiresAt: (NOW + 60_000) as Millis };
   session.receiveVerdict({ kind: "valid", identity }, NOW);
 
   const clientKey = `${name}-tab-1` as ClientKey;

@@ -1,0 +1,77 @@
+/** Activities from a gateway's side to a leaderboard's, over a real nats-server. */
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { natsActivities } from "../../gateway/io/nats-activities.ts";
+import { jetstreamActivities } from "../../leaderboard/io/jetstream-activities.ts";
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import type { RoomKey, UserId } from "../../shared/ids.ts";
+import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
+import { type RealNats, startRealNats } from "./real-nats.ts";
+
+const ROOM = "acme.notes" as RoomKey;
+const ANN = { kind: "present" as const, users: ["ann" as UserId] };
+const OPTIONS = { partitions: 1, replicas: 1, bytesMax: 64 * 1024, dedupeMs: 60_000, readMs: () => 5 };
+
+let server: RealNats;
+let nats: NatsConnection;
+
+beforeAll(async () => {
+  server = await startRealNats();
+  nats = await connectNats({ servers: server.url, name: "test" });
+});
+afterAll(async () => {
+  await nats.close();
+  await server.stop();
+});
+
+const begin = async (environment: string, options: Partial<typeof OPTIONS> = {}) => {
+  const subjects = subjectsOf(environment);
+  return { stream: await jetstreamActivities(nats, subjects, { ...OPTIONS, ...options }), activities: natsActivities(nats, subjects, { logPartitions: 1 }) };
+};
+
+test("[ACT1] what is told is stored once under its id, and comes in order to who counts", async () => {
+  const { stream, activities } = await begin("act1");
+  expect(await activities.tell(ROOM, ANN, "a")).toBe("stored");
+  expect(await activities.tell(ROOM, ANN, "a")).toBe("known");
+  expect(await activities.tell("acme.other" as RoomKey, ANN, "a")).toBe("stored"); // An id is of its room.
+  const over = new AbortController();
+  const found: unknown[] = [];
+  for await (const { room, streamSeq, bytes } of stream.follow(0, 0, over.signal)) {
+    found.push([room, streamSeq, JSON.parse(new TextDecoder().decode(bytes))]);
+    if (found.length === 2) over.abort();
+  }
+  expect(found).toEqual([[ROOM, 1, ANN], ["acme.other", 2, ANN]]);
+  expect(await stream.end(0)).toBe(2);
+});
+
+test("[ACT2] what checkpoints cover is forgotten, and the stream goes on with its numbers", async () => {
+  const { stream, activities } = await begin("act2");
+  for (const id of ["a", "b", "c"]) await activities.tell(ROOM, ANN, id);
+  await stream.forget(0, 2);
+  const over = new AbortController();
+  for await (const { streamSeq } of stream.follow(0, 0, over.signal)) {
+    expect(streamSeq).toBe(3);
+    over.abort();
+  }
+  await stream.forget(0, 3);
+  expect(await stream.end(0)).toBe(3);
+  expect(await activities.tell(ROOM, ANN, "b")).toBe("known"); // Forgotten, not unheard.
+  await activities.tell(ROOM, ANN, "d");
+  expect(await stream.end(0)).toBe(4);
+});
+
+test("[ACT3] a stream that is full takes no more and loses nothing; once there is room it goes on, also under a new limit", async () => {
+  const { stream, activities } = await begin("act3", { bytesMax: 4_096 });
+  let told = 0;
+  while ((await activities.tell(ROOM, ANN, `${told}`)) === "stored") told += 1;
+  expect(told).toBeGreaterThan(5);
+  expect(await activities.tell(ROOM, ANN, "more")).toBe("full");
+  expect(await stream.end(0)).toBe(told);
+  await begin("act3");
+  expect(await activities.tell(ROOM, ANN, "more")).toBe("stored");
+});
+
+test("[ACT4] without a stream nothing is taken", async () => {
+  expect(await natsActivities(nats, subjectsOf("act4"), { logPartitions: 1 }).tell(ROOM, ANN, "a")).toBe("unavailable");
+});
