@@ -1,76 +1,22 @@
 /** What people who run rooms do over one gateway's HTTP, and what those on another gateway notice of it. */
 
-import { SignJWT } from "jose";
-import { connect, type NatsConnection } from "nats";
-import { Registry } from "prom-client";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 
-import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/config.ts";
-import { roomKey, type RoomId, type TenantId } from "../shared/ids.ts";
-import type { Running } from "../shared/lifecycle.ts";
-import type { Log } from "../shared/log.ts";
-import { sharedSettings } from "../shared/settings.ts";
-import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
-import { gatewaySettings } from "./config.ts";
-import { startGateway } from "./main.ts";
-import { FakeLog, FakeOwner } from "./testing/fake-owner.ts";
-import { WireClient } from "./testing/wire-client.ts";
+import { until } from "../test/contract/real-nats.ts";
+import { gatewayRig, OPERATOR, ROOM, tokenOf } from "./testing/gateway-rig.ts";
+import type { WireClient } from "./testing/wire-client.ts";
 
-const SECRET = "a secret of at least 32 bytes, for tests only";
-const OPERATOR = "what operators show";
-const ROOM = "notes";
-const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-
-let nats: RealNats;
-let line: NatsConnection;
-let environment: string;
-let runs = 0;
-let gateways: Running[];
-let clients: WireClient[];
-let owner: FakeOwner;
+const rig = gatewayRig("admin");
 let one: string;
 let two: string;
 
-beforeAll(async () => {
-  nats = await startRealNats();
-});
-afterAll(() => nats.stop());
 beforeEach(async () => {
-  line = await connect({ servers: nats.url });
-  environment = `admin${++runs}`;
-  [gateways, clients] = [[], []];
-  owner = new FakeOwner(line, subjectsOf(environment), new FakeLog(), roomKey("acme" as TenantId, ROOM as RoomId), "rs-1");
-  [one, two] = [await start(), await start()];
+  rig.startOwner();
+  [one, two] = [await rig.start(), await rig.start()];
 });
-afterEach(async () => {
-  for (const client of clients) client.close();
-  owner.stop();
-  await Promise.all(gateways.map((gateway) => gateway.stop()));
-  await line.close();
-});
-
-async function start(settings: Record<string, string> = {}): Promise<string> {
-  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, internalSecret: OPERATOR, drainMsMax: "0", clientAddressHeader: "x-forwarded-for", ...settings };
-  const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
-  const gateway = await startGateway(config, { log: silent, registry: new Registry() });
-  gateways.push(gateway);
-  return `127.0.0.1:${gateway.port}`;
-}
-
-function tokenOf(user: string, claims: object = {}): Promise<string> {
-  return new SignJWT({ tenant: "acme", rooms: ["*"], rights: ["read", "write"], ...claims }).setProtectedHeader({ alg: "HS256" }).setSubject(user).setExpirationTime("1h").sign(new TextEncoder().encode(SECRET));
-}
-
-async function greet(address: string, user: string, from = ""): Promise<WireClient> {
-  const client = await WireClient.open(`ws://${address}/v1/connect`, from === "" ? {} : { "x-forwarded-for": from });
-  clients.push(client);
-  client.send({ type: "hello", version: 1, token: await tokenOf(user), agent: "test" });
-  return client;
-}
 
 async function enter(address: string, user: string): Promise<{ client: WireClient; channel: number }> {
-  const client = await greet(address, user);
+  const client = await rig.greet(address, user);
   return { client, channel: (await client.join(ROOM, `${user}-${user}-key`)).channel };
 }
 
@@ -97,7 +43,7 @@ test("[ADN2] a kick reaches its user on another gateway: out of one room, or off
   expect(await bob.client.next("left")).toMatchObject({ channel: bob.channel, reason: "rights-revoked" });
   expect((await ask(one, "/kick", await admin(), { user: "bob" })).body).toMatchObject({ kicked: 1 });
   expect((await bob.client.end()).code).toBe(4106);
-  const { connection } = await (await greet(two, "cid")).next("welcome");
+  const { connection } = await (await rig.greet(two, "cid")).next("welcome");
   expect((await ask(one, "/kick", await admin(), { connection })).body).toMatchObject({ kicked: 1 });
 });
 
@@ -115,35 +61,35 @@ test("[ADN3] who is held back may read on at once and not write, until that is l
 });
 
 test("[ADN4] who is banned goes, is told for how long, and does not come back before that; a lifted ban is over", async () => {
-  const bob = await greet(two, "bob");
+  const bob = await rig.greet(two, "bob");
   await bob.next("welcome");
   await ask(one, "/ban", await admin(), { user: "bob", seconds: 3_600, reason: "spam" });
   expect((await bob.next("retry-later")).retryAfterMs).toBeGreaterThan(3_590_000);
   expect([(await bob.next("error")).message, (await bob.end()).code]).toEqual(["banned for a time: spam", 4009]);
-  expect((await (await greet(one, "bob")).end()).code).toBe(4009);
+  expect((await (await rig.greet(one, "bob")).end()).code).toBe(4009);
   expect((await ask(two, "/bans", await admin())).body["sanctions"]).toMatchObject([{ kind: "user", tenant: "acme", user: "bob", level: "banned", reason: "spam" }]);
   await ask(two, "/lift", await admin(), { user: "bob" });
   await until(async () => (((await ask(one, "/bans", await admin())).body["sanctions"]) as object[]).length === 0, "the lift at the other gateway");
-  await (await greet(one, "bob")).next("welcome");
+  await (await rig.greet(one, "bob")).next("welcome");
 });
 
 test("[ADN5] operators ban addresses: whoever is there goes, and the next are told so", async () => {
-  const bob = await greet(two, "bob", "203.0.113.7");
+  const bob = await rig.greet(two, "bob", { from: "203.0.113.7" });
   await bob.next("welcome");
   expect((await ask(one, "/ban", await admin(), { address: "203.0.113.7", seconds: 60 })).status).toBe(403);
   expect((await ask(one, "/ban", OPERATOR, { address: "203.0.113.7", seconds: 60 })).status).toBe(200);
   expect((await bob.end()).code).toBe(4009);
-  const next = await greet(two, "cid", "203.0.113.7");
+  const next = await rig.greet(two, "cid", { from: "203.0.113.7" });
   expect((await next.next("retry-later")).retryAfterMs).toBeGreaterThan(50_000);
   expect((await next.end()).code).toBe(4009);
-  await (await greet(two, "cid", "203.0.113.8")).next("welcome");
+  await (await rig.greet(two, "cid", { from: "203.0.113.8" })).next("welcome");
 });
 
 test("[ADN6] a gateway that starts later knows of the bans there are", async () => {
   await ask(one, "/ban", await admin(), { user: "bob", seconds: 60 });
-  const three = await start();
+  const three = await rig.start();
   await until(async () => (((await ask(three, "/bans", await admin())).body["sanctions"]) as object[]).length === 1, "the ban at the new gateway");
-  expect((await (await greet(three, "bob")).end()).code).toBe(4009);
+  expect((await (await rig.greet(three, "bob")).end()).code).toBe(4009);
 });
 
 test("[ADN7] an admin is one in its tenant and the rooms that its token opens, and every refusal says what to do", async () => {
@@ -170,8 +116,8 @@ test("[ADN7] an admin is one in its tenant and the rooms that its token opens, a
 });
 
 test("[ADN8] a gateway is drained over HTTP: unready at once, and its clients are sent elsewhere", async () => {
-  const three = await start({ drainMsMax: "60000" });
-  const ann = await greet(three, "ann");
+  const three = await rig.start({ drainMsMax: "60000" });
+  const ann = await rig.greet(three, "ann");
   await ann.next("welcome");
   expect(await ask(three, "/drain", OPERATOR, {})).toEqual({ status: 202, body: { connections: 1 } });
   expect((await fetch(`http://${three}/readyz`)).status).toBe(503);

@@ -1,0 +1,139 @@
+/** Gateways on a real nats-server and clients on them, for system tests: whatever a test starts ends with it. */
+
+import { SignJWT } from "jose";
+import { connect, type NatsConnection } from "nats";
+import { Registry } from "prom-client";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+
+import { type Subjects, subjectsOf } from "../../shared/bus/subjects.ts";
+import { readSettings } from "../../shared/config.ts";
+import { type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
+import type { Running } from "../../shared/lifecycle.ts";
+import type { Log } from "../../shared/log.ts";
+import { sharedSettings } from "../../shared/settings.ts";
+import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
+import { gatewaySettings } from "../config.ts";
+import { startGateway } from "../main.ts";
+import { FakeLog, FakeOwner } from "./fake-owner.ts";
+import { WireClient } from "./wire-client.ts";
+
+const SECRET = "a secret of at least 32 bytes, for tests only";
+/** What operators show. */
+export const OPERATOR = "what operators show";
+export const ROOM = "notes";
+export const TENANT = "acme";
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** Settings as flags. */
+export type Flags = Readonly<Record<string, string>>;
+
+/** To be called once a file: its hooks are vitest's. */
+export function gatewayRig(name: string, settings: Flags = {}): GatewayRig {
+  const rig = new GatewayRig(name, settings);
+  beforeAll(() => rig.open());
+  afterAll(() => rig.close());
+  beforeEach(() => rig.begin());
+  afterEach(() => rig.end());
+  return rig;
+}
+
+export class GatewayRig {
+  readonly #name: string;
+  readonly #settings: Flags;
+  #runs = 0;
+  #nats: RealNats | undefined;
+  #line: NatsConnection | undefined;
+  #gateways = new Map<string, Running>();
+  #clients: WireClient[] = [];
+  #owners: FakeOwner[] = [];
+
+  constructor(name: string, settings: Flags) {
+    this.#name = name;
+    this.#settings = settings;
+  }
+
+  async open(): Promise<void> {
+    this.#nats = await startRealNats();
+  }
+
+  async close(): Promise<void> {
+    await this.#nats?.stop();
+  }
+
+  async begin(): Promise<void> {
+    this.#runs += 1;
+    this.#line = await connect({ servers: this.#nats!.url });
+    [this.#gateways, this.#clients, this.#owners] = [new Map(), [], []];
+  }
+
+  async end(): Promise<void> {
+    for (const client of this.#clients) client.close();
+    for (const owner of this.#owners) owner.stop();
+    await Promise.all([...this.#gateways.values()].map((gateway) => gateway.stop()));
+    await this.#line?.close();
+  }
+
+  /** Each test has one of its own. */
+  get environment(): string {
+    return `${this.#name}${this.#runs}`;
+  }
+
+  get subjects(): Subjects {
+    return subjectsOf(this.environment);
+  }
+
+  get line(): NatsConnection {
+    return this.#line!;
+  }
+
+  /** Where it listens. */
+  async start(settings: Flags = {}, redisUrl = ""): Promise<string> {
+    const flags = { environment: this.environment, natsUrl: this.#nats!.url, port: "0", jwtSecret: SECRET, internalSecret: OPERATOR, drainMsMax: "0", clientAddressHeader: "x-forwarded-for", ...this.#settings, ...settings };
+    const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300, redisUrl };
+    const gateway = await startGateway(config, { log: silent, registry: new Registry() });
+    const address = `127.0.0.1:${gateway.port}`;
+    this.#gateways.set(address, gateway);
+    return address;
+  }
+
+  async stop(address: string): Promise<void> {
+    const gateway = this.#gateways.get(address);
+    this.#gateways.delete(address);
+    await gateway?.stop();
+  }
+
+  /** Of the room ROOM of TENANT. */
+  startOwner(): FakeOwner {
+    const owner = new FakeOwner(this.line, this.subjects, new FakeLog(), roomKey(TENANT as TenantId, ROOM as RoomId), "rs-1");
+    this.#owners.push(owner);
+    return owner;
+  }
+
+  /** A socket that has said nothing yet. `from`: the address that it counts under. */
+  async connect(address: string, from = ""): Promise<WireClient> {
+    const client = await WireClient.open(`ws://${address}/v1/connect`, from === "" ? {} : { "x-forwarded-for": from });
+    this.#clients.push(client);
+    return client;
+  }
+
+  async greet(address: string, user: string, { from = "", ...claims }: { from?: string; tenant?: string; rights?: string[]; rooms?: string[] } = {}): Promise<WireClient> {
+    const client = await this.connect(address, from);
+    client.send({ type: "hello", version: 1, token: await tokenOf(user, claims), agent: "test" });
+    return client;
+  }
+}
+
+export function tokenOf(user: string, claims: object = {}): Promise<string> {
+  return new SignJWT({ tenant: TENANT, rooms: ["*"], rights: ["read", "write"], ...claims }).setProtectedHeader({ alg: "HS256" }).setSubject(user).setExpirationTime("1h").sign(new TextEncoder().encode(SECRET));
+}
+
+export async function metric(address: string, sample: string): Promise<number> {
+  const text = await (await fetch(`http://${address}/metrics`)).text();
+  return Number(text.split("\n").find((each) => each.startsWith(`${sample} `))?.split(" ")[1] ?? 0);
+}
+
+/** Welcomed, or how it was closed. */
+export async function outcomeOf(client: WireClient): Promise<"welcome" | number> {
+  await client.until(() => client.closed !== undefined || client.received.some(({ type }) => type === "welcome"), "an answer");
+  return client.closed?.code ?? "welcome";
+}
