@@ -46,10 +46,11 @@ export const gatewaySettings = {
   ownerSearchesMax: { parse: positiveInteger, fallback: 256, meaning: "questions for rooms' owners that are under way at a time, to placement and to room servers; others wait" },
   controlBurst: { parse: positiveInteger, fallback: 300, meaning: "frames other than edits that one connection may send at once" },
   controlsPerSecond: { parse: positiveInteger, fallback: 20, meaning: "frames other than edits that one connection may send in the long run" },
-  abusePointsMax: { parse: positiveInteger, fallback: 100, meaning: "points of a user or an address, within a minute or so, that lead to a ban; half as many to being held off" },
+  abusePointsMax: { parse: positiveInteger, fallback: 100, meaning: "points of a user or an address over all gateways, within a minute or so, that lead to a ban; half as many to being held off" },
+  tenantAbusePointsMax: { parse: positiveInteger, fallback: 5_000, meaning: "points of all users of a tenant together; more than half as many, and its new connections are held off" },
   abuseBanMs: { parse: positiveInteger, fallback: 60_000, meaning: "the first ban for abuse; each further one within a day is twice as long" },
   abuseBanMsMax: { parse: positiveInteger, fallback: 3_600_000, meaning: "the longest ban for abuse" },
-  suspectsMax: { parse: positiveInteger, fallback: 100_000, meaning: "users and addresses watched for abuse at once" },
+  suspectsMax: { parse: positiveInteger, fallback: 100_000, meaning: "users, addresses and tenants watched for abuse at once" },
   sanctionsMax: { parse: positiveInteger, fallback: 10_000, meaning: "bans and downgrades held at once; the one that ends first makes room for another" },
   snapshotBurst: { parse: positiveInteger, fallback: 20, meaning: "snapshots that one user may fetch from a gateway at once" },
   snapshotsPerSecond: { parse: positiveInteger, fallback: 2, meaning: "snapshots that one user may fetch from a gateway in the long run" },
@@ -185,9 +186,9 @@ const COUNT_SILENCE_MS_MAX = 3_500;
 
 /** What connections, rooms and tenants keep to across all gateways. */
 export function quotaOptions(config: GatewayConfig): SharedCountsOptions {
-  const { connectionsPerIpMax, connectionsPerTenantMax, roomsPerTenantMax, participantsPerRoomMax, tenantEditsPerSecondMax } = config;
+  const { connectionsPerIpMax, connectionsPerTenantMax, roomsPerTenantMax, participantsPerRoomMax, tenantEditsPerSecondMax, abusePointsMax, tenantAbusePointsMax } = config;
   return {
-    limits: { ip: connectionsPerIpMax, tenant: connectionsPerTenantMax, "tenant-rooms": roomsPerTenantMax, room: participantsPerRoomMax, "tenant-edits": tenantEditsPerSecondMax },
+    limits: { ip: connectionsPerIpMax, tenant: connectionsPerTenantMax, "tenant-rooms": roomsPerTenantMax, room: participantsPerRoomMax, "tenant-edits": tenantEditsPerSecondMax, "user-faults": abusePointsMax, "address-faults": abusePointsMax, "tenant-faults": tenantAbusePointsMax },
     toldShare: COUNT_TOLD_SHARE,
     reportSilenceMsMax: COUNT_SILENCE_MS_MAX,
   };

@@ -32,6 +32,9 @@ export type DisciplinePorts = {
 /** What somebody is told who is not let in. */
 export type Ban = { readonly close: "banned" | "rateLimited"; readonly message: string; readonly retryAfterMs: number };
 
+/** Whoever can be banned. */
+type Culprit = Exclude<Suspect, { kind: "tenant" }>;
+
 /** What each close that the client brought upon itself is to be held against. */
 const FAULTS: Partial<Record<CloseName, Fault>> = { badFrame: "bad-frame", frameTooLarge: "too-large", rateLimited: "too-fast", unauthorized: "bad-token", helloTimeout: "no-hello" };
 
@@ -63,11 +66,11 @@ export class DisciplineHost {
 
   /** Undefined: whoever says who it is, is welcome. */
   receiveIdentity({ tenant, user }: Identity): Ban | undefined {
-    return this.#banOf(tenant, user) ?? this.#receiveArrival({ kind: "user", tenant, user });
+    return this.#banOf(tenant, user) ?? this.#tellToWait("tenant", this.#ports.abuse.standing({ kind: "tenant", tenant }, this.#clock.now())) ?? this.#receiveArrival({ kind: "user", tenant, user });
   }
 
   receiveJoin(session: Session): void {
-    if (session.identity !== undefined) this.#receiveFault({ kind: "user", ...session.identity }, "join");
+    if (session.identity !== undefined) this.#receiveFault(userOf(session.identity), "join");
   }
 
   /** `identity`: of whom the connection was until then. */
@@ -75,12 +78,16 @@ export class DisciplineHost {
     const fault = FAULTS[close];
     const address = this.#ports.quotas.addressOf(connection);
     if (fault === undefined) return;
-    if (identity !== undefined) this.#receiveFault({ kind: "user", ...identity }, fault);
-    else if (address !== undefined) this.#receiveFault({ kind: "address", address }, fault);
+    if (identity !== undefined) {
+      this.#receiveFault(userOf(identity), fault);
+      this.#ports.abuse.receiveFault({ kind: "tenant", tenant: identity.tenant }, fault, this.#clock.now()); // One secret makes any number of users.
+    } else if (address !== undefined) this.#receiveFault({ kind: "address", address }, fault);
   }
 
   /** One that came, was lifted or ran out. */
-  receiveChanged({ target, room, level }: Sanction): void {
+  receiveChanged({ target, room, level, lifted, until }: Sanction): void {
+    const isNewBan = level === "banned" && room === undefined && !lifted && until > this.#clock.wallNow();
+    if (isNewBan) this.#ports.abuse.receiveBan(target.kind === "user" ? userOf(target) : { kind: "address", address: target.address as ClientAddress }, this.#clock.now());
     for (const [connection, session] of this.#ports.sessions) {
       const { identity } = session;
       const isMeant = target.kind === "address" ? this.#ports.quotas.addressOf(connection) === target.address : identity?.user === target.user && identity.tenant === target.tenant;
@@ -135,22 +142,26 @@ export class DisciplineHost {
   }
 
   /** Whoever is on the way to a ban waits first. */
-  #receiveArrival(suspect: Suspect): Ban | undefined {
+  #receiveArrival(suspect: Culprit): Ban | undefined {
     const measure = this.#receiveFault(suspect, "connect");
-    if (measure.kind === "none") return undefined;
     if (measure.kind === "ban") return suspect.kind === "address" ? this.#banOfAddress(suspect.address) : this.#banOf(suspect.tenant, suspect.user);
-    this.#ports.metrics.abuse.inc({ measure: "hold-off", suspect: suspect.kind });
-    return { close: "rateLimited", message: "too much went wrong from here lately: connect again later", retryAfterMs: measure.retryAfterMs };
+    return this.#tellToWait(suspect.kind, measure);
   }
 
-  #receiveFault(suspect: Suspect, fault: Fault): Measure {
+  #tellToWait(suspect: Suspect["kind"], measure: Measure): Ban | undefined {
+    if (measure.kind !== "hold-off") return undefined;
+    this.#ports.metrics.abuse.inc({ measure: "hold-off", suspect });
+    return { close: "rateLimited", message: `too much went wrong from this ${suspect} lately: connect again later`, retryAfterMs: measure.retryAfterMs };
+  }
+
+  #receiveFault(suspect: Culprit, fault: Fault): Measure {
     const { abuse, metrics, impose } = this.#ports;
+    metrics.faults.inc({ fault });
     const measure = abuse.receiveFault(suspect, fault, this.#clock.now());
     if (measure.kind !== "ban") return measure;
     metrics.abuse.inc({ measure: "ban", suspect: suspect.kind });
-    const target = suspect.kind === "user" ? ({ kind: "user", tenant: suspect.tenant, user: suspect.user } as const) : suspect;
     const madeAt = this.#clock.wallNow();
-    impose({ target, level: "banned", madeAt, until: Math.ceil(madeAt + measure.banMs) as UnixMillis, lifted: false, reason: REASONS[fault] });
+    impose({ target: suspect, level: "banned", madeAt, until: Math.ceil(madeAt + measure.banMs) as UnixMillis, lifted: false, reason: REASONS[fault] });
     return measure;
   }
 
@@ -158,4 +169,8 @@ export class DisciplineHost {
     if (sanction === undefined) return undefined;
     return { close: "banned", message: `banned for a time: ${sanction.reason}`, retryAfterMs: Math.max(1_000, sanction.until - this.#clock.wallNow()) };
   }
+}
+
+function userOf({ tenant, user }: { readonly tenant: TenantId; readonly user: UserId }): Culprit {
+  return { kind: "user", tenant, user };
 }

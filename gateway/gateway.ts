@@ -67,7 +67,8 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
   const known = new Sanctions(config);
   const sanctions = new SanctionsHost(known, ports.sanctionsLine, ports.store, { ...deps, isLineUp });
   const restrictionOn: SessionOptions["restrictionOn"] = (...where) => known.restriction(...where);
-  const discipline = new DisciplineHost(known, { gateway, sessions, quotas, abuse: new Abuse(config), metrics: deps.metrics, impose: (sanction) => sanctions.impose(sanction), carryOut: (...what) => clients.carryOut(...what) }, deps.clock);
+  const abuse = new Abuse(config, (kind, key) => quotas.faultsElsewhere(`${kind}-faults`, key));
+  const discipline = new DisciplineHost(known, { gateway, sessions, quotas, abuse, metrics: deps.metrics, impose: (sanction) => sanctions.impose(sanction), carryOut: (...what) => clients.carryOut(...what) }, deps.clock);
   const options = { name: gateway, session: sessionOptions(config, { clientIdOf: ports.clientIdOf, restrictionOn }), backboneLossMsMax: config.backboneLossMsMax };
   const clients = new SessionHost({ sockets, tokens, rooms, presence, boards, quotas, discipline }, sessions, options, deps);
   let stopSharing = (): void => {};
@@ -79,7 +80,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     clients.start();
     sanctions.start((sanction) => discipline.receiveChanged(sanction));
     ports.orders.onOrder((order) => discipline.receiveOrder(order));
-    stopSharing = shareCounts(quotas, ports.counts, gateway, { ...deps, isLineUp });
+    stopSharing = shareCounts({ quotas, abuse }, ports.counts, gateway, { ...deps, isLineUp });
   };
   const stop = (settleMsMax: number): Promise<void> => {
     clients.stop();

@@ -6,11 +6,9 @@
 import { type ClientId, type ClientKey, type Millis, type RoomId, type RoomKey, roomOf, type TenantId, type UserId } from "../shared/ids.ts";
 import type { Channel, Frame, LeftReason, Limits, Rights } from "../shared/wire/frames.ts";
 import type { ConnectionRates } from "./connection-rates.ts";
-import { type Admission, admit, type Identity, READ_ONLY } from "./identity.ts";
+import { type Admission, admit, type Identity, READ_ONLY, type Restriction } from "./identity.ts";
 import { badFrame, joinRefused, nack, outOfTurn, type Refusal, type SessionEffect, tooFast } from "./session-effects.ts";
 import { type JoinedRoom, SessionRooms } from "./session-rooms.ts";
-
-export type Restriction = { readonly level: "banned" | "read-only"; readonly reason: string };
 
 export type OpenSessionOptions = {
   readonly limits: Limits;
@@ -164,11 +162,8 @@ export class OpenSession {
   }
 
   #admit(room: RoomId): Admission {
-    const admission = admit(this.#identity, room);
-    if (admission.kind === "refused") return admission;
-    const restriction = this.#options.restrictionOn(this.#identity.tenant, this.#identity.user, admission.room);
-    if (restriction?.level === "banned") return { kind: "refused", why: `banned from the room for a time: ${restriction.reason}` };
-    return restriction === undefined ? admission : { ...admission, rights: READ_ONLY };
+    const { tenant, user } = this.#identity;
+    return admit(this.#identity, room, (key) => this.#options.restrictionOn(tenant, user, key));
   }
 
   /** What a frame means in the room on its channel. Of a room that was taken away, the client may not know it yet. */

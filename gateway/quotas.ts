@@ -3,12 +3,14 @@
  * The counts are shared with the other gateways (shared-counts.ts says how exact they are).
  */
 
-import type { Count, CountsReport } from "../shared/bus/counts-report.ts";
+import type { Count, CountKind, CountsReport } from "../shared/bus/counts-report.ts";
 import { type Millis, type RoomKey, type TenantId, tenantOf } from "../shared/ids.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { ConnectionId } from "./ports.ts";
 import { SharedCounts, type SharedCountsOptions } from "./shared-counts.ts";
 import { TenantEdits } from "./tenant-edits.ts";
+
+export type FaultKind = Extract<CountKind, "user-faults" | "address-faults" | "tenant-faults">;
 
 /** What a connection counts under. A tenant: once its token has been checked. */
 type Holding = { readonly address: ClientAddress | undefined; readonly tenant: TenantId | undefined };
@@ -73,6 +75,16 @@ export class Quotas {
 
   takeEdit(room: RoomKey): boolean {
     return this.#edits.take(tenantOf(room));
+  }
+
+  /** Points that the other gateways count. */
+  faultsElsewhere(kind: FaultKind, key: string): number {
+    return this.#counts.elsewhere(kind, key);
+  }
+
+  /** Points that stand here now. */
+  receiveFaults(kind: FaultKind, key: string, points: number): void {
+    this.#counts.set(kind, key, points);
   }
 
   receiveReport(report: CountsReport, now: Millis): void {

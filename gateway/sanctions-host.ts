@@ -5,6 +5,7 @@
 
 import type { Sanction } from "../shared/bus/admin-messages.ts";
 import type { Clock } from "../shared/clock.ts";
+import type { RoomKey, TenantId, UserId } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import type { GatewayMetrics } from "./metrics.ts";
 import type { SanctionsLine, SanctionStore } from "./ports.ts";
@@ -45,6 +46,15 @@ export class SanctionsHost {
 
   get all(): readonly Sanction[] {
     return this.#sanctions.all;
+  }
+
+  banOf(tenant: TenantId, user: UserId): Sanction | undefined {
+    return this.#sanctions.banOf(tenant, user);
+  }
+
+  /** In one room. */
+  restriction(tenant: TenantId, user: UserId, room: RoomKey): Sanction | undefined {
+    return this.#sanctions.restriction(tenant, user, room);
   }
 
   /** Made here. Holds here at once. */

@@ -17,6 +17,7 @@ import { healthRoutes } from "./health-routes.ts";
 import { type HttpRoute, serveRoutes } from "./http-routes.ts";
 import type { Services } from "./nats-services.ts";
 import { staticRoutes } from "./static-files.ts";
+import { unbannedTokens } from "./unbanned-tokens.ts";
 import type { Unready } from "./upgrades.ts";
 
 export type RoutePorts = AdminPorts & DocumentWritePorts & { readonly documents: Services; readonly leaderboards: Services; readonly activities: Activities; readonly unready: () => Unready | undefined };
@@ -24,14 +25,15 @@ export type RouteDeps = { readonly clock: Clock; readonly log: Log; readonly met
 
 /** `more`: of whoever starts the gateway. Files come last: their path is every path. */
 export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: RoutePorts, more: readonly HttpRoute[], deps: RouteDeps): void {
-  const { tokens, documents, leaderboards, unready } = ports;
+  const { documents, leaderboards, unready } = ports;
+  const tokens = unbannedTokens(ports.tokens, ports.sanctions);
   const routes = [
     ...healthRoutes(deps.registry, unready, config),
     ...documentReadRoutes(tokens, documents, documentReadOptions(config), deps),
-    ...documentWriteRoutes(ports, documentWriteOptions(config), deps),
+    ...documentWriteRoutes({ ...ports, tokens }, documentWriteOptions(config), deps),
     ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps),
     ...activityRoutes(tokens, ports.activities, activityRouteOptions(config), deps),
-    ...adminRoutes(ports, config, deps),
+    ...adminRoutes({ ...ports, tokens }, config, deps),
     ...more,
     ...staticRoutes(config.staticDir),
   ];

@@ -15,8 +15,9 @@ import { Tag } from "./tags.ts";
  * tenant-rooms  open rooms of one tenant; told by room servers, for a room has one owner and many gateways
  * room          members of one room
  * tenant-edits  edits of one tenant in the last second
+ * user-faults, address-faults, tenant-faults  points for what went wrong, as they stand
  */
-export const COUNT_KINDS = { ip: 1, tenant: 2, "tenant-rooms": 3, room: 4, "tenant-edits": 5 } as const;
+export const COUNT_KINDS = { ip: 1, tenant: 2, "tenant-rooms": 3, room: 4, "tenant-edits": 5, "user-faults": 6, "address-faults": 7, "tenant-faults": 8 } as const;
 export type CountKind = keyof typeof COUNT_KINDS;
 
 export type Count = { readonly kind: CountKind; readonly key: string; readonly count: number };
