@@ -56,9 +56,9 @@ export class TypingCluster {
       gateways: 2,
       roomServers: options.roomServers,
       settings: { EDIT_BURST: NO_RATE_LIMIT, EDITS_PER_SECOND: NO_RATE_LIMIT, CONNECTS_PER_SECOND_MAX: NO_RATE_LIMIT, SILENCE_MS_MAX: "3600000", CONTROL_LOOP_MS: "1000", ...options.settings },
-      roomServerNatsUrl: async (server, index) => (lines[index] = await CuttableLine.start(server)).url,
+      natsUrlOf: async ({ role, index }, servers) => (role === "room-server" && servers.length === 1 ? (lines[index] = await CuttableLine.start(servers[0]!)).url : servers.join(",")),
     });
-    const nats = await connectNats({ servers: cluster.nats.url, name: "bench" });
+    const nats = await connectNats({ servers: cluster.natsUrl, name: "bench" });
     const subjects = subjectsOf(cluster.environment);
     const entries = await new Kvm(nats).open(subjects.roomsBucket);
     const rooms: RoomLoad[] = [];

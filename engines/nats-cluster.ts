@@ -12,6 +12,8 @@ export type NatsClusterOptions = FindOptions & {
   readonly dataDir: string;
   readonly members: number;
   readonly syncAlways?: boolean;
+  /** The way from one member to another, by their indexes, where it is not the direct one: a line that can be cut. */
+  readonly route?: (from: number, to: number, address: string) => Promise<string>;
 };
 
 const HOST = "127.0.0.1";
@@ -20,17 +22,19 @@ const POLL_MS = 50;
 
 /** Resolves once JetStream takes requests at every member. Each is tagged `az:1`, `az:2`, … as if in a zone of its own. */
 export async function startNatsCluster(options: NatsClusterOptions): Promise<readonly Engine[]> {
-  const { dataDir, members, ...rest } = options;
+  const { dataDir, members, route, ...rest } = options;
   const ports = await claimFreePorts(members * 2, HOST);
-  const routes = ports.slice(members).map((port) => `nats-route://${HOST}:${port}`);
-  const starts = ports.slice(members).map((clusterPort, index) =>
+  const addresses = ports.slice(members).map((port) => `${HOST}:${port}`);
+  const routesOf = (from: number): Promise<string[]> =>
+    Promise.all(addresses.map(async (address, to) => `nats-route://${route === undefined || to === from ? address : await route(from, to, address)}`));
+  const starts = ports.slice(members).map(async (clusterPort, index) =>
     startNatsServer({
       ...rest,
       dataDir: join(dataDir, `nats-${index + 1}`),
       serverName: `nats-${index + 1}`,
       port: ports[index] ?? 0,
       tags: [`az:${index + 1}`],
-      cluster: { name: "coroom", port: clusterPort, routes },
+      cluster: { name: "coroom", port: clusterPort, routes: await routesOf(index), unadvertised: route !== undefined },
     }),
   );
   const started = await Promise.allSettled(starts);

@@ -4,6 +4,8 @@ export type NatsCluster = {
   readonly port: number;
   /** `nats-route://host:port` of every member; naming oneself does no harm. */
   readonly routes: readonly string[];
+  /** Members are reached only over `routes`, and clients only at the addresses that they were given: nobody is told others. */
+  readonly unadvertised?: boolean;
 };
 
 export type NatsConfig = {
@@ -23,6 +25,12 @@ export type NatsConfig = {
 /** A snapshot or a long edit fits one message; past 8 MB nats-server itself warns. */
 const PAYLOAD_BYTES_MAX = 8 * 1024 * 1024;
 
+/** Copies of a stream go to members whose tags with this beginning differ: `az:1`, `az:2`. */
+const ZONE_TAG = "az:";
+
+/** Where nobody listens: a member told of another at this address does not get there past the given routes. */
+const NOWHERE = "127.0.0.1:9";
+
 export function natsConfigText(config: NatsConfig): string {
   const lines = [
     `server_name: ${JSON.stringify(config.serverName)}`,
@@ -37,6 +45,7 @@ export function natsConfigText(config: NatsConfig): string {
     `  max_memory_store: ${config.memoryBytesMax}`,
     `  max_file_store: ${config.fileBytesMax}`,
     ...(config.syncAlways ? ["  sync_interval: always"] : []),
+    ...(config.cluster === undefined ? [] : [`  unique_tag: ${JSON.stringify(ZONE_TAG)}`]),
     "}",
     ...(config.cluster === undefined ? [] : clusterLines(config.cluster, config.host)),
   ];
@@ -49,6 +58,7 @@ function clusterLines(cluster: NatsCluster, host: string): readonly string[] {
     `  name: ${JSON.stringify(cluster.name)}`,
     `  listen: ${JSON.stringify(`${host}:${cluster.port}`)}`,
     `  routes: ${JSON.stringify(cluster.routes)}`,
+    ...(cluster.unadvertised === true ? ["  no_advertise: true", `  advertise: ${JSON.stringify(NOWHERE)}`] : []),
     "}",
   ];
 }

@@ -1,6 +1,6 @@
 /**
- * A whole Coroom for a test: a real nats-server and each role in processes of its own, as `coroom start
- * --roles` runs them, any of which can be killed, paused and started again.
+ * A whole Coroom for a test: a real nats-server, or three as a cluster, and each role in processes of its own, as
+ * `coroom start --roles` runs them, any of which can be killed, paused and started again.
  */
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -11,19 +11,31 @@ import { makeToken } from "../../cli/token.ts";
 import { spawnChild, type Child, type Exit } from "../../engines/child.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { claimPort } from "../../engines/free-port.ts";
+import { startNatsCluster } from "../../engines/nats-cluster.ts";
 import { startNatsServer } from "../../engines/nats-server.ts";
 import { eventually } from "./eventually.ts";
 
 export type ClusterShape = {
   readonly gateways: number;
   readonly roomServers: number;
+  /** Default: one of each. */
+  readonly placements?: number;
+  readonly documentServices?: number;
+  /** With three or five, everything is kept by as many. Default: one. */
+  readonly natsServers?: number;
+  /** The way between two of them, by their indexes. */
+  readonly natsRoute?: (from: number, to: number, address: string) => Promise<string>;
+  /** nats-server syncs to disk before it answers. */
+  readonly syncAlways?: boolean;
   /** Settings of every process, as variables without their prefix: `{ EDITS_PER_SECOND: "100000" }`. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Where the roles find NATS, if not at the server itself: a proxy in between, say. */
-  readonly natsUrl?: (server: string) => Promise<string>;
-  /** Where each room server finds it: a line of its own that can be cut. */
-  readonly roomServerNatsUrl?: (server: string, index: number) => Promise<string>;
+  /** Where a process finds NATS, if not at the servers themselves: a proxy in between, or a line of its own that can be cut. */
+  readonly natsUrlOf?: (process: ProcessName, servers: readonly string[]) => Promise<string>;
 };
+
+export type Role = "placement" | "document-service" | "room-server" | "gateway";
+/** `index` counts from 0 among the processes of a role. */
+export type ProcessName = { readonly role: Role; readonly index: number };
 
 const JWT_SECRET = "a secret of the tests, 32 characters";
 const READY_MS_MAX = 30_000;
@@ -87,20 +99,22 @@ export class Process {
 
 export type Gateway = { readonly process: Process; readonly url: string; readonly httpUrl: string };
 
+type Parts = Pick<Cluster, "environment" | "natsServers" | "placements" | "documentServices" | "roomServers" | "gateways" | "folder">;
+
 export class Cluster {
   readonly environment: string;
-  readonly nats: Engine;
-  readonly placement: Process;
-  readonly documentService: Process;
+  readonly natsServers: readonly Engine[];
+  readonly placements: readonly Process[];
+  readonly documentServices: readonly Process[];
   readonly roomServers: readonly Process[];
   readonly gateways: readonly Gateway[];
   readonly folder: string;
 
-  private constructor(parts: Pick<Cluster, "environment" | "nats" | "placement" | "documentService" | "roomServers" | "gateways" | "folder">) {
+  private constructor(parts: Parts) {
     this.environment = parts.environment;
-    this.nats = parts.nats;
-    this.placement = parts.placement;
-    this.documentService = parts.documentService;
+    this.natsServers = parts.natsServers;
+    this.placements = parts.placements;
+    this.documentServices = parts.documentServices;
     this.roomServers = parts.roomServers;
     this.gateways = parts.gateways;
     this.folder = parts.folder;
@@ -109,26 +123,41 @@ export class Cluster {
   static async start(shape: ClusterShape): Promise<Cluster> {
     const folder = mkdtempSync(join(tmpdir(), "coroom-test-"));
     const environment = "test";
-    const nats = await startNatsServer({ dataDir: join(folder, "nats") });
-    const natsUrl = shape.natsUrl === undefined ? nats.url : await shape.natsUrl(nats.url);
-    const settings = { DRAIN_MS_MAX: "0", ...shape.settings, ENVIRONMENT: environment, NATS_URL: natsUrl, JWT_SECRET, ROOM_SECRET: JWT_SECRET, INTERNAL_SECRET: JWT_SECRET, DATA_DIR: folder };
-    const role = (name: string, index: number, more: Record<string, string> = {}) =>
-      Process.start(name, join(folder, `${name}-${index}.log`), { ...settings, ...more });
+    const natsServers = await startNats(shape, join(folder, "nats"));
+    const urls = natsServers.map(({ url }) => url);
+    const settings = { DRAIN_MS_MAX: "0", LOG_REPLICAS: String(urls.length), ...shape.settings, ENVIRONMENT: environment, JWT_SECRET, ROOM_SECRET: JWT_SECRET, INTERNAL_SECRET: JWT_SECRET, DATA_DIR: folder };
+    const start = async (role: Role, index: number, more: Record<string, string> = {}): Promise<Process> => {
+      const natsUrl = await (shape.natsUrlOf?.({ role, index }, urls) ?? urls.join(","));
+      return Process.start(role, join(folder, `${role}-${index + 1}.log`), { ...settings, NATS_URL: natsUrl, ...more });
+    };
+    const several = <Started>(count: number, one: (index: number) => Promise<Started>): Promise<Started[]> => Promise.all(Array.from({ length: count }, (_, index) => one(index)));
 
-    const placement = await role("placement", 1);
-    const documentService = await role("document-service", 1);
-    const roomServers = await Promise.all(
-      Array.from({ length: shape.roomServers }, async (_, index) =>
-        role("room-server", index + 1, shape.roomServerNatsUrl === undefined ? {} : { NATS_URL: await shape.roomServerNatsUrl(nats.url, index) }),
-      ),
-    );
-    const gateways = await Promise.all(
-      Array.from({ length: shape.gateways }, async (_, index) => {
-        const port = await claimPort(0, "127.0.0.1", "port"); // Chosen here, so that a restarted gateway is where its clients look for it.
-        return { process: await role("gateway", index + 1, { PORT: String(port) }), url: `ws://127.0.0.1:${port}`, httpUrl: `http://127.0.0.1:${port}` };
-      }),
-    );
-    return new Cluster({ environment, nats, placement, documentService, roomServers, gateways, folder });
+    const placements = await several(shape.placements ?? 1, (index) => start("placement", index));
+    const documentServices = await several(shape.documentServices ?? 1, (index) => start("document-service", index));
+    const roomServers = await several(shape.roomServers, (index) => start("room-server", index));
+    const gateways = await several(shape.gateways, async (index) => {
+      const port = await claimPort(0, "127.0.0.1", "port"); // Chosen here, so that a restarted gateway is where its clients look for it.
+      return { process: await start("gateway", index, { PORT: String(port) }), url: `ws://127.0.0.1:${port}`, httpUrl: `http://127.0.0.1:${port}` };
+    });
+    return new Cluster({ environment, natsServers, placements, documentServices, roomServers, gateways, folder });
+  }
+
+  /** The only one, or the first. */
+  get nats(): Engine {
+    return this.natsServers[0]!;
+  }
+
+  /** All of them, as a client is given them. */
+  get natsUrl(): string {
+    return this.natsServers.map(({ url }) => url).join(",");
+  }
+
+  get placement(): Process {
+    return this.placements[0]!;
+  }
+
+  get documentService(): Process {
+    return this.documentServices[0]!;
   }
 
   token(room: string, user: string, more: { rights?: readonly string[]; ttl?: number; tenant?: string } = {}): Promise<string> {
@@ -136,11 +165,16 @@ export class Cluster {
   }
 
   async stop(): Promise<void> {
-    const processes = [...this.gateways.map(({ process }) => process), ...this.roomServers, this.documentService, this.placement];
+    const processes = [...this.gateways.map(({ process }) => process), ...this.roomServers, ...this.documentServices, ...this.placements];
     await Promise.all(processes.map((process) => process.stop()));
-    await this.nats.stop();
+    await Promise.all(this.natsServers.map((server) => server.stop()));
     rmSync(this.folder, { recursive: true });
   }
+}
+
+async function startNats({ natsServers = 1, natsRoute, syncAlways = false }: ClusterShape, dataDir: string): Promise<readonly Engine[]> {
+  if (natsServers === 1) return [await startNatsServer({ dataDir, syncAlways })];
+  return startNatsCluster({ dataDir, members: natsServers, syncAlways, ...(natsRoute === undefined ? {} : { route: natsRoute }) });
 }
 
 async function startRole(role: string, logFile: string, settings: Readonly<Record<string, string>>): Promise<Child> {

@@ -5,7 +5,7 @@ import type { Cluster, Process } from "./cluster.ts";
 import { readLog } from "./log-checks.ts";
 
 export async function ownerOf(cluster: Cluster, room: RoomKey): Promise<Process> {
-  const last = (await readLog(cluster.nats.url, cluster.environment, room)).at(-1);
+  const last = (await readLog(cluster.natsUrl, cluster.environment, room)).at(-1);
   const server = last?.id.slice(0, last.id.lastIndexOf("."));
   const owner = server === undefined ? undefined : processOf(cluster, server as ServerId);
   if (owner === undefined) throw new Error(`no room server wrote the last record of ${room} (${server ?? "it has none"})`);

@@ -13,17 +13,18 @@ const ROOM = "slow";
 const KEY = roomKey("default" as TenantId, ROOM as RoomId);
 
 let cluster: Cluster;
+let proxied: ReturnType<typeof SlowLogProxy.start> | undefined;
 let proxy: SlowLogProxy;
 beforeAll(async () => {
   cluster = await Cluster.start({
     gateways: 2,
     roomServers: 1,
-    natsUrl: async (server) => {
-      const started = await SlowLogProxy.start(server);
-      proxy = started.proxy;
-      return started.url;
+    natsUrlOf: async (_, [server]) => {
+      proxied ??= SlowLogProxy.start(server!);
+      return (await proxied).url;
     },
   });
+  proxy = (await proxied!).proxy;
 }, 120_000);
 afterAll(async () => {
   await cluster.stop();
