@@ -1,12 +1,14 @@
 /** Where rooms are and why, asked and changed from a terminal. It needs NATS and the room servers; placement only for what is planned. */
 
-import { type KV, Kvm } from "@nats-io/kv";
+import { jetstream } from "@nats-io/jetstream";
+import type { KV } from "@nats-io/kv";
 import type { z } from "zod";
 
 import { decodeJson, encodeJson, OrderReply, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat, type ServerOrder } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { type Given, readSettings, type Settings, SettingError, text, type Values } from "../shared/config.ts";
 import { parseRoomId, parseTenantId, roomKey, type RoomKey, type ServerId, type UnixMillis } from "../shared/ids.ts";
+import { kvBucket } from "../shared/io/copies.ts";
 import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
 import { askNats } from "../shared/io/nats-ask.ts";
 import { connectOperator, whereSettings } from "./ops.ts";
@@ -168,7 +170,7 @@ async function listen(nats: NatsConnection, { environment }: Where): Promise<Ser
 
 /** Created as placement would, where it has never run. */
 function bucket(nats: NatsConnection, { logReplicas }: OfRoom, name: string): Promise<KV> {
-  return new Kvm(nats).create(name, { replicas: logReplicas });
+  return kvBucket(jetstream(nats), name, { replicas: logReplicas });
 }
 
 async function read<Entry>(nats: NatsConnection, config: OfRoom, name: string, room: RoomKey, schema: z.ZodType<Entry>): Promise<Entry | undefined> {

@@ -1,8 +1,8 @@
 /** Objects in a JetStream object store: nothing to set up, and backed up with everything else in NATS. */
 
 import type { JetStreamClient } from "@nats-io/jetstream";
-import { Objm, StorageType } from "@nats-io/obj";
 
+import { objectBucket } from "../../shared/io/copies.ts";
 import { inTime } from "../../shared/io/in-time.ts";
 import type { ObjectStore } from "../ports.ts";
 
@@ -12,7 +12,7 @@ const TRANSFER_MS_MAX = 15_000;
 
 /** `bucket` is created where it is missing, with `replicas` copies. */
 export async function jetstreamObjects(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<ObjectStore> {
-  const store = await new Objm(jetstream).create(bucket, { storage: StorageType.File, replicas });
+  const store = await objectBucket(jetstream, bucket, replicas);
   const manager = await jetstream.jetstreamManager();
   return {
     write: async (name, bytes) => {

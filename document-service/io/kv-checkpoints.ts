@@ -1,19 +1,17 @@
 /** Checkpoints in JetStream KV. Reads go to the leader: a replica's old entry would not fit the trimmed log. */
 
 import type { JetStreamClient } from "@nats-io/jetstream";
-import { Kvm } from "@nats-io/kv";
 
 import { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
+import { kvBucket } from "../../shared/io/copies.ts";
 import type { Checkpoints, StoredCheckpoint } from "../ports.ts";
 import { replace } from "../../shared/io/kv-replace.ts";
 
 /** `bucket` is created where it is missing, with `replicas` copies. */
 export async function kvCheckpoints(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<Checkpoints> {
-  const kvm = new Kvm(jetstream);
-  await kvm.create(bucket, { replicas });
-  const kv = await kvm.open(bucket, { allow_direct: false });
+  const kv = await kvBucket(jetstream, bucket, { replicas });
 
   const read = async (room: RoomKey): Promise<StoredCheckpoint> => {
     const entry = await kv.get(room);

@@ -3,11 +3,13 @@
 import { deflateRaw, inflateRaw } from "node:zlib";
 import { promisify } from "node:util";
 
-import { Kvm, type KV } from "@nats-io/kv";
+import { jetstream } from "@nats-io/jetstream";
+import type { KV } from "@nats-io/kv";
 import { z } from "zod";
 
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
+import { kvBucket } from "../../shared/io/copies.ts";
 import { replace } from "../../shared/io/kv-replace.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { WrittenApplied } from "../checkpoint.ts";
@@ -27,12 +29,11 @@ const Written = z.object({
 });
 
 export async function kvArchive(nats: NatsConnection, subjects: Subjects, options: { replicas: number; daysMax: number }): Promise<Archive> {
-  const kvm = new Kvm(nats);
   const buckets = new Map<WindowKind, KV>();
   for (const kind of WINDOW_KINDS) {
     if (kind === "all") continue;
     const ttl = KEPT_FOR_GOOD.includes(kind) ? 0 : options.daysMax * DAY_MS;
-    buckets.set(kind, await kvm.create(subjects.boardArchiveBucket(kind), { replicas: options.replicas, ttl }));
+    buckets.set(kind, await kvBucket(jetstream(nats), subjects.boardArchiveBucket(kind), { replicas: options.replicas, ttl }));
   }
   const keyOf = (room: RoomKey, window: Window) => `${room}.${window.id}`;
   return {

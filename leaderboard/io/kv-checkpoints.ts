@@ -6,14 +6,13 @@
 import { deflateRaw, inflateRaw } from "node:zlib";
 import { promisify } from "node:util";
 
-import { jetstreamManager } from "@nats-io/jetstream";
-import { Kvm } from "@nats-io/kv";
-import { Objm, StorageType } from "@nats-io/obj";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { z } from "zod";
 
 import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
 import { partitionOf } from "../../shared/bus/subjects.ts";
 import { parseRoomKey, type RoomKey, type Seq } from "../../shared/ids.ts";
+import { kvBucket, objectBucket } from "../../shared/io/copies.ts";
 import { inTime } from "../../shared/io/in-time.ts";
 import { replace } from "../../shared/io/kv-replace.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
@@ -28,10 +27,8 @@ const Entry = z.object({ seq: z.int().nonnegative().transform((seq) => seq as Se
 
 /** `newName` gives a name that was never given before. */
 export async function kvCheckpoints(nats: NatsConnection, bucket: string, options: { replicas: number; partitions: number; newName: () => string }): Promise<Checkpoints> {
-  const kvm = new Kvm(nats);
-  await kvm.create(bucket, { replicas: options.replicas });
-  const kv = await kvm.open(bucket, { allow_direct: false });
-  const objects = await new Objm(nats).create(bucket, { storage: StorageType.File, replicas: options.replicas });
+  const kv = await kvBucket(jetstream(nats), bucket, { replicas: options.replicas });
+  const objects = await objectBucket(jetstream(nats), bucket, options.replicas);
   const manager = await jetstreamManager(nats);
   const remove = async (object: string): Promise<void> => {
     await objects.delete(object);

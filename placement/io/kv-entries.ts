@@ -1,10 +1,12 @@
 /** Buckets with one entry a room, read as they change. */
 
-import { type KV, Kvm } from "@nats-io/kv";
+import { jetstream } from "@nats-io/jetstream";
+import type { KV } from "@nats-io/kv";
 import type { z } from "zod";
 
 import { decodeJson, encodeJson, type PlannedRoom, RoomEntry } from "../../shared/bus/placement-messages.ts";
 import { parseRoomKey, type RoomKey } from "../../shared/ids.ts";
+import { kvBucket } from "../../shared/io/copies.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Plans, Rooms } from "../ports.ts";
@@ -15,7 +17,7 @@ const WATCH_AGAIN_MS = 1_000;
 
 /** `bucket` is created where it is missing, with `replicas` copies. An entry that does not decode counts as none. */
 export async function watchedBucket<Entry>(nats: NatsConnection, bucket: string, replicas: number, schema: z.ZodType<Entry>, log: Log): Promise<WatchedBucket<Entry>> {
-  const kv = await new Kvm(nats).create(bucket, { replicas });
+  const kv = await kvBucket(jetstream(nats), bucket, { replicas });
   const watch = async (receive: (room: RoomKey, entry: Entry | undefined) => void): Promise<void> => {
     for await (const { key, operation, value } of await kv.watch()) {
       const room = parseRoomKey(key);

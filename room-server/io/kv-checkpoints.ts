@@ -1,17 +1,16 @@
 /** Checkpoints as the document service writes them. `bucket` is created where it is missing, with `replicas` copies. */
 
-import { type KV, Kvm } from "@nats-io/kv";
+import { jetstream } from "@nats-io/jetstream";
 
 import { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { decodeJson } from "../../shared/bus/placement-messages.ts";
+import { kvBucket } from "../../shared/io/copies.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Checkpoints } from "../ports.ts";
 
 export async function kvCheckpoints(nats: NatsConnection, bucket: string, replicas: number): Promise<Checkpoints> {
-  const kvm = new Kvm(nats);
-  await kvm.create(bucket, { replicas });
-  // Opened without direct gets: a replica's old checkpoint would not fit the log, which is trimmed behind the newest.
-  const kv: KV = await kvm.open(bucket, { allow_direct: false });
+  // Read from the leader: a replica's old checkpoint would not fit the log, which is trimmed behind the newest.
+  const kv = await kvBucket(jetstream(nats), bucket, { replicas });
   return {
     newest: async (room) => {
       const entry = await kv.get(room);

@@ -3,20 +3,21 @@
  * was read, so that a slow owner never writes over a later one.
  */
 
-import { JetStreamApiError } from "@nats-io/jetstream";
-import { type KV, type KvEntry, Kvm } from "@nats-io/kv";
+import { jetstream } from "@nats-io/jetstream";
+import type { KV, KvEntry } from "@nats-io/kv";
 
 import { decodeJson, encodeJson, RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
+import { kvBucket } from "../../shared/io/copies.ts";
+import { isOvertaken } from "../../shared/io/kv-replace.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { RoomEntries } from "../ports.ts";
 
-const WRONG_LAST_SEQUENCE = 10_071;
 const ATTEMPTS_MAX = 5;
 
 /** `bucket` is created where it is missing, with `replicas` copies. */
 export async function kvRooms(nats: NatsConnection, bucket: string, replicas: number, server: ServerId): Promise<RoomEntries> {
-  const kv = await new Kvm(nats).create(bucket, { replicas });
+  const kv = await kvBucket(jetstream(nats), bucket, { replicas });
   return {
     find: async (room) => entryIn(await kv.get(room)),
     announce: (room, epoch) =>
@@ -45,6 +46,6 @@ function entryIn(found: KvEntry | null): RoomEntry | undefined {
 }
 
 function ignoreOvertaken(error: unknown): undefined {
-  if (error instanceof JetStreamApiError && error.code === WRONG_LAST_SEQUENCE) return undefined;
+  if (isOvertaken(error)) return undefined;
   throw error;
 }

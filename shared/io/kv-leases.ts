@@ -1,20 +1,18 @@
 /** The leases on parts of the log, and their floors, in JetStream KV. */
 
 import type { JetStreamClient } from "@nats-io/jetstream";
-import { Kvm } from "@nats-io/kv";
 import { z } from "zod";
 
 import { decodeJson, encodeJson } from "../bus/placement-messages.ts";
 import type { Lease, Leases } from "../lease.ts";
+import { kvBucket } from "./copies.ts";
 import { replace } from "./kv-replace.ts";
 
 const StoredLease: z.ZodType<Lease> = z.object({ holder: z.string(), floor: z.int().nonnegative() });
 
 /** `bucket` is created where it is missing, with `replicas` copies. */
 export async function kvLeases(streams: JetStreamClient, bucket: string, replicas: number): Promise<Leases> {
-  const kvm = new Kvm(streams);
-  await kvm.create(bucket, { replicas });
-  const kv = await kvm.open(bucket, { allow_direct: false });
+  const kv = await kvBucket(streams, bucket, { replicas });
   const read: Leases["read"] = async (partition) => {
     const entry = await kv.get(key(partition));
     if (entry === null) return { lease: undefined, revision: 0 };

@@ -7,6 +7,7 @@
 import { jetstreamManager, JetStreamApiError, RetentionPolicy, StorageType } from "@nats-io/jetstream";
 
 import type { Subjects } from "../bus/subjects.ts";
+import { ensureCopies } from "./copies.ts";
 import type { NatsConnection } from "./nats.ts";
 
 const STREAM_NOT_FOUND = 10_059;
@@ -20,6 +21,7 @@ export async function ensureLogStreams(nats: NatsConnection, subjects: Subjects,
     try {
       const { config } = await manager.streams.info(name);
       if (!config.allow_direct) await manager.streams.update(name, { allow_direct: true }); // Made by a version that did not read so.
+      await ensureCopies(manager, name, options.replicas);
     } catch (error) {
       if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
       await manager.streams.add({

@@ -12,6 +12,7 @@ import type { Clock } from "../clock.ts";
 import type { Log } from "../log.ts";
 import type { Operations } from "../operations.ts";
 import type { SharedConfig } from "../settings.ts";
+import { ensureCopies } from "./copies.ts";
 import type { NatsConnection } from "./nats.ts";
 
 const NANOS_PER_MS = 1_000_000;
@@ -21,11 +22,13 @@ export type OperationsLimits = Pick<SharedConfig, "opsEventsMax" | "opsBytesMax"
 
 /** Creates the stream where it is missing, and gives it these limits where it has others. Its oldest events make room for new ones. */
 export async function ensureOperationsStream(nats: NatsConnection, subjects: Subjects, { opsEventsMax, opsBytesMax, opsKeptMsMax, logReplicas }: OperationsLimits): Promise<void> {
-  const { streams } = await jetstreamManager(nats);
+  const manager = await jetstreamManager(nats);
+  const { streams } = manager;
   const limits = { max_msgs: opsEventsMax, max_bytes: opsBytesMax, max_age: opsKeptMsMax * NANOS_PER_MS };
   try {
     const { config } = await streams.info(subjects.operationsStream);
     if (config.max_msgs !== limits.max_msgs || config.max_bytes !== limits.max_bytes || config.max_age !== limits.max_age) await streams.update(subjects.operationsStream, limits);
+    await ensureCopies(manager, subjects.operationsStream, logReplicas);
   } catch (error) {
     if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
     await streams.add({ name: subjects.operationsStream, subjects: [subjects.allOperations], storage: StorageType.File, discard: DiscardPolicy.Old, num_replicas: logReplicas, ...limits });

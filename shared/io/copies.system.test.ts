@@ -1,0 +1,56 @@
+/** How many copies there are of streams and buckets, on a real cluster of three. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { jetstream, jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import type { Engine } from "../../engines/engine.ts";
+import { startNatsCluster } from "../../engines/nats-cluster.ts";
+import { subjectsOf } from "../bus/subjects.ts";
+import { kvBucket, objectBucket } from "./copies.ts";
+import { replace } from "./kv-replace.ts";
+import { ensureLogStreams } from "./log-stream.ts";
+import { closeNats, connectNats, type NatsConnection } from "./nats.ts";
+
+let engines: readonly Engine[];
+let dataDir: string;
+let nats: NatsConnection;
+let manager: JetStreamManager;
+beforeAll(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), "coroom-copies-"));
+  engines = await startNatsCluster({ dataDir, members: 3 });
+  nats = await connectNats({ servers: engines.map(({ url }) => url).join(","), name: "test" });
+  manager = await jetstreamManager(nats);
+}, 120_000);
+afterAll(async () => {
+  await closeNats(nats);
+  await Promise.all(engines.map((engine) => engine.stop()));
+  rmSync(dataDir, { recursive: true });
+});
+
+const copiesOf = async (stream: string) => (await manager.streams.info(stream)).config.num_replicas;
+
+test("[COP1] what was made with one copy is given three, and what has three keeps them whoever comes with fewer", { timeout: 60_000 }, async () => {
+  const subjects = subjectsOf("copies");
+  for (const replicas of [1, 3, 1]) {
+    await ensureLogStreams(nats, subjects, { partitions: 1, replicas });
+    await kvBucket(jetstream(nats), "entries", { replicas });
+    await objectBucket(jetstream(nats), "objects", replicas);
+    const wanted = Math.max(replicas, await copiesOf(subjects.logStream(0)));
+    expect([wanted, await copiesOf("KV_entries"), await copiesOf("OBJ_objects")]).toEqual([wanted, wanted, wanted]);
+  }
+  expect(await copiesOf(subjects.logStream(0))).toBe(3);
+});
+
+test("[COP2] of many writes at once to one entry that go by the same revision exactly one is made, and the others are told so", { timeout: 60_000 }, async () => {
+  const kv = await kvBucket(jetstream(nats), "contended", { replicas: 3 });
+  for (let round = 0, revision = 0; round < 20; round++) {
+    const outcomes = await Promise.all(Array.from({ length: 10 }, (_, writer) => replace(kv, "entry", Buffer.from(String(writer)), revision)));
+    const written = outcomes.filter((outcome) => outcome !== undefined);
+    expect(written.length).toBe(1);
+    revision = written[0]!;
+  }
+});
