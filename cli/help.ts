@@ -4,6 +4,7 @@ import { envName, flagName, type Settings } from "../shared/config.ts";
 import { adminSettings } from "./admin.ts";
 import { opsRoomSettings, opsWatchSettings } from "./ops.ts";
 import { placementCommands } from "./ops-placement.ts";
+import { opsStepDownSettings } from "./ops-step-down.ts";
 import { startSettings } from "./settings.ts";
 import { tokenSettings } from "./token.ts";
 
@@ -20,6 +21,7 @@ export function helpText(): string {
     "  coroom ops move          hands a room over to another room server",
     "  coroom ops drain-server  hands all rooms of a room server over",
     "  coroom ops pin           keeps a room on the servers of a pool or a host, or no longer",
+    "  coroom ops step-down     has a nats-server lead nothing, before it is stopped",
     "  coroom members           lists who is in a room",
     "  coroom kick              sends a user out of a room, or ends a connection",
     "  coroom downgrade         lets a user only read for a time",
@@ -41,6 +43,9 @@ export function helpText(): string {
     "",
     "coroom ops room",
     ...table(opsRoomSettings),
+    "",
+    "coroom ops step-down",
+    ...table(opsStepDownSettings),
     "",
     ...Object.entries(placementCommands).flatMap(([command, { settings }]) => [`coroom ${command}`, ...table(settings), ""]),
     ...Object.entries(adminSettings).flatMap(([command, settings]) => [`coroom ${command}`, ...table(settings), ""]),

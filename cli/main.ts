@@ -8,6 +8,7 @@ import { parseCommandLine } from "./arguments.ts";
 import { helpText } from "./help.ts";
 import { describeRoom, opsRoomSettings, opsWatchSettings, watchEvents } from "./ops.ts";
 import { isPlacementCommand, runPlacementCommand } from "./ops-placement.ts";
+import { opsStepDownSettings, stepDown } from "./ops-step-down.ts";
 import { runUntilSignalled } from "./run-until-signalled.ts";
 import { localSecrets } from "./secrets.ts";
 import { startSettings } from "./settings.ts";
@@ -35,6 +36,9 @@ async function run(words: readonly string[]): Promise<void> {
     case "ops room":
       refuseUnknownFlags(flags, opsRoomSettings);
       return describeRoom(readSettings(opsRoomSettings, given), (line) => process.stdout.write(`${line}\n`));
+    case "ops step-down":
+      refuseUnknownFlags(flags, opsStepDownSettings);
+      return stepDown(readSettings(opsStepDownSettings, given), (line) => process.stdout.write(`${line}\n`));
     default: {
       if (isPlacementCommand(command)) return runPlacementCommand(command, given, (line) => process.stdout.write(`${line}\n`));
       if (!isAdminCommand(command)) throw new SettingError(`there is no command "${command}": see coroom --help`);

@@ -183,6 +183,14 @@ async function startRole(role: string, logFile: string, settings: Readonly<Recor
   const before = readyLines();
   const child = await spawnChild({ path: process.execPath, args: [resolve("dist/cli/main.js"), "start", "--roles", role], env, cwd: resolve("."), logFile });
 
-  await eventually(`${role} is ready`, () => readyLines() > before, READY_MS_MAX);
-  return child;
+  let ended = false;
+  void child.exited.then(() => (ended = true));
+  try {
+    await eventually(`${role} is ready`, () => ended || readyLines() > before, READY_MS_MAX);
+    if (ended) throw new Error(`${role} ended at its start: its last words are in ${logFile}`);
+    return child;
+  } catch (error) {
+    await child.stop(0);
+    throw error;
+  }
 }

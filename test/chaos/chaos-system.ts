@@ -1,0 +1,91 @@
+/** The system that chaos is done to: three nats-servers with three copies of everything, several of every role, in three zones. */
+
+import { jetstreamManager } from "@nats-io/jetstream";
+
+import { opsStepDownSettings, stepDown } from "../../cli/ops-step-down.ts";
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import { readSettings } from "../../shared/config.ts";
+import { closeNats, connectNats } from "../../shared/io/nats.ts";
+import { Balancer } from "../system/balancer.ts";
+import { Cluster, type Gateway, type Process, type Role } from "../system/cluster.ts";
+import { eventually } from "../system/eventually.ts";
+import { Zones } from "./zones.ts";
+
+const NATS_SERVERS = 3;
+const REVIVED_MS_MAX = 90_000;
+const LEADER_MS_MAX = 60_000;
+const NO_LIMIT = "1000000";
+
+export class ChaosSystem {
+  readonly cluster: Cluster;
+  readonly zones: Zones;
+  readonly balancer: Balancer;
+
+  private constructor(cluster: Cluster, zones: Zones, balancer: Balancer) {
+    this.cluster = cluster;
+    this.zones = zones;
+    this.balancer = balancer;
+  }
+
+  static async start(): Promise<ChaosSystem> {
+    const zones = new Zones(NATS_SERVERS);
+    const settings = { LOG_LEVEL: "info", EDIT_BURST: NO_LIMIT, EDITS_PER_SECOND: NO_LIMIT, RESEND_BURST: NO_LIMIT, RESENDS_PER_SECOND: NO_LIMIT };
+    const cluster = await Cluster.start({ gateways: 2, roomServers: 3, placements: 2, documentServices: 2, natsServers: NATS_SERVERS, natsRoute: zones.route, natsUrlOf: zones.natsUrlOf, settings });
+    return new ChaosSystem(cluster, zones, await Balancer.before(cluster.gateways));
+  }
+
+  /** Where people enter: at each gateway, and where the balancer sends them. */
+  get doors(): readonly Gateway[] {
+    const { gateways } = this.cluster;
+    return [...gateways, { ...gateways[0]!, url: this.balancer.url }];
+  }
+
+  processes(role: Role): readonly Process[] {
+    switch (role) {
+      case "room-server":
+        return this.cluster.roomServers;
+      case "gateway":
+        return this.cluster.gateways.map(({ process }) => process);
+      case "placement":
+        return this.cluster.placements;
+      case "document-service":
+        return this.cluster.documentServices;
+    }
+  }
+
+  /** The index of the nats-server that leads the first part of the log. */
+  async leaderOfLog(): Promise<number> {
+    const nats = await connectNats({ servers: this.cluster.natsUrl, name: "chaos" });
+    try {
+      const manager = await jetstreamManager(nats);
+      let leader: string | undefined;
+      await eventually("the log has a leader", async () => (leader = (await manager.streams.info(subjectsOf(this.cluster.environment).logStream(0))).cluster?.leader) !== undefined, LEADER_MS_MAX);
+      return Number(leader!.slice("nats-".length)) - 1;
+    } finally {
+      await closeNats(nats);
+    }
+  }
+
+  readonly stepDown = async (server: string): Promise<void> => {
+    const flags = { natsUrl: this.cluster.natsUrl, environment: this.cluster.environment, server };
+    await stepDown(readSettings(opsStepDownSettings, { flags, env: {} }), () => {});
+  };
+
+  /** A process that finds no NATS at its start ends, and is started again until it does. */
+  readonly revive = async (process: Process): Promise<void> => {
+    const deadline = performance.now() + REVIVED_MS_MAX;
+    for (;;) {
+      try {
+        return await process.startAgain();
+      } catch (error) {
+        if (performance.now() > deadline) throw error;
+      }
+    }
+  };
+
+  async stop(): Promise<void> {
+    await this.balancer.stop();
+    await this.cluster.stop();
+    await this.zones.stop();
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Rounds of faults, drawn from a seed, on a system of real processes that people type on. After each all faults are
+ * undone and every room must be level again; every few rounds the rooms are judged by their logs and new ones opened.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { Prng } from "../../shared/prng.ts";
+import type { ChaosSystem } from "./chaos-system.ts";
+import { type Aimed, FAULTS, type Struck } from "./faults.ts";
+import { type RoomAccount, RoomWatch } from "./room-watch.ts";
+
+export type ChaosOptions = {
+  readonly seed: number;
+  readonly rounds: number;
+  /** No round begins after so long. */
+  readonly secondsMax: number;
+  readonly rooms: number;
+  /** How often each person types. */
+  readonly everyMs: number;
+  /** Only faults whose kind has this in it. */
+  readonly only: string;
+};
+
+export type ChaosReport = { rounds: number; readonly faults: Map<string, number>; readonly levelMs: number[]; readonly sums: { rooms: number; typed: number; acked: number; tentative: number; epochs: number } };
+
+/** Rooms stay as long as their logs are whole, before what snapshots cover is trimmed. */
+const ROUNDS_PER_ROOM = 8;
+const CALM_MS = 300;
+const FIRST_LEVEL_MS = 200;
+/** A second fault beside the first, as often as not. */
+const SECOND_CHANCE = 0.5;
+
+/** Throws, with the round in its message, as soon as a promise is broken. */
+export async function runChaos(system: ChaosSystem, options: ChaosOptions, say: (line: string) => void): Promise<ChaosReport> {
+  const report: ChaosReport = { rounds: 0, faults: new Map(), levelMs: [], sums: { rooms: 0, typed: 0, acked: 0, tentative: 0, epochs: 0 } };
+  const until = performance.now() + options.secondsMax * 1_000;
+  while (report.rounds < options.rounds && performance.now() < until) {
+    const rooms = await Promise.all(Array.from({ length: options.rooms }, (_, index) => RoomWatch.open(system, `chaos-${report.rounds}-${index}`)));
+    try {
+      for (let turn = 0; turn < ROUNDS_PER_ROOM && report.rounds < options.rounds && performance.now() < until; turn++) await playRound(system, rooms, options, report, say);
+      for (const room of rooms) add(report, await room.judge());
+    } catch (error) {
+      throw new Error(`round ${report.rounds} with seed ${options.seed}`, { cause: error });
+    } finally {
+      for (const room of rooms) room.leave();
+    }
+  }
+  return report;
+}
+
+async function playRound(system: ChaosSystem, rooms: readonly RoomWatch[], options: ChaosOptions, report: ChaosReport, say: (line: string) => void): Promise<void> {
+  report.rounds += 1;
+  const prng = new Prng(options.seed * 1_000_003 + report.rounds); // A round can be played again by itself.
+  const plan = await draw(system, prng, options.only);
+  const names = plan.map(({ kind, aimed }) => `${kind} (${aimed.victim})`).join(" + ");
+  const typing = setInterval(() => rooms.forEach((room) => room.type()), options.everyMs);
+  try {
+    await sleep(CALM_MS);
+    const struck: Struck[] = [];
+    for (const { aimed } of plan) struck.push(await aimed.strike());
+    await sleep(Math.max(...plan.map(({ lastsMs }) => lastsMs)));
+    await Promise.all(struck.map(({ undo }) => undo()));
+    await sleep(FIRST_LEVEL_MS);
+  } finally {
+    clearInterval(typing);
+  }
+  for (const { kind } of plan) report.faults.set(kind, (report.faults.get(kind) ?? 0) + 1);
+  const begun = performance.now();
+  await Promise.all(rooms.map((room) => room.level())).catch((cause: unknown) => {
+    throw new Error(`not level again after: ${names}`, { cause });
+  });
+  report.levelMs.push(performance.now() - begun);
+  say(`round ${String(report.rounds).padStart(3)}  ${names}; level after ${(report.levelMs.at(-1)! / 1_000).toFixed(1)} s`);
+}
+
+type Planned = { readonly kind: string; readonly aimed: Aimed; readonly lastsMs: number };
+
+/** Of two faults one at the most is NATS's: three copies outlive the loss of one. */
+async function draw(system: ChaosSystem, prng: Prng, only: string): Promise<Planned[]> {
+  const plan = async (faults: typeof FAULTS): Promise<Planned> => {
+    const { kind, lastsMsMax, aim } = faults[prng.below(faults.length)]!;
+    return { kind, aimed: await aim(system, prng), lastsMs: prng.below(lastsMsMax + 1) };
+  };
+  const first = await plan(FAULTS.filter(({ kind }) => kind.includes(only)));
+  if (!prng.chance(SECOND_CHANCE)) return [first];
+  const second = await plan(FAULTS.filter(({ kind, shakesNats }) => !shakesNats && kind.includes(only === "" ? "" : only)));
+  return second.aimed.victim === first.aimed.victim ? [first] : [first, second];
+}
+
+function add({ sums }: ChaosReport, account: RoomAccount): void {
+  sums.rooms += 1;
+  sums.typed += account.typed;
+  sums.acked += account.acked;
+  sums.tentative += account.tentative;
+  sums.epochs += account.epochs;
+}

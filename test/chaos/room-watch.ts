@@ -1,0 +1,99 @@
+/**
+ * The people of one room and a judge that remembers what each was told. Every edit that was delivered with a seq, an ack
+ * of one's own among them, must stand at that seq in the log in the end: then none was lost, and no seq was used twice.
+ */
+
+import { type RoomKey, type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
+import { eventually } from "../system/eventually.ts";
+import { checkLog, readLog } from "../system/log-checks.ts";
+import { insertion, Person } from "../system/person.ts";
+import type { ChaosSystem } from "./chaos-system.ts";
+
+const LEVEL_MS_MAX = 90_000;
+/** More wait while somebody has so many unsaved. */
+const UNSAVED_MAX = 300;
+
+export type RoomAccount = { readonly typed: number; readonly acked: number; readonly tentative: number; readonly epochs: number };
+
+export class RoomWatch {
+  readonly room: string;
+  readonly #key: RoomKey;
+  readonly #system: ChaosSystem;
+  readonly #people: readonly Person[];
+  /** By person and seq: whose edit it was, and which of theirs. */
+  readonly #told: Map<number, string>[] = [];
+  readonly #faults: string[] = [];
+  #typed = 0;
+  #acked = 0;
+
+  private constructor(system: ChaosSystem, room: string, people: readonly Person[]) {
+    this.#system = system;
+    this.room = room;
+    this.#key = roomKey("default" as TenantId, room as RoomId);
+    this.#people = people;
+    for (const person of people) this.#listen(person);
+  }
+
+  static async open(system: ChaosSystem, room: string): Promise<RoomWatch> {
+    const people = await Promise.all(system.doors.map((door, index) => Person.enter(system.cluster, door, room, `person-${index}`, { merging: false })));
+    return new RoomWatch(system, room, people);
+  }
+
+  /** One edit of each person who has not too many unsaved. */
+  type(): void {
+    for (const person of this.#people) {
+      if (person.room.unsavedEdits >= UNSAVED_MAX) continue;
+      this.#typed += 1;
+      person.type(insertion(`${this.#typed} `));
+    }
+  }
+
+  /** Resolves when nobody types, nobody waits for anything, all hold the same, and all are seen by all. */
+  async level(): Promise<void> {
+    const people = this.#people;
+    const state = (): string => people.map(({ name, room }) => `${name} ${room.status} at ${room.seq} with ${room.unsavedEdits} unsaved, sees ${room.participants.size}`).join("; ");
+    const isLevel = (): boolean => people.every(({ room }) => room.saved && room.synced && room.seq === this.#typed && room.participants.size === people.length);
+    await eventually(`room ${this.room} is level`, isLevel, LEVEL_MS_MAX).catch((cause: unknown) => {
+      throw new Error(`${this.#typed} edits were typed in room ${this.room}: ${state()}`, { cause });
+    });
+    const [first, ...others] = people.map(({ text }) => text);
+    if (others.some((text) => text !== first)) throw new Error(`the documents of room ${this.room} differ at seq ${this.#typed}`);
+  }
+
+  /** Holds what everybody was told against the log. */
+  async judge(): Promise<RoomAccount> {
+    const records = await readLog(this.#system.cluster.natsUrl, this.#system.cluster.environment, this.#key);
+    const ordered = checkLog(records);
+    const faults = [...this.#faults, ...this.#people.flatMap(({ disorders, errors }) => [...disorders, ...errors.map((error) => JSON.stringify(error))])];
+    if (ordered.length !== this.#typed) faults.push(`${this.#typed} edits were typed, the log has ${ordered.length}`);
+    this.#told.forEach((told, index) => {
+      for (const [seq, edit] of told) {
+        const found = ordered[seq - 1];
+        const stands = found === undefined ? "nothing" : `${found.client}/${found.counter}`;
+        if (stands !== edit) faults.push(`${this.#people[index]!.name} was told ${edit} at seq ${seq}, where the log has ${stands}`);
+      }
+    });
+    if (faults.length > 0) throw new Error(`room ${this.room}:\n${faults.slice(0, 20).join("\n")}`);
+    const epochs = records.filter(({ kind }) => kind === "epoch").length;
+    return { typed: this.#typed, acked: this.#acked, tentative: this.#people.reduce((sum, { tentativeSeen }) => sum + tentativeSeen, 0), epochs };
+  }
+
+  leave(): void {
+    for (const person of this.#people) person.leave();
+  }
+
+  #listen({ name, room }: Person): void {
+    const told = new Map<number, string>();
+    this.#told.push(told);
+    room.on("edits", (edits) => {
+      for (const { seq, client, counter, own } of edits) {
+        const edit = `${client}/${counter}`;
+        const before = told.get(seq);
+        if (before !== undefined && before !== edit) this.#faults.push(`${name} was told ${before} and then ${edit} at seq ${seq}`);
+        told.set(seq, edit);
+        if (own) this.#acked += 1;
+      }
+    });
+    room.on("rolled-back", () => this.#faults.push(`${name} was told that the server has lost edits`));
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Three zones on one machine: every nats-server is in a zone of its own, every process in one of them, and whatever goes
+ * from one to another goes over a line that can be cut. A cut line is as silent as a network's: nobody is told.
+ */
+
+import type { ProcessName } from "../system/cluster.ts";
+import { CuttableLine } from "../system/cuttable-line.ts";
+
+type Line = { readonly from: string; readonly fromZone: number; readonly toZone: number; readonly line: CuttableLine };
+
+export class Zones {
+  readonly #lines: Line[] = [];
+  readonly #count: number;
+
+  /** `count`: as many as there are nats-servers. */
+  constructor(count: number) {
+    this.#count = count;
+  }
+
+  /** From one nats-server to another. */
+  readonly route = async (from: number, to: number, address: string): Promise<string> => {
+    const line = await this.#open(`nats-${from + 1}`, from, to, `nats://${address}`);
+    return new URL(line.url).host;
+  };
+
+  /** A process has a line to each nats-server. */
+  readonly natsUrlOf = async (process: ProcessName, servers: readonly string[]): Promise<string> => {
+    const lines = await Promise.all(servers.map((server, zone) => this.#open(nameOf(process), this.zoneOf(process), zone, server)));
+    return lines.map(({ url }) => url).join(",");
+  };
+
+  zoneOf({ index }: ProcessName): number {
+    return index % this.#count;
+  }
+
+  /** Everything between this zone and the others. Returns what mends it. */
+  cutZone(zone: number): () => void {
+    return this.#cut(({ fromZone, toZone }) => (fromZone === zone) !== (toZone === zone));
+  }
+
+  /** Everything between two zones; both still reach the third. */
+  cutBetween(one: number, other: number): () => void {
+    return this.#cut(({ fromZone, toZone }) => (fromZone === one && toZone === other) || (fromZone === other && toZone === one));
+  }
+
+  /** One process from all nats-servers. */
+  cutOff(process: ProcessName): () => void {
+    return this.#cut(({ from }) => from === nameOf(process));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#lines.map(({ line }) => line.stop()));
+  }
+
+  #cut(isCut: (line: Line) => boolean): () => void {
+    const cut = this.#lines.filter(isCut);
+    for (const { line } of cut) line.cut();
+    return () => {
+      for (const { line } of cut) line.mend();
+    };
+  }
+
+  async #open(from: string, fromZone: number, toZone: number, url: string): Promise<CuttableLine> {
+    const line = await CuttableLine.start(url);
+    this.#lines.push({ from, fromZone, toZone, line });
+    return line;
+  }
+}
+
+function nameOf({ role, index }: ProcessName): string {
+  return `${role}-${index + 1}`;
+}
