@@ -84,7 +84,9 @@ async function draw(system: ChaosSystem, prng: Prng, only: string): Promise<Plan
   };
   const first = await plan(FAULTS.filter(({ kind }) => kind.includes(only)));
   if (!prng.chance(SECOND_CHANCE)) return [first];
-  const second = await plan(FAULTS.filter(({ kind, shakesNats }) => !shakesNats && kind.includes(only === "" ? "" : only)));
+  const others = FAULTS.filter(({ kind, shakesNats }) => !shakesNats && kind.includes(only));
+  if (others.length === 0) return [first];
+  const second = await plan(others);
   return second.aimed.victim === first.aimed.victim ? [first] : [first, second];
 }
 
