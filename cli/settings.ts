@@ -7,6 +7,7 @@ import { placementSettings } from "../placement/config.ts";
 import { roomServerSettings } from "../room-server/config.ts";
 import { flag, list, port, type Settings, SettingError, text, type Values } from "../shared/config.ts";
 import { sharedSettings } from "../shared/settings.ts";
+import { healthSettings } from "./health.ts";
 
 export const ROLES = ["engines", "placement", "room-server", "document-service", "leaderboard", "gateway"] as const;
 export type Role = (typeof ROLES)[number];
@@ -18,6 +19,7 @@ export const startSettings = {
   natsPort: { parse: port, fallback: 0, meaning: "port of the local nats-server; 0: any free one" },
   redisPort: { parse: port, fallback: 0, meaning: "port of the local redis-server; 0: any free one" },
   demo: { parse: flag, fallback: true, meaning: "serve the demo page and hand out tokens for it; never in production, nor where a key to check tokens with is set" },
+  ...healthSettings,
   ...sharedSettings,
   natsUrl: { ...sharedSettings.natsUrl, fallback: "", meaning: "the NATS servers, comma-separated; empty: a local one is started" },
   ...placementSettings,

@@ -13,6 +13,7 @@ import { pinoLog } from "../shared/io/pino-log.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import { demoRoutes, servesDemo } from "./demo.ts";
 import { botsThread, demoBots } from "./demo-bots.ts";
+import { serveHealth } from "./health.ts";
 import { startLocalEngines } from "./local-engines.ts";
 import { DEFAULT_NATS_URL, rememberNatsUrl } from "./local-nats-url.ts";
 import { missingSecrets } from "./shared-secrets.ts";
@@ -21,14 +22,18 @@ import type { Role, StartConfig } from "./settings.ts";
 const DEFAULT_REDIS_URL = "redis://127.0.0.1:6379";
 
 export async function start(given: StartConfig): Promise<Running> {
-  const started: Running[] = [];
+  const registry = new Registry();
+  const health = await serveHealth(given, registry);
+  const started: Running[] = [health];
   const stop = async (): Promise<void> => {
+    health.stopping();
     const failures: unknown[] = [];
     for (let part = started.pop(); part !== undefined; part = started.pop()) await part.stop().catch((error: unknown) => failures.push(error)); // The others stop all the same.
     if (failures.length > 0) throw failures[0];
   };
   try {
-    await startRoles(given, (part) => started.push(part));
+    await startRoles(given, registry, (part) => started.push(part));
+    health.ready();
   } catch (error) {
     await stop();
     throw error;
@@ -36,9 +41,8 @@ export async function start(given: StartConfig): Promise<Running> {
   return { stop };
 }
 
-async function startRoles(given: StartConfig, add: (part: Running) => void): Promise<void> {
+async function startRoles(given: StartConfig, registry: Registry, add: (part: Running) => void): Promise<void> {
   const runs = (role: Role): boolean => given.roles.includes(role);
-  const registry = new Registry();
   const deps = (role: Role) => ({ log: pinoLog({ role }, given.logLevel), registry });
 
   let config = { ...given, ...missingSecrets(given) };

@@ -58,8 +58,12 @@ export class ChaosSystem {
     const nats = await connectNats({ servers: this.cluster.natsUrl, name: "chaos" });
     try {
       const manager = await jetstreamManager(nats);
+      const stream = subjectsOf(this.cluster.environment).logStream(0);
       let leader: string | undefined;
-      await eventually("the log has a leader", async () => (leader = (await manager.streams.info(subjectsOf(this.cluster.environment).logStream(0))).cluster?.leader) !== undefined, LEADER_MS_MAX);
+      const ask = async (): Promise<void> => {
+        leader = (await manager.streams.info(stream).catch(() => undefined))?.cluster?.leader; // No answer while JetStream elects.
+      };
+      await eventually("the log has a leader", () => ask().then(() => leader !== undefined), LEADER_MS_MAX);
       return Number(leader!.slice("nats-".length)) - 1;
     } finally {
       await closeNats(nats);
