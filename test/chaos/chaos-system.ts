@@ -7,8 +7,10 @@ import { subjectsOf } from "../../shared/bus/subjects.ts";
 import { readSettings } from "../../shared/config.ts";
 import { closeNats, connectNats } from "../../shared/io/nats.ts";
 import { Balancer } from "../system/balancer.ts";
-import { Cluster, type Gateway, type Process, type Role } from "../system/cluster.ts";
+import { Cluster, type Process, type Role } from "../system/cluster.ts";
 import { eventually } from "../system/eventually.ts";
+import { processFaults } from "./faults.ts";
+import type { ChaosTarget } from "./target.ts";
 import { Zones } from "./zones.ts";
 
 const NATS_SERVERS = 3;
@@ -34,10 +36,15 @@ export class ChaosSystem {
     return new ChaosSystem(cluster, zones, await Balancer.before(cluster.gateways));
   }
 
-  /** Where people enter: at each gateway, and where the balancer sends them. */
-  get doors(): readonly Gateway[] {
-    const { gateways } = this.cluster;
-    return [...gateways, { ...gateways[0]!, url: this.balancer.url }];
+  get target(): ChaosTarget {
+    const { cluster } = this;
+    return {
+      doors: [...cluster.gateways.map(({ url }) => url), this.balancer.url],
+      environment: cluster.environment,
+      natsUrl: async () => cluster.natsUrl,
+      token: (room, user) => cluster.token(room, user),
+      faults: processFaults(this),
+    };
   }
 
   processes(role: Role): readonly Process[] {

@@ -6,9 +6,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { Prng } from "../../shared/prng.ts";
-import type { ChaosSystem } from "./chaos-system.ts";
-import { type Aimed, FAULTS, type Struck } from "./faults.ts";
 import { type RoomAccount, RoomWatch } from "./room-watch.ts";
+import type { Aimed, ChaosTarget, Fault, Struck } from "./target.ts";
 
 export type ChaosOptions = {
   readonly seed: number;
@@ -32,13 +31,13 @@ const FIRST_LEVEL_MS = 200;
 const SECOND_CHANCE = 0.5;
 
 /** Throws, with the round in its message, as soon as a promise is broken. */
-export async function runChaos(system: ChaosSystem, options: ChaosOptions, say: (line: string) => void): Promise<ChaosReport> {
+export async function runChaos(target: ChaosTarget, options: ChaosOptions, say: (line: string) => void): Promise<ChaosReport> {
   const report: ChaosReport = { rounds: 0, faults: new Map(), levelMs: [], sums: { rooms: 0, typed: 0, acked: 0, tentative: 0, epochs: 0 } };
   const until = performance.now() + options.secondsMax * 1_000;
   while (report.rounds < options.rounds && performance.now() < until) {
-    const rooms = await Promise.all(Array.from({ length: options.rooms }, (_, index) => RoomWatch.open(system, `chaos-${report.rounds}-${index}`)));
+    const rooms = await Promise.all(Array.from({ length: options.rooms }, (_, index) => RoomWatch.open(target, `chaos-${report.rounds}-${index}`)));
     try {
-      for (let turn = 0; turn < ROUNDS_PER_ROOM && report.rounds < options.rounds && performance.now() < until; turn++) await playRound(system, rooms, options, report, say);
+      for (let turn = 0; turn < ROUNDS_PER_ROOM && report.rounds < options.rounds && performance.now() < until; turn++) await playRound(target, rooms, options, report, say);
       for (const room of rooms) add(report, await room.judge());
     } catch (error) {
       throw new Error(`round ${report.rounds} with seed ${options.seed}`, { cause: error });
@@ -49,10 +48,10 @@ export async function runChaos(system: ChaosSystem, options: ChaosOptions, say: 
   return report;
 }
 
-async function playRound(system: ChaosSystem, rooms: readonly RoomWatch[], options: ChaosOptions, report: ChaosReport, say: (line: string) => void): Promise<void> {
+async function playRound(target: ChaosTarget, rooms: readonly RoomWatch[], options: ChaosOptions, report: ChaosReport, say: (line: string) => void): Promise<void> {
   report.rounds += 1;
   const prng = new Prng(options.seed * 1_000_003 + report.rounds); // A round can be played again by itself.
-  const plan = await draw(system, prng, options.only);
+  const plan = await draw(target.faults, prng, options.only);
   const names = plan.map(({ kind, aimed }) => `${kind} (${aimed.victim})`).join(" + ");
   const typing = setInterval(() => rooms.forEach((room) => room.type()), options.everyMs);
   try {
@@ -77,14 +76,14 @@ async function playRound(system: ChaosSystem, rooms: readonly RoomWatch[], optio
 type Planned = { readonly kind: string; readonly aimed: Aimed; readonly lastsMs: number };
 
 /** Of two faults one at the most is NATS's: three copies outlive the loss of one. */
-async function draw(system: ChaosSystem, prng: Prng, only: string): Promise<Planned[]> {
-  const plan = async (faults: typeof FAULTS): Promise<Planned> => {
+async function draw(all: readonly Fault[], prng: Prng, only: string): Promise<Planned[]> {
+  const plan = async (faults: readonly Fault[]): Promise<Planned> => {
     const { kind, lastsMsMax, aim } = faults[prng.below(faults.length)]!;
-    return { kind, aimed: await aim(system, prng), lastsMs: prng.below(lastsMsMax + 1) };
+    return { kind, aimed: await aim(prng), lastsMs: prng.below(lastsMsMax + 1) };
   };
-  const first = await plan(FAULTS.filter(({ kind }) => kind.includes(only)));
+  const first = await plan(all.filter(({ kind }) => kind.includes(only)));
   if (!prng.chance(SECOND_CHANCE)) return [first];
-  const others = FAULTS.filter(({ kind, shakesNats }) => !shakesNats && kind.includes(only));
+  const others = all.filter(({ kind, shakesNats }) => !shakesNats && kind.includes(only));
   if (others.length === 0) return [first];
   const second = await plan(others);
   return second.aimed.victim === first.aimed.victim ? [first] : [first, second];

@@ -1,7 +1,4 @@
-/**
- * What is done to a running Coroom, each kind by its name. A fault chooses its victim while all is well, strikes, and is
- * undone later; by then everything that it ended runs again, as an orchestrator would have it.
- */
+/** What is done to processes of this machine, each kind by its name. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -9,67 +6,59 @@ import type { Engine } from "../../engines/engine.ts";
 import type { Prng } from "../../shared/prng.ts";
 import type { Process, Role } from "../system/cluster.ts";
 import type { ChaosSystem } from "./chaos-system.ts";
+import { type Fault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
 
-/** `undo` resolves when all is as before. */
-export type Struck = { readonly undo: () => Promise<void> };
-export type Aimed = { readonly victim: string; readonly strike: () => Promise<Struck> };
+const ROLES: readonly Role[] = ["room-server", "gateway", "placement", "document-service"];
 
-type Fault = { readonly kind: string; readonly lastsMsMax: number; /** Takes from NATS what it needs to go on, or to be reached. */ readonly shakesNats: boolean; readonly aim: (system: ChaosSystem, prng: Prng) => Promise<Aimed> };
-
-const SHORT_MS = 2_000;
-const LONG_MS = 8_000;
-
-export const FAULTS: readonly Fault[] = [
-  ...onProcesses("killed", SHORT_MS, kill),
-  ...onProcesses("paused", LONG_MS, pause),
-  ...onProcesses("restarted in good order", 0, restart),
-  onProcess("room-server", "cut off", LONG_MS, cutOff),
-  onProcess("gateway", "cut off", LONG_MS, cutOff),
-  onNats("leader of the log killed", LONG_MS, leader, killServer),
-  onNats("leader of the log paused", LONG_MS, leader, pauseServer),
-  onNats("leader of the log emptied and restarted", 0, leader, emptyAndRestart),
-  onNats("nats-server killed", LONG_MS, any, killServer),
-  onNats("nats-server paused", LONG_MS, any, pauseServer),
-  {
-    kind: "all nats-servers killed at once",
-    lastsMsMax: SHORT_MS,
-    shakesNats: true,
-    aim: async ({ cluster }) => ({ victim: "nats-1, nats-2, nats-3", strike: () => killServers(cluster.natsServers) }),
-  },
-  {
-    kind: "zone cut off",
-    lastsMsMax: LONG_MS,
-    shakesNats: true,
-    aim: async ({ cluster, zones }, prng) => {
-      const zone = prng.below(cluster.natsServers.length);
-      return { victim: `zone ${zone + 1}`, strike: async () => mendLater(zones.cutZone(zone)) };
+export function processFaults(system: ChaosSystem): Fault[] {
+  const { cluster, zones } = system;
+  const servers = cluster.natsServers;
+  const onEach = (done: string, lastsMsMax: number, strike: OnProcess): Fault[] => ROLES.map((role) => onProcess(system, role, done, lastsMsMax, strike));
+  const onLeader = (done: string, lastsMsMax: number, strike: OnServer): Fault => onNats(system, `leader of the log ${done}`, lastsMsMax, () => system.leaderOfLog(), strike);
+  const onAny = (done: string, lastsMsMax: number, strike: OnServer): Fault => onNats(system, `nats-server ${done}`, lastsMsMax, async (prng) => prng.below(servers.length), strike);
+  return [
+    ...onEach("killed", SHORT_MS, kill),
+    ...onEach("paused", LONG_MS, pause),
+    ...onEach("restarted in good order", 0, restart),
+    onProcess(system, "room-server", "cut off", LONG_MS, cutOff),
+    onProcess(system, "gateway", "cut off", LONG_MS, cutOff),
+    onLeader("killed", LONG_MS, killServer),
+    onLeader("paused", LONG_MS, pauseServer),
+    onLeader("emptied and restarted", 0, emptyAndRestart),
+    onAny("killed", LONG_MS, killServer),
+    onAny("paused", LONG_MS, pauseServer),
+    { kind: "all nats-servers killed at once", lastsMsMax: SHORT_MS, shakesNats: true, aim: async () => ({ victim: "nats-1, nats-2, nats-3", strike: () => killServers(servers) }) },
+    {
+      kind: "zone cut off",
+      lastsMsMax: LONG_MS,
+      shakesNats: true,
+      aim: async (prng) => {
+        const zone = prng.below(servers.length);
+        return { victim: `zone ${zone + 1}`, strike: async () => mendLater(zones.cutZone(zone)) };
+      },
     },
-  },
-  {
-    kind: "two zones cut from each other",
-    lastsMsMax: LONG_MS,
-    shakesNats: true,
-    aim: async ({ cluster, zones }, prng) => {
-      const kept = prng.below(cluster.natsServers.length);
-      const [one, other] = cluster.natsServers.map((_, zone) => zone).filter((zone) => zone !== kept) as [number, number];
-      return { victim: `zones ${one + 1} and ${other + 1}`, strike: async () => mendLater(zones.cutBetween(one, other)) };
+    {
+      kind: "two zones cut from each other",
+      lastsMsMax: LONG_MS,
+      shakesNats: true,
+      aim: async (prng) => {
+        const kept = prng.below(servers.length);
+        const [one, other] = servers.map((_, zone) => zone).filter((zone) => zone !== kept) as [number, number];
+        return { victim: `zones ${one + 1} and ${other + 1}`, strike: async () => mendLater(zones.cutBetween(one, other)) };
+      },
     },
-  },
-];
-
-type OnProcess = (system: ChaosSystem, process: Process, role: Role, index: number) => Promise<Struck>;
-
-function onProcesses(done: string, lastsMsMax: number, strike: OnProcess): Fault[] {
-  const roles: readonly Role[] = ["room-server", "gateway", "placement", "document-service"];
-  return roles.map((role) => onProcess(role, done, lastsMsMax, strike));
+  ];
 }
 
-function onProcess(role: Role, done: string, lastsMsMax: number, strike: OnProcess): Fault {
+type OnProcess = (system: ChaosSystem, process: Process, role: Role, index: number) => Promise<Struck>;
+type OnServer = (system: ChaosSystem, server: Engine, name: string) => Promise<Struck>;
+
+function onProcess(system: ChaosSystem, role: Role, done: string, lastsMsMax: number, strike: OnProcess): Fault {
   return {
     kind: `${role} ${done}`,
     lastsMsMax,
     shakesNats: false,
-    aim: async (system, prng) => {
+    aim: async (prng) => {
       const processes = system.processes(role);
       const index = prng.below(processes.length);
       return { victim: `${role}-${index + 1}`, strike: () => strike(system, processes[index]!, role, index) };
@@ -77,13 +66,13 @@ function onProcess(role: Role, done: string, lastsMsMax: number, strike: OnProce
   };
 }
 
-function onNats(kind: string, lastsMsMax: number, choose: (system: ChaosSystem, prng: Prng) => Promise<number>, strike: (system: ChaosSystem, server: Engine, name: string) => Promise<Struck>): Fault {
+function onNats(system: ChaosSystem, kind: string, lastsMsMax: number, choose: (prng: Prng) => Promise<number>, strike: OnServer): Fault {
   return {
     kind,
     lastsMsMax,
     shakesNats: true,
-    aim: async (system, prng) => {
-      const index = await choose(system, prng);
+    aim: async (prng) => {
+      const index = await choose(prng);
       const name = `nats-${index + 1}`;
       return { victim: name, strike: () => strike(system, system.cluster.natsServers[index]!, name) };
     },
@@ -111,14 +100,6 @@ async function cutOff({ zones }: ChaosSystem, _: Process, role: Role, index: num
 
 async function mendLater(mend: () => void): Promise<Struck> {
   return { undo: async () => mend() };
-}
-
-function leader(system: ChaosSystem): Promise<number> {
-  return system.leaderOfLog();
-}
-
-async function any({ cluster }: ChaosSystem, prng: Prng): Promise<number> {
-  return prng.below(cluster.natsServers.length);
 }
 
 function killServer(_: ChaosSystem, server: Engine): Promise<Struck> {

@@ -1,12 +1,16 @@
-/** Runs chaos: `node dist/test/chaos/main.js --rounds 200 --seed 1`. Says what was done in each round, and in the end how often each fault. */
+/**
+ * Runs chaos: `node dist/test/chaos/main.js --rounds 200 --seed 1` on processes that it starts itself, or with `--project`
+ * on the containers of a running compose file. Says what was done in each round, and in the end how often each fault.
+ */
 
 import { cpSync } from "node:fs";
 
 import { parseCommandLine } from "../../cli/arguments.ts";
-import { positiveInteger, readSettings, type Settings, text } from "../../shared/config.ts";
+import { list, positiveInteger, readSettings, type Settings, text } from "../../shared/config.ts";
 import { type ChaosReport, runChaos } from "./chaos.ts";
 import { ChaosSystem } from "./chaos-system.ts";
-import { FAULTS } from "./faults.ts";
+import { containersTarget } from "./containers.ts";
+import type { ChaosTarget } from "./target.ts";
 
 const settings = {
   rounds: { parse: positiveInteger, fallback: 200, meaning: "how many rounds" },
@@ -15,6 +19,10 @@ const settings = {
   rooms: { parse: positiveInteger, fallback: 3, meaning: "rooms at a time, with three people each" },
   everyMs: { parse: positiveInteger, fallback: 150, meaning: "how often each person types" },
   only: { parse: text, fallback: "", meaning: "only faults whose name has this in it" },
+  project: { parse: text, fallback: "", meaning: "the compose project whose containers it is done to; empty: processes of its own" },
+  environment: { parse: text, fallback: "production", meaning: "COROOM_ENVIRONMENT of those containers" },
+  doors: { parse: list, fallback: ["ws://127.0.0.1:8080", "ws://127.0.0.1:8081"], meaning: "where their gateways are reached" },
+  jwtSecret: { parse: text, fallback: "", meaning: "COROOM_JWT_SECRET of those containers" },
   logs: { parse: text, fallback: "", meaning: "a folder that all processes' logs are copied to in the end; empty: nowhere" },
 } as const satisfies Settings;
 
@@ -22,24 +30,25 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 const options = readSettings(settings, { flags: parseCommandLine(process.argv.slice(2)).flags, env: {} });
 const begun = performance.now();
-const system = await ChaosSystem.start();
+const system = options.project === "" ? await ChaosSystem.start() : undefined;
+const target = system?.target ?? containersTarget(options);
 let failed = false;
 try {
-  tell(await runChaos(system, options, say));
+  tell(target, await runChaos(target, options, say));
 } catch (error) {
   failed = true;
   for (let at: unknown = error; at instanceof Error; at = at.cause) process.stderr.write(`${at.message}\n`);
 } finally {
-  if (options.logs !== "") cpSync(system.cluster.folder, options.logs, { recursive: true });
-  await system.stop();
+  if (options.logs !== "" && system !== undefined) cpSync(system.cluster.folder, options.logs, { recursive: true });
+  await system?.stop();
 }
 process.exit(failed ? 1 : 0);
 
-function tell({ rounds, faults, levelMs, sums }: ChaosReport): void {
+function tell({ faults: all }: ChaosTarget, { rounds, faults, levelMs, sums }: ChaosReport): void {
   const sorted = [...levelMs].sort((a, b) => a - b);
   const [p50, p99, max] = [0.5, 0.99, 1].map((part) => (sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))]! / 1_000).toFixed(1));
   say(`\n${rounds} rounds in ${((performance.now() - begun) / 1_000).toFixed(0)} s, seed ${options.seed}: ${sums.typed} edits typed in ${sums.rooms} rooms, ${sums.acked} acknowledged, 0 lost, 0 twice, 0 seqs used again; ${sums.tentative} shown before the log had them, ${sums.epochs} epochs`);
   say(`after the last fault of a round all was level within p50 ${p50} s, p99 ${p99} s, max ${max} s`);
   say(`${[...faults.values()].reduce((sum, count) => sum + count, 0)} faults:`);
-  for (const { kind } of FAULTS) say(`${String(faults.get(kind) ?? 0).padStart(6)}  ${kind}`);
+  for (const { kind } of all) say(`${String(faults.get(kind) ?? 0).padStart(6)}  ${kind}`);
 }

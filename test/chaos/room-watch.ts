@@ -7,7 +7,7 @@ import { type RoomKey, type RoomId, roomKey, type TenantId } from "../../shared/
 import { eventually } from "../system/eventually.ts";
 import { checkLog, readLog } from "../system/log-checks.ts";
 import { insertion, Person } from "../system/person.ts";
-import type { ChaosSystem } from "./chaos-system.ts";
+import type { ChaosTarget } from "./target.ts";
 
 const LEVEL_MS_MAX = 90_000;
 /** More wait while somebody has so many unsaved. */
@@ -18,7 +18,7 @@ export type RoomAccount = { readonly typed: number; readonly acked: number; read
 export class RoomWatch {
   readonly room: string;
   readonly #key: RoomKey;
-  readonly #system: ChaosSystem;
+  readonly #target: ChaosTarget;
   readonly #people: readonly Person[];
   /** By person and seq: whose edit it was, and which of theirs. */
   readonly #told: Map<number, string>[] = [];
@@ -26,17 +26,17 @@ export class RoomWatch {
   #typed = 0;
   #acked = 0;
 
-  private constructor(system: ChaosSystem, room: string, people: readonly Person[]) {
-    this.#system = system;
+  private constructor(target: ChaosTarget, room: string, people: readonly Person[]) {
+    this.#target = target;
     this.room = room;
     this.#key = roomKey("default" as TenantId, room as RoomId);
     this.#people = people;
     for (const person of people) this.#listen(person);
   }
 
-  static async open(system: ChaosSystem, room: string): Promise<RoomWatch> {
-    const people = await Promise.all(system.doors.map((door, index) => Person.enter(system.cluster, door, room, `person-${index}`, { merging: false })));
-    return new RoomWatch(system, room, people);
+  static async open(target: ChaosTarget, room: string): Promise<RoomWatch> {
+    const people = await Promise.all(target.doors.map((url, index) => Person.enter(target, { url }, room, `person-${index}`, { merging: false })));
+    return new RoomWatch(target, room, people);
   }
 
   /** One edit of each person who has not too many unsaved. */
@@ -62,7 +62,7 @@ export class RoomWatch {
 
   /** Holds what everybody was told against the log. */
   async judge(): Promise<RoomAccount> {
-    const records = await readLog(this.#system.cluster.natsUrl, this.#system.cluster.environment, this.#key);
+    const records = await readLog(await this.#target.natsUrl(), this.#target.environment, this.#key);
     const ordered = checkLog(records);
     const faults = [...this.#faults, ...this.#people.flatMap(({ disorders, errors }) => [...disorders, ...errors.map((error) => JSON.stringify(error))])];
     if (ordered.length !== this.#typed) faults.push(`${this.#typed} edits were typed, the log has ${ordered.length}`);

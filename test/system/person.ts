@@ -46,7 +46,7 @@ export class Person {
   }
 
   /** `merging`: waiting edits may go out as one, as the provider does it. */
-  static async enter(cluster: Cluster, gateway: Gateway, room: string, name: string, options: { merging: boolean }): Promise<Person> {
+  static async enter(cluster: Pick<Cluster, "token">, gateway: Pick<Gateway, "url">, room: string, name: string, options: { merging: boolean }): Promise<Person> {
     const token = await cluster.token(room, name);
     return new Person(name, new RoomConnection({ url: gateway.url, room, token, format: yjsEdits, mergeUnsent: options.merging }));
   }

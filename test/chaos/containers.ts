@@ -1,0 +1,109 @@
+/** The system of `deploy/compose.yaml` as a target of chaos: containers are killed, paused, restarted and cut off with `docker`. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { makeToken } from "../../cli/token.ts";
+import { runProgram } from "../../engines/run-program.ts";
+import { type ChaosTarget, type Fault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
+
+/** `project`: as compose was told; `doors`: where its gateways are reached from here. */
+export type ContainersOptions = { readonly project: string; readonly environment: string; readonly doors: readonly string[]; readonly jwtSecret: string };
+
+const DOCKER_MS_MAX = 90_000;
+const HEALTHY_MS_MAX = 120_000;
+const POLL_MS = 200;
+const NATS_PORT = 4222;
+
+const ROLES = ["room-server", "gateway", "placement", "document-service"] as const;
+
+export function containersTarget({ project, environment, doors, jwtSecret }: ContainersOptions): ChaosTarget {
+  const containers = new Containers(project);
+  return {
+    doors,
+    environment,
+    natsUrl: async () => (await Promise.all(["nats-1", "nats-2", "nats-3"].map((service) => containers.address(service)))).map((address) => `nats://${address}:${NATS_PORT}`).join(","),
+    token: (room, user) => makeToken({ room: [room], user, name: user, rights: ["read", "write"], tenant: "default", ttl: 3_600 }, jwtSecret),
+    faults: [
+      ...ROLES.flatMap((role) => faultsOf(containers, role, 2, false)),
+      ...faultsOf(containers, "nats", 3, true),
+      { kind: "all nats killed at once", lastsMsMax: SHORT_MS, shakesNats: true, aim: async () => ({ victim: "nats-1, nats-2, nats-3", strike: () => containers.kill("nats-1", "nats-2", "nats-3") }) },
+    ],
+  };
+}
+
+function faultsOf(containers: Containers, role: string, count: number, shakesNats: boolean): Fault[] {
+  const on = (done: string, lastsMsMax: number, strike: (service: string) => Promise<Struck>): Fault => ({
+    kind: `${role} ${done}`,
+    lastsMsMax,
+    shakesNats,
+    aim: async (prng) => {
+      const victim = `${role}-${prng.below(count) + 1}`;
+      return { victim, strike: () => strike(victim) };
+    },
+  });
+  return [
+    on("killed", SHORT_MS, (service) => containers.kill(service)),
+    on("paused", LONG_MS, (service) => containers.pause(service)),
+    on("restarted in good order", 0, (service) => containers.restart(service)),
+    on("cut off", LONG_MS, (service) => containers.cutOff(service)),
+  ];
+}
+
+class Containers {
+  readonly #project: string;
+
+  constructor(project: string) {
+    this.#project = project;
+  }
+
+  async kill(...services: readonly string[]): Promise<Struck> {
+    const names = services.map((service) => this.#nameOf(service));
+    await docker("kill", "--signal", "KILL", ...names);
+    return {
+      undo: async () => {
+        await docker("start", ...names);
+        for (const name of names) await untilHealthy(name);
+      },
+    };
+  }
+
+  async pause(service: string): Promise<Struck> {
+    const name = this.#nameOf(service);
+    await docker("pause", name);
+    return { undo: () => docker("unpause", name).then(() => untilHealthy(name)) };
+  }
+
+  /** SIGTERM, and SIGKILL only after the time that compose gives it. */
+  async restart(service: string): Promise<Struck> {
+    const name = this.#nameOf(service);
+    await docker("restart", name);
+    return { undo: () => untilHealthy(name) };
+  }
+
+  async cutOff(service: string): Promise<Struck> {
+    const [name, network] = [this.#nameOf(service), `${this.#project}_default`];
+    await docker("network", "disconnect", network, name);
+    return { undo: () => docker("network", "connect", "--alias", service, network, name).then(() => untilHealthy(name)) };
+  }
+
+  async address(service: string): Promise<string> {
+    return (await docker("inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", this.#nameOf(service))).trim();
+  }
+
+  #nameOf(service: string): string {
+    return `${this.#project}-${service}-1`;
+  }
+}
+
+/** As its health check says, which asks every few seconds: what it said before the fault counts too. */
+async function untilHealthy(name: string): Promise<void> {
+  const deadline = performance.now() + HEALTHY_MS_MAX;
+  while ((await docker("inspect", "--format", "{{.State.Health.Status}}", name)).trim() !== "healthy") {
+    if (performance.now() > deadline) throw new Error(`${name} is not healthy: look at docker logs ${name}`);
+    await sleep(POLL_MS);
+  }
+}
+
+function docker(...args: readonly string[]): Promise<string> {
+  return runProgram("docker", args, { msMax: DOCKER_MS_MAX });
+}
