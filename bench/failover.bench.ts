@@ -1,32 +1,36 @@
 /**
- * What people in a room notice when its owner is killed, paused or cut off, or hands the room over: for every room that
- * the server owned, how long its writer waited for an ack, and its reader to see what was written, at the longest.
+ * What people in a room notice when its owner is killed, paused or cut off, or hands the room over, or when the leader of
+ * the log is lost: for every room that it touches, how long its writer waited for an ack, and its reader to see what was
+ * written, at the longest; and how long after the blow the next edit was acknowledged, one being written at that moment.
  *
  * Everybody writes on at a steady pace, so a wait is counted from the moment of writing; 0 would be a fault unnoticed.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { OrderReply } from "../shared/bus/placement-messages.ts";
-import { askNats } from "../shared/io/nats-ask.ts";
+import { jetstreamManager } from "@nats-io/jetstream";
+
+import type { Engine } from "../engines/engine.ts";
 import { eventually } from "../test/system/eventually.ts";
+import { type Disturbance, isOfTheLog, strike } from "./disturbances.ts";
 import { Latencies } from "./load/latencies.ts";
 import { Measured } from "./load/measured.ts";
 import type { RoomLoad } from "./load/room-load.ts";
-import { type OwningServer, TypingCluster, type TypingOptions } from "./typing-cluster.ts";
-
-export const DISTURBANCES = ["left alone", "killed", "paused", "cut off", "stopped", "emptied"] as const;
-/** `left alone`: what a room notices of this machine being busy. `stopped`: in good order, as a rolling restart does it. `emptied`: its rooms are moved away while it runs on. */
-export type Disturbance = (typeof DISTURBANCES)[number];
+import { TypingCluster, type TypingOptions } from "./typing-cluster.ts";
 
 export type FailoverOptions = TypingOptions & { readonly seconds: number };
 
 /** One room's longest waits, in milliseconds. */
 export type Waits = { readonly acked: number; readonly seen: number };
 
+/** `shown`: seen, be it before the log had it. `back`: from the blow to the next ack. */
+export type BlowWaits = Waits & { readonly shown: number; readonly back: number };
+
 /** Edits written so shortly before may be under way. */
 export const BEFORE_MS = 100;
-const SETTLED_MS_MAX = 30_000;
+const SETTLED_MS_MAX = 60_000;
+/** Whoever takes rooms over keeps them: the next blow falls on a server that has them all. */
+const UNBALANCED = { IMBALANCE_PERCENT: "1000000", TENANT_EDITS_PER_SECOND_MAX: "1000000000" };
 
 export class FailoverBench {
   readonly #typing: TypingCluster;
@@ -38,26 +42,29 @@ export class FailoverBench {
   }
 
   static async start(options: FailoverOptions): Promise<FailoverBench> {
-    return new FailoverBench(await TypingCluster.start(options), options.seconds);
+    return new FailoverBench(await TypingCluster.start({ ...options, settings: { ...UNBALANCED, ...options.settings } }), options.seconds);
   }
 
-  /** Does it to the server with the most rooms, and undoes it when everybody has everything again. */
-  async disturb(disturbance: Disturbance): Promise<{ rooms: number; waits: Waits[] }> {
-    const { owner, rooms } = await this.#busiest();
-    const measured = rooms.map((room) => {
-      room.measured = new Measured();
-      room.measured.begin(performance.now() - BEFORE_MS);
-      return room.measured;
-    });
-    const undo = await this.#strike(disturbance, owner);
+  /** Does it to the server with the most rooms, or to the log, and undoes it when everybody goes on. */
+  async disturb(disturbance: Disturbance): Promise<{ rooms: number; waits: BlowWaits[] }> {
+    const typing = this.#typing;
+    await eventually("every room has a warm copy", () => typing.isWarm(), SETTLED_MS_MAX); // As it is between two faults.
+    const [server, owned] = [...(await typing.roomsByOwner())].sort(([, a], [, b]) => b.length - a.length)[0]!;
+    const rooms = isOfTheLog(disturbance) ? typing.rooms : owned;
+    const logLeader = await this.#logLeader();
+
+    const struckAt = performance.now();
+    const measured = rooms.map((room) => (room.measured = new AroundABlow(struckAt)));
+    const striking = strike(disturbance, { ...typing.running(server), cluster: typing.cluster, nats: typing.nats, logLeader });
+    rooms.forEach(write);
+    const undo = await striking;
     await sleep(this.#seconds * 1_000);
     for (const one of measured) one.end(performance.now());
-    const waits = (): number[] => measured.map(({ acked, seen }) => Math.min(acked.total, seen.total));
-    const expected = measured.map((_, index) => waits()[index]!);
-    await eventually("every room goes on", () => waits().every((count, index) => count >= Math.max(1, expected[index]!)), SETTLED_MS_MAX);
+    const counts = (): number[] => measured.map(({ acked, seen }) => Math.min(acked.total, seen.total));
+    const expected = counts();
+    await eventually("every room goes on", () => measured.every(({ backMs }) => backMs !== undefined) && counts().every((count, index) => count >= expected[index]!), SETTLED_MS_MAX);
     await undo();
-    await sleep(1_000);
-    return { rooms: rooms.length, waits: measured.map(({ acked, seen }) => ({ acked: acked.percentile(100), seen: seen.percentile(100) })) };
+    return { rooms: rooms.length, waits: measured.map((one) => one.waits()) };
   }
 
   /** Throws if anything is missing, doubled or out of order. */
@@ -69,35 +76,40 @@ export class FailoverBench {
     return this.#typing.abandon();
   }
 
-  async #strike(disturbance: Disturbance, { server, process, line }: OwningServer): Promise<() => Promise<void>> {
-    switch (disturbance) {
-      case "left alone":
-        return async () => {};
-      case "killed":
-        await process.kill();
-        return () => process.startAgain();
-      case "paused":
-        process.signal("SIGSTOP");
-        return async () => process.signal("SIGCONT");
-      case "cut off":
-        line.cut();
-        return async () => line.mend();
-      case "emptied":
-        await askNats(this.#typing.nats, this.#typing.subjects.order(server), { kind: "drain" }, OrderReply, 1_000);
-        return () => process.restart();
-      case "stopped":
-        process.signal("SIGTERM");
-        return async () => {
-          await process.exited;
-          await process.startAgain();
-        };
-    }
+  async #logLeader(): Promise<Engine> {
+    const { nats, subjects, cluster: { natsServers } } = this.#typing;
+    const { cluster } = await (await jetstreamManager(nats)).streams.info(subjects.logStream(0));
+    return natsServers[cluster?.leader === undefined ? 0 : Number(cluster.leader.slice("nats-".length)) - 1]!; // A lone server is no cluster.
+  }
+}
+
+/** What a room's people wait for around a blow, and when the first edit written after it was acknowledged. */
+class AroundABlow extends Measured {
+  readonly #struckAt: number;
+  #backMs: number | undefined;
+
+  constructor(struckAt: number) {
+    super();
+    this.#struckAt = struckAt;
+    this.begin(struckAt - BEFORE_MS);
   }
 
-  async #busiest(): Promise<{ owner: OwningServer; rooms: RoomLoad[] }> {
-    const [server, rooms] = [...(await this.#typing.roomsByOwner())].sort(([, a], [, b]) => b.length - a.length)[0]!;
-    return { owner: this.#typing.running(server), rooms };
+  get backMs(): number | undefined {
+    return this.#backMs;
   }
+
+  override receiveAcked(sentAt: number, now: number): void {
+    super.receiveAcked(sentAt, now);
+    if (sentAt >= this.#struckAt) this.#backMs ??= now - this.#struckAt;
+  }
+
+  waits(): BlowWaits {
+    return { acked: this.acked.percentile(100), seen: this.seen.percentile(100), shown: this.shown.percentile(100), back: this.#backMs ?? Number.NaN };
+  }
+}
+
+function write(room: RoomLoad): void {
+  for (const writer of room.writers) room.send(writer);
 }
 
 /** Over all rooms and all disturbances of a kind. */

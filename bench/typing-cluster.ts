@@ -1,20 +1,20 @@
 /**
  * A whole Coroom whose rooms are all written in at a steady pace, for benches that look at what its writers notice: each
- * room has one who writes and one who reads, over two gateways. Each room server's line to NATS can be cut.
+ * room has one who writes and one who reads, over two gateways. Each room server's line to a lone NATS can be cut.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { type KV, Kvm } from "@nats-io/kv";
 
-import { decodeJson, RoomEntry } from "../shared/bus/placement-messages.ts";
+import { decodeJson, PlannedRoom, RoomEntry } from "../shared/bus/placement-messages.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { type ClientKey, type RoomId, roomKey, type RoomKey, type ServerId, type TenantId } from "../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { Cluster, type Process } from "../test/system/cluster.ts";
 import { CuttableLine } from "../test/system/cuttable-line.ts";
 import { eventually } from "../test/system/eventually.ts";
-import { processOf } from "../test/system/owner.ts";
+import { processOf, serverOf } from "../test/system/owner.ts";
 import { RoomLoad } from "./load/room-load.ts";
 
 /** `settings`: of every process, as variables without their prefix. */
@@ -22,6 +22,8 @@ export type TypingOptions = {
   readonly rooms: number;
   readonly roomServers: number;
   readonly editsPerSecond: number;
+  /** Three keep three copies of everything. Default: one. */
+  readonly natsServers?: number;
   readonly settings?: Readonly<Record<string, string>>;
 };
 
@@ -37,15 +39,17 @@ export class TypingCluster {
   readonly rooms: readonly RoomLoad[];
   readonly #lines: readonly CuttableLine[];
   readonly #entries: KV;
+  readonly #plans: KV;
   readonly #typing: NodeJS.Timeout[];
 
-  private constructor(parts: Pick<TypingCluster, "cluster" | "nats" | "subjects" | "rooms"> & { lines: readonly CuttableLine[]; entries: KV }, editsPerSecond: number) {
+  private constructor(parts: Pick<TypingCluster, "cluster" | "nats" | "subjects" | "rooms"> & { lines: readonly CuttableLine[]; entries: KV; plans: KV }, editsPerSecond: number) {
     this.cluster = parts.cluster;
     this.nats = parts.nats;
     this.subjects = parts.subjects;
     this.rooms = parts.rooms;
     this.#lines = parts.lines;
     this.#entries = parts.entries;
+    this.#plans = parts.plans;
     const everyMs = 1000 / editsPerSecond;
     this.#typing = this.rooms.map((room, index) => setInterval(() => room.writers.forEach((writer) => room.send(writer)), everyMs + (everyMs * index) / (10 * this.rooms.length)));
   }
@@ -55,16 +59,17 @@ export class TypingCluster {
     const cluster = await Cluster.start({
       gateways: 2,
       roomServers: options.roomServers,
+      natsServers: options.natsServers ?? 1,
       settings: { EDIT_BURST: NO_RATE_LIMIT, EDITS_PER_SECOND: NO_RATE_LIMIT, CONNECTS_PER_SECOND_MAX: NO_RATE_LIMIT, SILENCE_MS_MAX: "3600000", CONTROL_LOOP_MS: "1000", ...options.settings },
       natsUrlOf: async ({ role, index }, servers) => (role === "room-server" && servers.length === 1 ? (lines[index] = await CuttableLine.start(servers[0]!)).url : servers.join(",")),
     });
     const nats = await connectNats({ servers: cluster.natsUrl, name: "bench" });
     const subjects = subjectsOf(cluster.environment);
-    const entries = await new Kvm(nats).open(subjects.roomsBucket);
+    const [entries, plans] = await Promise.all([new Kvm(nats).open(subjects.roomsBucket), new Kvm(nats).open(subjects.planBucket)]);
     const rooms: RoomLoad[] = [];
     for (let index = 0; index < options.rooms; index++) rooms.push(await openRoom(cluster, index));
     await sleep(1_000);
-    return new TypingCluster({ cluster, nats, subjects, rooms, lines, entries }, options.editsPerSecond);
+    return new TypingCluster({ cluster, nats, subjects, rooms, lines, entries, plans }, options.editsPerSecond);
   }
 
   keyOf({ room }: RoomLoad): RoomKey {
@@ -75,6 +80,19 @@ export class TypingCluster {
   async ownerOf(room: RoomLoad): Promise<ServerId | undefined> {
     const found = await this.#entries.get(this.keyOf(room));
     return found === null ? undefined : decodeJson(RoomEntry, found.value)?.owner;
+  }
+
+  /** Whether every room has an owner that runs, and a warm copy on another server that runs. */
+  async isWarm(): Promise<boolean> {
+    const live = new Set(this.cluster.roomServers.map(serverOf));
+    const areWarm = await Promise.all(
+      this.rooms.map(async (room) => {
+        const [owner, planned] = await Promise.all([this.ownerOf(room), this.#plans.get(this.keyOf(room))]);
+        const replica = planned === null ? undefined : decodeJson(PlannedRoom, planned.value)?.replica;
+        return owner !== replica && live.has(owner) && live.has(replica);
+      }),
+    );
+    return !areWarm.includes(false);
   }
 
   async roomsByOwner(): Promise<Map<ServerId, RoomLoad[]>> {

@@ -6,38 +6,48 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { jetstreamManager, type JetStreamManager, type StreamInfo } from "@nats-io/jetstream";
+import { RequestError, TimeoutError } from "nats";
 
-import { type Settings, SettingError, text, type Values } from "../shared/config.ts";
-import { closeNats } from "../shared/io/nats.ts";
+import { type Settings, SettingError, text, type Values, wholeNumber } from "../shared/config.ts";
+import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
 import { connectOperator, whereSettings } from "./ops.ts";
 
 export const opsStepDownSettings = {
   server: { parse: text, meaning: "the nats-server, by its server_name" },
+  waitMsMax: { parse: wholeNumber, fallback: 60_000, meaning: "how long to wait for copies that are behind, and for other leaders" },
   ...whereSettings,
 } as const satisfies Settings;
 
-const STEP_DOWN_MS_MAX = 30_000;
 const POLL_MS = 50;
-const ANSWER_MS_MAX = 5_000;
+const ANSWER_MS_MAX = 2_000;
 
 /** Resolves when it leads none: it can be stopped then. */
 export async function stepDown(config: Values<typeof opsStepDownSettings>, say: (line: string) => void): Promise<void> {
   const nats = await connectOperator(config);
   try {
     const manager = await jetstreamManager(nats);
-    const streams = await streamsOn(manager, config.server);
-    if (streams.length === 0) throw new SettingError(`no stream has a copy on "${config.server}": coroom ops step-down takes the server_name of a nats-server of this cluster`);
-    refuseUnlessOthersGoOn(streams, config.server);
-    const until = performance.now() + STEP_DOWN_MS_MAX;
+    const until = performance.now() + config.waitMsMax;
+    const streams = await streamsThatGoOn(manager, config.server, until);
     for (const { config: { name } } of streams.filter(({ cluster }) => cluster?.leader === config.server)) {
       const begun = performance.now();
-      await nats.request(`$JS.API.STREAM.LEADER.STEPDOWN.${name}`, undefined, { timeout: ANSWER_MS_MAX });
-      const leader = await nextLeader(manager, name, config.server, until);
+      const leader = await nextLeader(nats, manager, name, config.server, until);
       say(`${name} is led by ${leader}, after ${Math.round(performance.now() - begun)} ms`);
     }
     say(`${config.server} leads no stream: it can be stopped`);
   } finally {
     await closeNats(nats);
+  }
+}
+
+/** The streams with a copy on the server, once each has a majority of copies elsewhere. */
+async function streamsThatGoOn(manager: JetStreamManager, server: string, until: number): Promise<StreamInfo[]> {
+  for (;;) {
+    const streams = await streamsOn(manager, server);
+    if (streams.length === 0) throw new SettingError(`no stream has a copy on "${server}": coroom ops step-down takes the server_name of a nats-server of this cluster`);
+    const stuck = streams.flatMap((info) => whyStuckWithout(server, info) ?? []);
+    if (stuck.length === 0) return streams;
+    if (performance.now() > until) throw new SettingError(`without ${server} nothing could be written to some streams: ${stuck.join("; ")}. See to the other nats-servers first, or give the streams three copies (COROOM_LOG_REPLICAS)`);
+    await sleep(POLL_MS);
   }
 }
 
@@ -51,22 +61,35 @@ function serversOf({ cluster }: StreamInfo): string[] {
   return [...(cluster?.leader === undefined ? [] : [cluster.leader]), ...(cluster?.replicas ?? []).map(({ name }) => name)];
 }
 
-function refuseUnlessOthersGoOn(streams: readonly StreamInfo[], server: string): void {
-  const stuck = streams.flatMap((info) => {
-    const others = serversOf(info).filter((name) => name !== server);
-    const lagging = (info.cluster?.replicas ?? []).filter(({ name, current, offline }) => name !== server && (!current || offline === true)).map(({ name }) => name);
-    const majority = Math.floor(info.config.num_replicas / 2) + 1;
-    if (others.length - lagging.length >= majority) return [];
-    return [`${info.config.name} has ${info.config.num_replicas === 1 ? "its only copy there" : `no majority of copies elsewhere${lagging.length > 0 ? ` (${lagging.join(", ")} behind or away)` : ""}`}`];
-  });
-  if (stuck.length > 0) throw new SettingError(`without ${server} nothing could be written to some streams: ${stuck.join("; ")}. Wait for the others to catch up, or give the streams three copies (COROOM_LOG_REPLICAS)`);
+function whyStuckWithout(server: string, { config: { name, num_replicas: copies }, cluster }: StreamInfo): string | undefined {
+  if (copies === 1) return `${name} has its only copy there`;
+  const others = (cluster?.replicas ?? []).filter((replica) => replica.name !== server);
+  const well = others.filter(({ current, offline }) => current && offline !== true).length + (cluster?.leader === undefined || cluster.leader === server ? 0 : 1);
+  if (well > copies / 2) return undefined;
+  const behind = others.filter(({ current, offline }) => !current || offline === true).map((replica) => replica.name);
+  return `${name} has no majority of copies elsewhere (${behind.length > 0 ? `${behind.join(", ")} behind or away` : "it has no leader"})`;
 }
 
-async function nextLeader(manager: JetStreamManager, stream: string, before: string, until: number): Promise<string> {
-  for (;;) {
-    const { cluster } = await manager.streams.info(stream);
-    if (cluster?.leader !== undefined && cluster.leader !== before) return cluster.leader;
-    if (performance.now() > until) throw new SettingError(`${stream} is still led by ${before}: look at the health of the other nats-servers`);
-    await sleep(POLL_MS);
+/** Asks until another leads: while a stream elects nobody answers for it, and who steps down may be elected again. */
+async function nextLeader(nats: NatsConnection, manager: JetStreamManager, stream: string, before: string, until: number): Promise<string> {
+  for (let leader: string | undefined = before; ; ) {
+    if (leader === before) await unlessLate(nats.request(`$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, undefined, { timeout: ANSWER_MS_MAX }));
+    const asked = performance.now();
+    do {
+      await sleep(POLL_MS);
+      leader = (await unlessLate(manager.streams.info(stream)))?.cluster?.leader;
+      if (leader !== undefined && leader !== before) return leader;
+    } while (performance.now() < asked + ANSWER_MS_MAX);
+    if (performance.now() > until) throw new SettingError(`${stream} has no other leader than ${leader ?? "none"}: look at the health of the nats-servers`);
+  }
+}
+
+/** Undefined: no answer in time. */
+async function unlessLate<Answer>(asked: Promise<Answer>): Promise<Answer | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof TimeoutError || error instanceof RequestError) return undefined;
+    throw error;
   }
 }

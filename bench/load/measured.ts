@@ -4,7 +4,10 @@ import { Latencies } from "./latencies.ts";
 
 export class Measured {
   readonly acked = new Latencies();
+  /** As committed. */
   readonly seen = new Latencies();
+  /** As committed or tentative, whichever came first. */
+  readonly shown = new Latencies();
   delivered = 0;
   #from = Number.POSITIVE_INFINITY;
   #until = Number.POSITIVE_INFINITY;
@@ -24,6 +27,10 @@ export class Measured {
   receiveSeen(sentAt: number, now: number): void {
     if (this.#covers(now)) this.delivered += 1;
     if (this.#covers(sentAt)) this.seen.record(now - sentAt);
+  }
+
+  receiveShown(sentAt: number, now: number): void {
+    if (this.#covers(sentAt)) this.shown.record(now - sentAt);
   }
 
   #covers(time: number): boolean {

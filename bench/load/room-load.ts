@@ -5,7 +5,7 @@
 
 import * as decoding from "lib0/decoding";
 
-import type { RoomId, Seq } from "../../shared/ids.ts";
+import type { ClientId, RoomId, Seq } from "../../shared/ids.ts";
 import { START } from "../../shared/ids.ts";
 import { readRange } from "../../shared/wire/committed-edits.ts";
 import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
@@ -17,7 +17,7 @@ import type { MemberPlan, RoomCounts, RoomPlan } from "./plan.ts";
 import { RoomJudge, type Stretch } from "./room-judge.ts";
 import { type LoadSocket, openSocket } from "./web-socket.ts";
 
-type Member = { readonly index: number; readonly plan: MemberPlan; socket: LoadSocket; channel: number; writer: Writer | undefined };
+type Member = { readonly index: number; readonly plan: MemberPlan; socket: LoadSocket; channel: number; writer: Writer | undefined; /** By writer: up to which of its edits were shown, committed or not. */ readonly shown: number[] };
 type Writer = { readonly index: number; readonly member: Member; readonly yjsClient: number; sent: number; acked: number; sentAt: number[] };
 
 /** Frames that others of the room may be about to get as well. */
@@ -31,6 +31,8 @@ export class RoomLoad {
   onAcked: (writer: Writer) => void = () => {};
   readonly #judge = new RoomJudge();
   readonly #members: Member[] = [];
+  /** By writer. */
+  readonly #clients: ClientId[] = [];
   readonly #decoded = new Map<Seq, { readonly bytes: Buffer; readonly stretch: Stretch }>();
 
   private constructor(room: RoomId) {
@@ -97,23 +99,26 @@ export class RoomLoad {
   }
 
   #addMember(plan: MemberPlan, { channel, client }: Frame & { type: "joined" }, socket: LoadSocket): void {
-    const member: Member = { index: this.#members.length, plan, socket, channel, writer: undefined };
+    const member: Member = { index: this.#members.length, plan, socket, channel, writer: undefined, shown: [] };
     this.#members.push(member);
     this.#judge.addMember();
     if (!plan.writes) return;
     member.writer = { index: this.writers.length, member, yjsClient: this.writers.length + 1, sent: 0, acked: 0, sentAt: [] };
     this.writers.push(member.writer);
     this.#judge.addWriter(client);
+    this.#clients.push(client);
   }
 
   #receiveOther(member: Member | undefined, frame: Frame | UnknownFrame | undefined): void {
     switch (frame?.type) {
       case "ack":
         return this.#receiveAck(member!, frame);
+      case "tentative": // Comes again, committed.
+        return this.#show(member!, this.#clients.indexOf(frame.edit.client), frame.edit.counter, performance.now());
       case "welcome":
       case "pong":
       case "saving":
-      case "tentative": // Comes again, committed.
+      case "degraded":
       case "acked-through":
       case "presence-news":
       case "mode":
@@ -157,13 +162,21 @@ export class RoomLoad {
       const writer = this.writers[stretch.writers[index]!]!;
       const counter = stretch.counters[index]!;
       const sentAt = writer.sentAt[counter - 1]!;
-      if (writer.member !== member) this.measured.receiveSeen(sentAt, now);
-      else {
+      if (writer.member !== member) {
+        this.measured.receiveSeen(sentAt, now);
+        this.#show(member, writer.index, counter, now);
+      } else {
         writer.acked = counter;
         ackedOwn = true;
         this.measured.receiveAcked(sentAt, now);
       }
     }
     if (ackedOwn) this.onAcked(member.writer!);
+  }
+
+  #show(member: Member, writer: number, counter: number, now: number): void {
+    if (counter <= (member.shown[writer] ?? 0)) return;
+    member.shown[writer] = counter;
+    this.measured.receiveShown(this.writers[writer]!.sentAt[counter - 1]!, now);
   }
 }

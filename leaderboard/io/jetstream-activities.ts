@@ -6,6 +6,7 @@
 import { DiscardPolicy, jetstreamManager, type JetStreamManager, JetStreamApiError, RetentionPolicy, StorageType } from "@nats-io/jetstream";
 
 import type { Subjects } from "../../shared/bus/subjects.ts";
+import { ensureCopies } from "../../shared/io/copies.ts";
 import { followStream } from "../../shared/io/follow-log.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { ActivityStream } from "../ports.ts";
@@ -33,6 +34,7 @@ async function ensureStream(manager: JetStreamManager, subjects: Subjects, parti
   const settings = { max_bytes: bytesMax, duplicate_window: dedupeMs * NANOS_PER_MS };
   try {
     await manager.streams.update(name, settings);
+    await ensureCopies(manager, name, replicas);
   } catch (error) {
     if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
     await manager.streams.add({

@@ -17,8 +17,8 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => system.stop());
 
-const stepDownFrom = (server: string, say: (line: string) => void) =>
-  stepDown(readSettings(opsStepDownSettings, { flags: { natsUrl: system.cluster.natsUrl, environment: system.cluster.environment, server }, env: {} }), say);
+const stepDownFrom = (server: string, say: (line: string) => void, waitMsMax = "30000") =>
+  stepDown(readSettings(opsStepDownSettings, { flags: { natsUrl: system.cluster.natsUrl, environment: system.cluster.environment, server, waitMsMax }, env: {} }), say);
 
 test("[CHA2] every stream, bucket and object store that the roles make has the copies that are asked for", async () => {
   const nats = await connectNats({ servers: system.cluster.natsUrl, name: "test" });
@@ -41,7 +41,7 @@ test("[CHA3] a nats-server that is asked to step down leads nothing, and is refu
   away.kill("SIGKILL");
   await away.exited;
   const other = `nats-${((leader + 1) % 3) + 1}`;
-  await expect.poll(() => stepDownFrom(other, () => {}).then(() => "done", String), { timeout: 60_000, interval: 500 }).toMatch(/no majority of copies elsewhere \(nats-\d behind or away\)/);
+  await expect.poll(() => stepDownFrom(other, () => {}, "0").then(() => "done", String), { timeout: 60_000, interval: 500 }).toMatch(/no majority of copies elsewhere \(nats-\d behind or away\)/);
   await away.restart();
 });
 

@@ -37,7 +37,7 @@ try {
   tell(target, await runChaos(target, options, say));
 } catch (error) {
   failed = true;
-  for (let at: unknown = error; at instanceof Error; at = at.cause) process.stderr.write(`${at.message}\n`);
+  for (let at: unknown = error; at instanceof Error; at = at.cause) process.stderr.write(`${at.stack ?? at.message}\n`);
 } finally {
   if (options.logs !== "" && system !== undefined) cpSync(system.cluster.folder, options.logs, { recursive: true });
   await system?.stop();
