@@ -7,6 +7,7 @@ import { awarenessBurst } from "./awareness-burst.bench.ts";
 import { comeBack } from "./come-back.bench.ts";
 import { growingRoom } from "./growing-room.bench.ts";
 import { herd } from "./herd.bench.ts";
+import { hotRoom } from "./hot-room.bench.ts";
 import { idle } from "./idle.bench.ts";
 import { presenceCrowd } from "./presence-crowd.bench.ts";
 import type { Figures } from "./report.ts";
@@ -34,4 +35,4 @@ export type ExperimentOptions = {
 /** Figures by system, Coroom first. `more`: for the results' file. */
 export type Outcome = { readonly figures: Readonly<Record<string, Figures>>; readonly more?: object };
 
-export const EXPERIMENTS: readonly Experiment[] = [idle, comeBack, stalledReader, herd, rolling, presenceCrowd, growingRoom, awarenessBurst];
+export const EXPERIMENTS: readonly Experiment[] = [idle, comeBack, stalledReader, herd, rolling, presenceCrowd, growingRoom, hotRoom, awarenessBurst];

@@ -1,0 +1,75 @@
+/**
+ * One very hot room and 200 ordinary ones on one room server: what the ordinary rooms' people notice of it. They are
+ * measured twice in the same run, before the hot room is there and beside it.
+ *
+ * All share two gateways, and this machine with the load: with fewer cores than processes, part of what shows is that.
+ */
+
+import { cpuBetween, type CpuByRole, cpuByRole } from "./cpu.ts";
+import type { Experiment, Outcome } from "./experiments.ts";
+import type { Seat } from "./load/enter.ts";
+import { Latencies } from "./load/latencies.ts";
+import type { Motion, Moved, PresenceLoad } from "./load/presence-load.ts";
+import { Worker } from "./load/worker.ts";
+import { seatsOf } from "./presence-crowd.bench.ts";
+import type { Figures } from "./report.ts";
+import { startCoroom } from "./systems/coroom.ts";
+import type { MeasuredSystem } from "./systems/system.ts";
+
+const ORDINARY_ROOMS = 200;
+const SMALL_ROOMS = 10;
+const ORDINARY_MEMBERS = 3;
+const ORDINARY: Omit<Motion, "ms"> = { movers: 2, movesPerSecond: 5, editors: 2, editsPerSecond: 0.5 };
+const HOT_MOVERS_SHARE = 0.3;
+const HOT: Omit<Motion, "ms" | "movers"> = { movesPerSecond: 30, editors: 10, editsPerSecond: 2 };
+const MEASURE_MS = 15_000;
+const SMALL_MS = 1_500;
+
+export const hotRoom: Experiment = {
+  name: "hot-room",
+  meaning: `${ORDINARY_ROOMS} rooms of ${ORDINARY_MEMBERS} on one room server, alone and then beside a room of as many as said, a third of it moving at ${HOT.movesPerSecond} Hz and ${HOT.editors} editing`,
+  clients: 1_000,
+  smallClients: 30,
+  run: async ({ clients, small, say }) => {
+    const system = await startCoroom();
+    const [ordinary, hot] = [new Worker<PresenceLoad>("presence-load"), new Worker<PresenceLoad>("presence-load")];
+    const ms = small ? SMALL_MS : MEASURE_MS;
+    const heat = { ...HOT, ms, movers: Math.ceil(clients * HOT_MOVERS_SHARE) };
+    const measured = async <Result>(run: () => Promise<Result>): Promise<[Result, CpuByRole]> => {
+      const before = cpuByRole(system.processes);
+      return [await run(), cpuBetween(before, cpuByRole(system.processes))];
+    };
+    try {
+      const rooms = small ? SMALL_ROOMS : ORDINARY_ROOMS;
+      await ordinary.call("open", await ordinarySeats(system, rooms));
+      await ordinary.call("move", { ...ORDINARY, ms }); // What is young is slow.
+      const [alone, aloneCpu] = await measured(() => ordinary.call("move", { ...ORDINARY, ms }));
+      say(`${rooms} rooms of ${ORDINARY_MEMBERS}: every edit came to all`);
+      await hot.call("open", await seatsOf(system, clients, "hot"));
+      await hot.call("move", heat);
+      const [[beside, itself], besideCpu] = await measured(() => Promise.all([ordinary.call("move", { ...ORDINARY, ms }), hot.call("move", heat)]));
+      say(`and a room of ${clients}: every edit came to all of either`);
+      const coroom = { ...figuresOf(beside, besideCpu, ms), ...latenciesOf("the hot room's", itself), "loads' own CPU, cores": ((beside.cpuSeconds + itself.cpuSeconds) * 1000) / ms };
+      return { figures: { coroom, alone: { ...figuresOf(alone, aloneCpu, ms), "loads' own CPU, cores": (alone.cpuSeconds * 1000) / ms } } } satisfies Outcome;
+    } finally {
+      await Promise.all([ordinary.end(), hot.end()]);
+      await system.stop();
+    }
+  },
+};
+
+async function ordinarySeats(system: MeasuredSystem, rooms: number): Promise<Seat[]> {
+  const seats: Seat[] = [];
+  for (let room = 0; room < rooms; room++) seats.push(...(await seatsOf(system, ORDINARY_MEMBERS, `ordinary-${room}`)));
+  return seats;
+}
+
+function figuresOf(ordinary: Moved, cpu: CpuByRole, ms: number): Figures {
+  const cores = Object.entries(cpu).map(([role, seconds]) => [`CPU of ${role}, cores`, (seconds * 1000) / ms] as const);
+  return { ...latenciesOf("the ordinary rooms'", ordinary), ...Object.fromEntries(cores) };
+}
+
+function latenciesOf(whose: string, { edits, presence }: Moved): Figures {
+  const kinds = { edits: Latencies.fromPairs(edits), presence: Latencies.fromPairs(presence) };
+  return Object.fromEntries(Object.entries(kinds).flatMap(([kind, latencies]) => [50, 99].map((percent) => [`${whose} ${kind} p${percent}, ms`, latencies.percentile(percent)] as const)));
+}
