@@ -6,7 +6,7 @@
  * What the change of mode itself costs the edits shows in those sent within a second of it.
  */
 
-import { modeTransitions } from "../test/system/mode-transitions.ts";
+import { operationsEvents } from "../test/system/operations-events.ts";
 import type { Experiment, Outcome } from "./experiments.ts";
 import type { GrowingLoad, Stage } from "./load/growing-load.ts";
 import { Latencies, type LatencyPairs } from "./load/latencies.ts";
@@ -42,7 +42,7 @@ export const growingRoom: Experiment = {
       await load.call("untilModes", 3);
       const { modes, atSwitches, edits } = await load.call("finish", undefined as never);
       for (const told of modes) if (told.join() !== "flat,hierarchical,flat") throw new Error(`somebody who was there all along was told of these modes: ${told.join()}`);
-      const transitions = await modeTransitions(system.natsUrl, system.environment, 2);
+      const transitions = await operationsEvents(system.natsUrl, system.environment, "mode_transition", 2);
       if (transitions.map(({ to }) => to).join() !== "hierarchical,flat") throw new Error(`operations were told of these transitions: ${JSON.stringify(transitions)}`);
       say(`${edits} edits came to everybody, in order; one change of mode each way, at ${transitions.map(({ participants }) => participants).join(" and ")} participants`);
       return { figures: { coroom: { ...figures, ...percentilesOf("edits within a second of a change of mode", atSwitches) } }, more: { transitions } } satisfies Outcome;

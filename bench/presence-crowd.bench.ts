@@ -77,5 +77,5 @@ function figuresOf(moved: Moved, calm: Moved, rosterMs: number, cpu: CpuByRole, 
 
 /** All in one room, over the system's gateways in turn. */
 export function seatsOf({ gateways, token }: MeasuredSystem, clients: number, room = "crowd"): Promise<Seat[]> {
-  return Promise.all(Array.from({ length: clients }, async (_, index) => ({ gateway: gateways[index % gateways.length]!, room, token: await token(`user-${index}`), clientKey: `member-${String(index).padStart(4, "0")}` })));
+  return Promise.all(Array.from({ length: clients }, async (_, index) => ({ gateway: gateways[index % gateways.length]!, room, token: await token(`${room}-${index}`), clientKey: `member-${String(index).padStart(4, "0")}` })));
 }

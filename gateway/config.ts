@@ -188,7 +188,7 @@ const COUNT_SILENCE_MS_MAX = 3_500;
 export function quotaOptions(config: GatewayConfig): SharedCountsOptions {
   const { connectionsPerIpMax, connectionsPerTenantMax, roomsPerTenantMax, participantsPerRoomMax, tenantEditsPerSecondMax, abusePointsMax, tenantAbusePointsMax } = config;
   return {
-    limits: { ip: connectionsPerIpMax, tenant: connectionsPerTenantMax, "tenant-rooms": roomsPerTenantMax, room: participantsPerRoomMax, "tenant-edits": tenantEditsPerSecondMax, "user-faults": abusePointsMax, "address-faults": abusePointsMax, "tenant-faults": tenantAbusePointsMax },
+    limits: { ip: connectionsPerIpMax, tenant: connectionsPerTenantMax, "tenant-rooms": roomsPerTenantMax, room: participantsPerRoomMax, "tenant-edits": tenantEditsPerSecondMax, "user-faults": abusePointsMax, "address-faults": abusePointsMax, "tenant-faults": tenantAbusePointsMax, "full-room": 1 },
     toldShare: COUNT_TOLD_SHARE,
     reportSilenceMsMax: COUNT_SILENCE_MS_MAX,
   };

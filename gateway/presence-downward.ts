@@ -21,7 +21,7 @@ export type DownwardEffect =
   | { kind: "welcome"; connections: readonly ConnectionId[]; whole: Uint8Array; standing: Standing };
 
 /** The last step of the drop order, which only a room's owner takes. */
-const FULL_FROM_SHED = 7;
+const FULL_FROM_SHED = 8;
 
 const AT_ONCE = Number.NEGATIVE_INFINITY as Millis;
 const NEVER = Number.POSITIVE_INFINITY as Millis;

@@ -84,8 +84,9 @@ export class PresenceHost implements Backbone {
     this.#deps.onOwnerMissing(room);
   }
 
-  isFullFor(room: RoomKey, client: ClientId): boolean {
-    return this.#rooms.get(room)?.presence.isFullFor(client) === true;
+  /** Undefined: it has no members here, or only just, so its owner has told this gateway nothing. */
+  isFullFor(room: RoomKey, client: ClientId): boolean | undefined {
+    return this.#rooms.get(room)?.presence.isFullFor(client);
   }
 
   /** How far down the drop order this gateway is. */

@@ -10,7 +10,7 @@ const place = "203.0.113.7" as ClientAddress;
 const acme = "acme" as TenantId;
 const notes = "acme.notes" as RoomKey;
 const connection = (number: number): ConnectionId => number as ConnectionId;
-const quotas = (): Quotas => new Quotas({ limits: { ip: 2, tenant: 2, "tenant-rooms": 2, room: 2, "tenant-edits": 2, "user-faults": 2, "address-faults": 2, "tenant-faults": 2 }, toldShare: 0, reportSilenceMsMax: 3_000 });
+const quotas = (): Quotas => new Quotas({ limits: { ip: 2, tenant: 2, "tenant-rooms": 2, room: 2, "tenant-edits": 2, "user-faults": 2, "address-faults": 2, "tenant-faults": 2, "full-room": 1 }, toldShare: 0, reportSilenceMsMax: 3_000 });
 
 test("[QUO1] an address has so many connections, and one that ends makes room", () => {
   const mine = quotas();
@@ -54,4 +54,12 @@ test("[QUO5] a tenant sends so many edits in a second, those on other gateways a
   mine.takeEdit(notes);
   mine.endSecond(at(2_000));
   expect([mine.takeEdit(notes), mine.takeEdit(notes)]).toEqual([false, false]); // A quarter of two.
+});
+
+test("[QUO6] a room that its room server holds back takes nobody new, wherever its members are, until that is told no more", () => {
+  const mine = quotas();
+  mine.receiveReport({ source: "rs-1", counts: [{ kind: "full-room", key: notes, count: 1 }] }, at(0));
+  expect([mine.isOverBudget(notes), mine.isRoomFull(notes), mine.isOverBudget("acme.other" as RoomKey)]).toEqual([true, false, false]);
+  mine.receiveReport({ source: "rs-1", counts: [] }, at(1_000));
+  expect(mine.isOverBudget(notes)).toBe(false);
 });

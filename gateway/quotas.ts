@@ -64,6 +64,11 @@ export class Quotas {
     return this.#counts.isFull("room", room);
   }
 
+  /** Its room server says that it takes nobody new for a moment. */
+  isOverBudget(room: RoomKey): boolean {
+    return this.#counts.isFull("full-room", room);
+  }
+
   receiveMembers(room: RoomKey, members: number): void {
     this.#counts.set("room", room, members);
   }

@@ -4,7 +4,7 @@
  */
 
 import { decodeAnswer, type SubmittedEdit } from "../shared/bus/envelope.ts";
-import { type ClientId, type Millis, type RoomKey, type ServerId, tenantOf } from "../shared/ids.ts";
+import { type Millis, type RoomKey, type ServerId, START, tenantOf } from "../shared/ids.ts";
 import { readFromOwner } from "./from-owner.ts";
 import type { HostDeps } from "./host-deps.ts";
 import type { SearchOutcome } from "./owner-search.ts";
@@ -86,7 +86,7 @@ export class RoomHost implements Backbone {
   /** Rooms are followed from the first join on. */
   receiveJoin(room: RoomKey, join: RoomInput & { kind: "join" }): void {
     const followed = this.#directory.get(room);
-    const limit = followed?.room.has(join.connection) === true ? undefined : this.#limitOf(room, join.client);
+    const limit = followed?.room.has(join.connection) === true ? undefined : this.#limitOf(room, join);
     if (limit !== undefined) {
       this.#deps.metrics.limitsReached.inc({ limit });
       return this.#effects.refuseJoin(room, join, "room-full");
@@ -95,9 +95,11 @@ export class RoomHost implements Backbone {
     this.receive(room, join);
   }
 
-  #limitOf(room: RoomKey, client: ClientId): "room" | "room-budget" | undefined {
+  /** Whoever is there already may come again: known by the room's presence, or where that is not followed by its position. */
+  #limitOf(room: RoomKey, { client, position }: RoomInput & { kind: "join" }): "room" | "room-budget" | undefined {
     if (this.#quotas.isRoomFull(room)) return "room";
-    return this.#ports.presence.isFullFor(room, client) ? "room-budget" : undefined;
+    const isFull = this.#ports.presence.isFullFor(room, client) ?? (position.epoch === START.epoch && this.#quotas.isOverBudget(room));
+    return isFull ? "room-budget" : undefined;
   }
 
   receiveEdit(room: RoomKey, edit: RoomInput & { kind: "edit" }): void {

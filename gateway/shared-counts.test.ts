@@ -6,7 +6,7 @@ import type { Millis } from "../shared/ids.ts";
 import { SharedCounts } from "./shared-counts.ts";
 
 const at = (ms: number): Millis => ms as Millis;
-const limits = { ip: 10, tenant: 1_000, "tenant-rooms": 100, room: 100, "tenant-edits": 500, "user-faults": 100, "address-faults": 100, "tenant-faults": 1_000 };
+const limits = { ip: 10, tenant: 1_000, "tenant-rooms": 100, room: 100, "tenant-edits": 500, "user-faults": 100, "address-faults": 100, "tenant-faults": 1_000, "full-room": 1 };
 const gateway = (toldShare = 0): SharedCounts => new SharedCounts({ limits, toldShare, reportSilenceMsMax: 3_000 });
 const ip = (count: number, key = "10.0.0.1"): Count => ({ kind: "ip", key, count });
 

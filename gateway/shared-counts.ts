@@ -27,7 +27,7 @@ export class SharedCounts {
   readonly #elsewhere = noCounts();
   readonly #reports = new Map<string, { readonly at: Millis; readonly counts: readonly Count[] }>();
   /** Those large enough to be told. */
-  readonly #told: Record<CountKind, Set<string>> = { ip: new Set(), tenant: new Set(), "tenant-rooms": new Set(), room: new Set(), "tenant-edits": new Set(), "user-faults": new Set(), "address-faults": new Set(), "tenant-faults": new Set() };
+  readonly #told: Record<CountKind, Set<string>> = { ip: new Set(), tenant: new Set(), "tenant-rooms": new Set(), room: new Set(), "tenant-edits": new Set(), "user-faults": new Set(), "address-faults": new Set(), "tenant-faults": new Set(), "full-room": new Set() };
 
   constructor(options: SharedCountsOptions) {
     this.#options = options;
@@ -87,7 +87,7 @@ export class SharedCounts {
 }
 
 function noCounts(): Counts {
-  return { ip: new Map(), tenant: new Map(), "tenant-rooms": new Map(), room: new Map(), "tenant-edits": new Map(), "user-faults": new Map(), "address-faults": new Map(), "tenant-faults": new Map() };
+  return { ip: new Map(), tenant: new Map(), "tenant-rooms": new Map(), room: new Map(), "tenant-edits": new Map(), "user-faults": new Map(), "address-faults": new Map(), "tenant-faults": new Map(), "full-room": new Map() };
 }
 
 function put(counts: Map<string, number>, key: string, count: number): void {

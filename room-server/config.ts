@@ -49,6 +49,7 @@ export const roomServerSettings = {
   flatAgainParticipants: { parse: positiveInteger, fallback: 40, meaning: "participants down to which a hierarchical room stays so" },
   shareDelayMsMin: { parse: positiveInteger, fallback: 100, meaning: "a room server so late holds back the rooms that cost it most, step by step" },
   shareCalmMs: { parse: positiveInteger, fallback: 5_000, meaning: "a room server on time for so long, with less than half of that, gives them a step back" },
+  heldBackCommitMs: { parse: positiveInteger, fallback: 80, meaning: "how long the edits of a room far over its budget gather before they share a record: so much later they are acknowledged" },
   modeMsMin: { parse: positiveInteger, fallback: 5_000, meaning: "how long a room stays in a mode at the least" },
   replicasMax: { parse: positiveInteger, fallback: 20_000, meaning: "rooms of other servers that one room server keeps a warm copy of" },
   handOverMsMax: { parse: positiveInteger, fallback: 20_000, meaning: "how long a stopping room server hands its rooms over; what is left then is let go" },

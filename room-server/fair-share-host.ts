@@ -3,7 +3,7 @@
 import type { Clock } from "../shared/clock.ts";
 import type { RoomKey } from "../shared/ids.ts";
 import type { Operations } from "../shared/operations.ts";
-import type { BudgetLevel, FairShare } from "./fair-share.ts";
+import { BUDGET_LEVEL_MAX, type BudgetLevel, type FairShare } from "./fair-share.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
 
 export type CostlyRooms = {
@@ -29,7 +29,7 @@ export function watchBudgets(share: FairShare, rooms: CostlyRooms, measureDelayM
       rooms.holdBack(room, to);
       operations.report({ kind: "room_budget", room, from, to, cost: costs.get(room) ?? 0, delayMs });
     }
-    metrics.roomsHeldBack.set(share.held);
+    for (let level = 1; level <= BUDGET_LEVEL_MAX; level++) metrics.roomsHeldBack.set({ level }, share.heldAt(level));
     cancel = clock.after(LOOK_MS, look);
   };
   look();

@@ -1,6 +1,6 @@
 /**
- * Which rooms tell less while the server is late: those that cost it most, one step at a time, so that a hot room pays
- * for itself and the others do not notice. Once the server has been on time for a while, each gets a step back.
+ * Which rooms are held back while the server is late: those that cost it most, one step at a time, so that a hot room
+ * pays for itself and the others do not notice. Once the server has been on time for a while, each gets a step back.
  */
 
 import type { Millis, RoomKey } from "../shared/ids.ts";
@@ -16,15 +16,17 @@ export type BudgetLevel = number;
 export type BudgetChange = { readonly room: RoomKey; readonly from: BudgetLevel; readonly to: BudgetLevel };
 
 /**
- * What a room over its budget tells, by level: `shed` as gateways and clients know it. First presence, more seldom and
- * less of it; in the end new joins are refused for a moment.
+ * What a room over its budget loses, by level: `shed` as gateways and clients know it. First presence, told more seldom
+ * and less of it; then its edits gather for longer before they share a record, and are acknowledged later; in the end
+ * new joins are refused for a moment. No edit is ever refused for it.
  */
 const BUDGETS = [
-  { tickFactor: 1, perSecondMax: 30, shed: 0 },
-  { tickFactor: 2, perSecondMax: 10, shed: 4 },
-  { tickFactor: 4, perSecondMax: 5, shed: 5 },
-  { tickFactor: 4, perSecondMax: 1, shed: 6 },
-  { tickFactor: 4, perSecondMax: 1, shed: 7 },
+  { tickFactor: 1, perSecondMax: 30, gathersEdits: false, shed: 0 },
+  { tickFactor: 2, perSecondMax: 10, gathersEdits: false, shed: 4 },
+  { tickFactor: 4, perSecondMax: 5, gathersEdits: false, shed: 5 },
+  { tickFactor: 4, perSecondMax: 1, gathersEdits: false, shed: 6 },
+  { tickFactor: 4, perSecondMax: 1, gathersEdits: true, shed: 7 },
+  { tickFactor: 4, perSecondMax: 1, gathersEdits: true, shed: 8 },
 ] as const;
 
 export type Budget = (typeof BUDGETS)[number];
@@ -46,9 +48,14 @@ export class FairShare {
     this.#options = options;
   }
 
-  /** Rooms that are held back. */
-  get held(): number {
-    return this.#levels.size;
+  /** How many rooms are held back that far. */
+  heldAt(level: BudgetLevel): number {
+    return this.#roomsAt(level).length;
+  }
+
+  /** They take nobody new. */
+  get full(): readonly RoomKey[] {
+    return this.#roomsAt(BUDGET_LEVEL_MAX);
   }
 
   forget(room: RoomKey): void {
@@ -67,6 +74,10 @@ export class FairShare {
     if (this.#calmSince === undefined || now - this.#calmSince < shareCalmMs) return [];
     this.#calmSince = now;
     return [...this.#levels.keys()].flatMap((room) => this.#step(room, -1));
+  }
+
+  #roomsAt(level: BudgetLevel): RoomKey[] {
+    return [...this.#levels].filter(([, held]) => held === level).map(([room]) => room);
   }
 
   #step(room: RoomKey, by: number): BudgetChange[] {

@@ -60,3 +60,20 @@ test("[GRP5] a payload is copied, so that the network's buffer is not kept", () 
   group.add({ ...edit(1), payload: buffer.subarray(100, 110) }, now);
   expect(group.takeNext(now)[0]?.payload.buffer.byteLength).toBe(10);
 });
+
+test("[GRP6] a room that is held back begins a record so long after the one before, and all that gathered shares it", () => {
+  const group = new GroupCommit(options);
+  group.gatherFor(80);
+  group.add(edit(1), 0 as Millis);
+  expect(counters(group.takeNext(0 as Millis)), "the first waits for nothing").toEqual([1]);
+  group.settle();
+  for (const [counter, ms] of [[2, 10], [3, 60]] as const) {
+    group.add(edit(counter), ms as Millis);
+    expect(counters(group.takeNext(ms as Millis))).toEqual([]);
+  }
+  expect(counters(group.takeNext(80 as Millis))).toEqual([2, 3]);
+  group.settle();
+  group.add(edit(4), 81 as Millis);
+  group.gatherFor(0);
+  expect(counters(group.takeNext(81 as Millis))).toEqual([4]);
+});

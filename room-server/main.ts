@@ -17,6 +17,7 @@ import type { Log } from "../shared/log.ts";
 import { Membership } from "../shared/membership.ts";
 import type { SharedConfig } from "../shared/settings.ts";
 import { type RoomServerConfig, roomHostOptions } from "./config.ts";
+import { tellCounts } from "./counts-host.ts";
 import { FairShare } from "./fair-share.ts";
 import { watchBudgets } from "./fair-share-host.ts";
 import { BEATS_MISSED_MAX, beatHeart, LISTEN_BEATS, listenToPeers } from "./heart.ts";
@@ -29,7 +30,6 @@ import { answerQuestions } from "./io/nats-questions.ts";
 import { LoadMeter } from "./load-meter.ts";
 import { roomServerMetrics } from "./metrics.ts";
 import { assembleRoomServer } from "./room-server.ts";
-import { tellTenantRooms } from "./tenant-rooms.ts";
 
 export type RoomServer = Running & { readonly server: ServerId };
 
@@ -46,7 +46,7 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   const bus = await natsPorts(nats, subjects, server, config, { clock, log, metrics, presenceSent: (room, bytes) => loads.count(room, 0, bytes) });
   const ports = { ...bus, seal: hmacSeal(config.roomSecret) };
   const membership = new Membership({ silenceMsMax: BEATS_MISSED_MAX * config.heartbeatMs });
-  const { rooms, replicas, presence, handOvers, describe } = assembleRoomServer(server, ports, options, { clock, endOfTurn: setImmediate, log, metrics, membership, loads, memoryBytes: () => process.memoryUsage.rss() });
+  const { rooms, replicas, presence, handOvers, costly, describe } = assembleRoomServer(server, ports, options, { clock, endOfTurn: setImmediate, log, metrics, membership, loads, memoryBytes: () => process.memoryUsage.rss() });
 
   const peers = natsHeartbeat(nats, subjects);
   const stopListening = listenToPeers(membership, peers, { clock, log });
@@ -56,9 +56,10 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   answerQuestions(nats, subjects, server, (room) => presence.accountOf(room));
   await nats.flush();
   const stopHeart = beatHeart(describe, peers, clock, config.heartbeatMs);
-  const stopTelling = tellTenantRooms(server, rooms, natsCounts(nats, subjects), clock);
+  const share = new FairShare(config);
+  const stopTelling = tellCounts(server, { tenantRooms: () => rooms.tenantRooms(), fullRooms: () => share.full }, natsCounts(nats, subjects), clock);
   const delay = loopDelay();
-  const stopSharing = watchBudgets(new FairShare(config), presence, delay.measure, { clock, metrics, operations: ports.operations });
+  const stopSharing = watchBudgets(share, costly, delay.measure, { clock, metrics, operations: ports.operations });
   log.info({ server }, "room server is ready");
 
   let stopped: Promise<void> | undefined;

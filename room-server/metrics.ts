@@ -30,7 +30,7 @@ export const roomServerMetrics = (registry: Registry) => {
     catchUps: new Counter({ name: "coroom_catch_ups_total", help: "Catch-ups answered, by source: backlog, log, resync", labelNames: ["source"], registers }),
     limitsReached: new Counter({ name: "coroom_room_server_limits_reached_total", help: "Times that something bounded was full, by which; rooms: the server has as many as it takes", labelNames: ["limit"], registers }),
     loopDelaySeconds: new Gauge({ name: "coroom_room_server_loop_delay_seconds", help: "How late the event loop comes to what is due, p90 of the last second", registers }),
-    roomsHeldBack: new Gauge({ name: "coroom_room_server_rooms_held_back", help: "Rooms over their budget, which tell less while the server is late", registers }),
+    roomsHeldBack: new Gauge({ name: "coroom_room_server_rooms_held_back", help: "Rooms over their budget while the server is late, by how far they are held back: 1 to 3 tell less presence, 4 gather edits for longer, 5 take nobody new", labelNames: ["level"], registers }),
     events: new Counter({ name: "coroom_room_server_events_total", help: "Events that operations were told of, by kind", labelNames: ["kind"], registers }),
     participants: new Gauge({ name: "coroom_participants", help: "Participants of the rooms that this server owns", registers }),
     presenceBytes: new Gauge({ name: "coroom_presence_bytes", help: "What participants show, kept in memory", registers }),

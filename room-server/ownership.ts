@@ -28,6 +28,8 @@ export type OwnershipInput =
   | { kind: "doubted" }
   /** Somebody is in the room, whether there are edits or not. */
   | { kind: "inhabited" }
+  /** Its edits gather for so long before they share a record. */
+  | { kind: "gather"; everyMs: number }
   /** What it waits for failed. */
   | { kind: "failed"; reason: string }
   | { kind: "release" }
@@ -134,6 +136,8 @@ export class Ownership {
         return this.#receiveDoubt(undefined);
       case "inhabited":
         return state.kind === "owning" ? this.#carry(state.room.receive(input, now)) : [];
+      case "gather":
+        return "room" in state ? this.#carry(state.room.receive(input, now)) : [];
       case "failed":
         return this.#receiveFailure(input.reason);
       case "release":

@@ -8,6 +8,7 @@ import type { Clock } from "../shared/clock.ts";
 import { type Epoch, type RoomKey, type ServerId, type TenantId, tenantOf } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import type { BacklogBudget } from "./backlog.ts";
+import { type BudgetLevel, budgetOf } from "./fair-share.ts";
 import type { WarmCopy } from "./claim.ts";
 import { type ClaimOutcome, HostedRoom, type HostedRoomDeps, type HostedRoomPorts } from "./hosted-room-host.ts";
 import type { LoadMeter } from "./load-meter.ts";
@@ -18,7 +19,7 @@ import type { Seal } from "./ports.ts";
 
 export type RoomHostPorts = HostedRoomPorts & { readonly seal: Seal };
 export type RoomHostDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics; readonly isLive: (server: ServerId) => boolean; readonly budget: BacklogBudget; readonly loads: Pick<LoadMeter, "count">; readonly warmCopy: (room: RoomKey) => WarmCopy | undefined };
-export type RoomHostOptions = OwnershipOptions & LogCatchUpsOptions & { readonly roomsMax: number; readonly releaseMsMax: number };
+export type RoomHostOptions = OwnershipOptions & LogCatchUpsOptions & { readonly roomsMax: number; readonly releaseMsMax: number; readonly heldBackCommitMs: number };
 
 const TICK_MS = 50;
 /** Rooms with nothing under way are looked at every so many ticks. */
@@ -70,6 +71,11 @@ export class RoomHost {
   /** Somebody has heard of a later owner of the room. */
   receiveDoubt(room: RoomKey): void {
     this.#rooms.get(room)?.receive({ kind: "doubted" });
+  }
+
+  /** Its edits gather for longer before they share a record, or no longer so. */
+  holdBack(room: RoomKey, level: BudgetLevel): void {
+    this.#rooms.get(room)?.receive({ kind: "gather", everyMs: budgetOf(level).gathersEdits ? this.#options.heldBackCommitMs : 0 });
   }
 
   /** From now on it takes no new rooms. */

@@ -6,6 +6,7 @@ import type { ServerId } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import type { Membership } from "../shared/membership.ts";
 import { BacklogBudget } from "./backlog.ts";
+import type { CostlyRooms } from "./fair-share-host.ts";
 import { HandOvers } from "./hand-overs-host.ts";
 import type { LoadMeter, LoadMeterOptions } from "./load-meter.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
@@ -17,7 +18,7 @@ import { RoomHost, type RoomHostOptions, type RoomHostPorts } from "./room-host.
 export type RoomServerPorts = Omit<RoomHostPorts, "presence"> & { readonly presenceBus: PresenceBus; readonly fanOut: FanOut; readonly others: OtherServers };
 export type RoomServerOptions = RoomHostOptions & PresenceHostOptions & LoadMeterOptions & { readonly backlogTotalBytesMax: number; readonly replicasMax: number; readonly handOverMsMax: number; readonly labels: ServerLabels };
 export type RoomServerDeps = AlarmDeps & { readonly log: Log; readonly metrics: RoomServerMetrics; readonly membership: Membership; readonly loads: LoadMeter; readonly memoryBytes: () => number };
-export type RoomServerParts = { readonly rooms: RoomHost; readonly replicas: Replicas; readonly presence: PresenceHost; readonly handOvers: HandOvers; readonly describe: () => Omit<ServerHeartbeat, "time"> };
+export type RoomServerParts = { readonly rooms: RoomHost; readonly replicas: Replicas; readonly presence: PresenceHost; readonly handOvers: HandOvers; readonly costly: CostlyRooms; readonly describe: () => Omit<ServerHeartbeat, "time"> };
 
 export function assembleRoomServer(server: ServerId, ports: RoomServerPorts, options: RoomServerOptions, deps: RoomServerDeps): RoomServerParts {
   const { clock, membership } = deps;
@@ -26,6 +27,13 @@ export function assembleRoomServer(server: ServerId, ports: RoomServerPorts, opt
   const presence = new PresenceHost(ports.presenceBus, options, { ...deps, operations: ports.operations, onDeposed: (room) => rooms.receiveDoubt(room) });
   const rooms = new RoomHost(server, { ...ports, presence }, options, { ...deps, budget, warmCopy: (room) => replicas.take(room), isLive: (peer) => membership.isLive(peer, clock.now()) });
   const handOvers = new HandOvers(server, { rooms, replicas, others: ports.others }, options, { ...deps, available: () => membership.available(clock.now()) });
+  const costly: CostlyRooms = {
+    costs: () => presence.costs(),
+    holdBack: (room, level) => {
+      presence.holdBack(room, level);
+      rooms.holdBack(room, level);
+    },
+  };
   const describe = () => ({ server, rooms: rooms.rooms, draining: rooms.stopping, labels: options.labels, load: deps.loads.read(deps.memoryBytes(), clock.now()) });
-  return { rooms, replicas, presence, handOvers, describe };
+  return { rooms, replicas, presence, handOvers, costly, describe };
 }

@@ -201,3 +201,18 @@ test("[ROOM17] a catch-up of many edits comes in answers of a bounded size", () 
   const parts = answers(catchUp(room, position(0))).map((answer) => (answer.kind === "catch-up" && answer.answer.kind === "edits" ? [answer.answer.parts.length, answer.answer.last] : answer));
   expect(parts).toEqual([[1, false], [1, false], [1, false], [1, true]]);
 });
+
+test("[ROOM17] a room that is held back appends what has gathered at a tick, refuses nothing, and is not taken to be saving", () => {
+  const room = roomAt();
+  room.receive({ kind: "gather", everyMs: 80 }, at(0));
+  send(room, 0, edit(ann, 1));
+  appended(room, 1);
+  expect(kinds([...send(room, 20, edit(ann, 2)), ...tick(room, 50), ...send(room, 70, edit(bob, 1))])).toEqual([]);
+  expect(room.restless).toBe(true);
+  const effects = tick(room, 100);
+  expect(appends(effects).map(({ edits }) => edits.edits.length)).toEqual([2]);
+  expect(broadcasts(effects)).toEqual([]);
+  appended(room, 101, 12);
+  send(room, 110, edit(ann, 3));
+  expect(kinds(room.receive({ kind: "gather", everyMs: 0 }, at(111))), "let go, it appends at once").toEqual(["append"]);
+});

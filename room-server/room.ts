@@ -21,7 +21,13 @@ import type { OutgoingRecord, Seal } from "./ports.ts";
 import { decideSaving, SavingNews, type SavingOptions, showsTentative } from "./saving.ts";
 import type { Sequencer } from "./sequencer.ts";
 
-export type RoomInput = ToOwner | { kind: "appended"; streamSeq: number } | { kind: "inhabited" } | { kind: "tick" };
+export type RoomInput =
+  | ToOwner
+  | { kind: "appended"; streamSeq: number }
+  | { kind: "inhabited" }
+  /** Its edits gather for so long before they share a record. 0: not at all. */
+  | { kind: "gather"; everyMs: number }
+  | { kind: "tick" };
 
 export type RoomEffect =
   | { kind: "append"; record: OutgoingRecord; edits: number }
@@ -146,6 +152,10 @@ export class Room {
       case "inhabited":
         this.#lastUsed = now;
         break;
+      case "gather":
+        this.#unacked.gatherFor(input.everyMs);
+        this.#appendNext(now, effects);
+        break;
       case "tick":
         this.#receiveTick(now, effects);
         break;
@@ -253,6 +263,7 @@ export class Room {
   }
 
   #receiveTick(now: Millis, effects: RoomEffect[]): void {
+    this.#appendNext(now, effects); // What has gathered.
     this.#decideSaving(now, effects);
     if (this.#beacons.due(now)) effects.push({ kind: "broadcast", message: { kind: "beacon", epoch: this.epoch, head: this.head } });
     if (now - this.#lastSweep < SWEEP_MS) return;

@@ -16,8 +16,9 @@ import { Tag } from "./tags.ts";
  * room          members of one room
  * tenant-edits  edits of one tenant in the last second
  * user-faults, address-faults, tenant-faults  points for what went wrong, as they stand
+ * full-room     1 for a room that is so far over its budget that it takes nobody new; told by its room server
  */
-export const COUNT_KINDS = { ip: 1, tenant: 2, "tenant-rooms": 3, room: 4, "tenant-edits": 5, "user-faults": 6, "address-faults": 7, "tenant-faults": 8 } as const;
+export const COUNT_KINDS = { ip: 1, tenant: 2, "tenant-rooms": 3, room: 4, "tenant-edits": 5, "user-faults": 6, "address-faults": 7, "tenant-faults": 8, "full-room": 9 } as const;
 export type CountKind = keyof typeof COUNT_KINDS;
 
 export type Count = { readonly kind: CountKind; readonly key: string; readonly count: number };

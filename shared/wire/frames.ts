@@ -172,7 +172,7 @@ export type ResyncReason = keyof typeof RESYNC_REASONS;
 /**
  * How a room's presence travels, told when it changes. flat: everybody sees everybody; hierarchical: from afar only
  * what is near one's viewport. `presencePerSecond`: how often a client may send its own; `shed`: 0, or how much is
- * left out under pressure, by the drop order.
+ * left out or delayed under pressure, by the drop order.
  */
 export const ROOM_MODES = { flat: 1, hierarchical: 2 } as const;
 export type RoomMode = keyof typeof ROOM_MODES;

@@ -20,8 +20,8 @@ import { sharedSettings } from "../../shared/settings.ts";
 import { decodePoint, encodePoint, encodeRectangle, type Point, type Rectangle } from "../../shared/wire/positions.ts";
 import { CURSOR, VIEWPORT } from "../../shared/wire/presence.ts";
 import { type RealNats, startRealNats, until } from "../contract/real-nats.ts";
-import { modeTransitions } from "./mode-transitions.ts";
 import { Onlooker } from "./onlooker.ts";
+import { operationsEvents } from "./operations-events.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
 const ROOM = "canvas";
@@ -165,7 +165,7 @@ test("[GROW1] a room of 2, 60, 200 and 30 people switches once each way, loses n
     const told = [...reader.committed()].sort(([a], [b]) => a - b).map(([, payload]) => payload).filter((payload) => payload.startsWith(name));
     expect(told).toEqual(Array.from({ length: edits }, (_, index) => `${name} ${index + 1}`));
   }
-  expect((await modeTransitions(nats.url, environment, 2)).map(({ from, to, cause }) => [from, to, cause])).toEqual([["flat", "hierarchical", "grew"], ["hierarchical", "flat", "shrank"]]);
+  expect((await operationsEvents(nats.url, environment, "mode_transition", 2)).map(({ from, to, cause }) => [from, to, cause])).toEqual([["flat", "hierarchical", "grew"], ["hierarchical", "flat", "shrank"]]);
   const lines: string[] = [];
   await describeRoom(readSettings(opsRoomSettings, { flags: { environment, natsUrl: nats.url, room: ROOM }, env: {} }), (line) => lines.push(line));
   expect(lines).toEqual(expect.arrayContaining(["mode flat", "participants 30", "epoch 1"]));

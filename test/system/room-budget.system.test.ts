@@ -1,0 +1,109 @@
+/**
+ * A room server that is late holds its costliest room back step by step, each to be seen: less presence, then later
+ * acks, then nobody new on any gateway. No edit is refused for it, and on time again it gives everything back.
+ */
+
+import { Registry } from "prom-client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { makeToken } from "../../cli/token.ts";
+import { gatewaySettings } from "../../gateway/config.ts";
+import { startGateway } from "../../gateway/main.ts";
+import { WireClient } from "../../gateway/testing/wire-client.ts";
+import { roomServerSettings } from "../../room-server/config.ts";
+import { startRoomServer } from "../../room-server/main.ts";
+import { readSettings } from "../../shared/config.ts";
+import type { Running } from "../../shared/lifecycle.ts";
+import type { Log } from "../../shared/log.ts";
+import { sharedSettings } from "../../shared/settings.ts";
+import { encodePoint } from "../../shared/wire/positions.ts";
+import { CURSOR } from "../../shared/wire/presence.ts";
+import { type RealNats, startRealNats, until } from "../contract/real-nats.ts";
+import { Onlooker } from "./onlooker.ts";
+import { operationsEvents } from "./operations-events.ts";
+
+const SECRET = "a secret of at least 32 bytes, for tests only";
+const ROOM = "hot";
+const environment = "budget";
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const STEPS_MS_MAX = 60_000;
+/** Of every so many milliseconds the process stands still for the most: everything in it is late. */
+const [HEAT_EVERY_MS, HEAT_MS] = [120, 100];
+const LATE_MS = 60;
+const REFUSED = { type: "join-refused", reason: "room-full" };
+
+let nats: RealNats;
+const running: Running[] = [];
+const gateways: string[] = [];
+const registry = new Registry();
+const gatewayRegistries: Registry[] = [];
+
+beforeAll(async () => {
+  nats = await startRealNats();
+  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, roomSecret: SECRET, drainMsMax: "0", shareDelayMsMin: String(LATE_MS), shareCalmMs: "1000", shedDelayMsMin: "60000" };
+  const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }), serverSilenceMsMax: 750 };
+  running.push(await startRoomServer(config, { log: silent, registry }));
+  for (let count = 0; count < 2; count++) {
+    const gatewayRegistry = new Registry();
+    const gateway = await startGateway(config, { log: silent, registry: gatewayRegistry });
+    running.push(gateway);
+    gatewayRegistries.push(gatewayRegistry);
+    gateways.push(`ws://127.0.0.1:${gateway.port}`);
+  }
+}, 120_000);
+afterAll(async () => {
+  for (const part of running.reverse()) await part.stop();
+  await nats.stop();
+});
+
+function tokenOf(name: string): Promise<string> {
+  return makeToken({ room: [ROOM], user: name, name, rights: ["read", "write"], tenant: "default", ttl: 3600 }, SECRET);
+}
+
+/** Whether somebody new may come in over that gateway. */
+async function mayEnter(gateway: string, name: string): Promise<boolean> {
+  const client = await WireClient.greet(`${gateway}/v1/connect`, await tokenOf(name));
+  void client.join(ROOM, `${name}-client-key`).catch(() => {}); // Refused: told below.
+  await client.until(() => client.received.some(({ type }) => type === "joined" || type === "join-refused"), "an answer");
+  const answer = client.received.find(({ type }) => type === "joined" || type === "join-refused")!;
+  if (answer.type === "join-refused") expect(answer).toMatchObject(REFUSED);
+  client.close();
+  return answer.type === "joined";
+}
+
+test("[BUD1] a room over its budget loses presence, then acks come later, then nobody new comes in on any gateway; no edit is refused, and all of it is given back", { timeout: 240_000 }, async () => {
+  const ann = await Onlooker.enter({ urls: [gateways[0]!], token: await tokenOf("ann"), room: ROOM, clientKey: "ann-client-key" });
+  const shed = (): number[] => ann.line.received.flatMap((frame) => (frame.type === "mode" ? [frame.shed] : []));
+  let [edits, x] = [0, 0];
+  const acting = setInterval(() => {
+    ann.show({ name: CURSOR, value: encodePoint({ x: (x += 1), y: 0 }) });
+    if (x % 4 === 0) ann.edit((edits += 1), `edit ${edits}`);
+  }, 50);
+  const heat = setInterval(() => {
+    for (const until = performance.now() + HEAT_MS; performance.now() < until; );
+  }, HEAT_EVERY_MS);
+
+  try {
+    await until(() => shed().at(-1) === 8, "the last step", STEPS_MS_MAX);
+    expect(await registry.metrics()).toMatch(/^coroom_room_server_rooms_held_back\{level="5"\} 1$/m);
+    let strangers = 0;
+    await until(async () => !(await mayEnter(gateways[1]!, `stranger-${(strangers += 1)}`)), "a gateway without members to turn strangers away", STEPS_MS_MAX);
+    expect(await mayEnter(gateways[0]!, "another")).toBe(false);
+    const again = await Onlooker.enter({ urls: [gateways[0]!], token: await tokenOf("ann"), room: ROOM, clientKey: "ann-client-key" });
+    again.leave(); // Who is there may come again.
+    expect(await gatewayRegistries[1]!.metrics()).toMatch(/^coroom_gateway_limits_reached_total\{limit="room-budget"\} [1-9]/m);
+  } finally {
+    clearInterval(heat);
+  }
+  await until(() => shed().at(-1) === 0, "everything to be given back", STEPS_MS_MAX);
+  clearInterval(acting);
+  await until(() => mayEnter(gateways[1]!, "latecomer"), "somebody new to come in", STEPS_MS_MAX);
+
+  const down = shed().slice(0, shed().indexOf(8) + 1);
+  expect(down, "two steps may be told as one").toEqual([...down].sort((a, b) => a - b));
+  await until(() => ann.line.received.flatMap((frame) => (frame.type === "ack" ? [frame.counter + frame.count - 1] : [])).at(-1) === edits, "every edit to be acknowledged");
+  expect(ann.line.received.filter(({ type }) => type === "nack")).toEqual([]);
+  const events = await operationsEvents(nats.url, environment, "room_budget", 10);
+  expect(events.map(({ from, to }) => [from, to])).toEqual(expect.arrayContaining([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 4], [4, 3], [3, 2], [2, 1], [1, 0]]));
+  ann.leave();
+});
