@@ -17,10 +17,15 @@ export type PresenceUpwardOptions = PresenceMembersOptions & PresenceOutboxOptio
 /** `entered` are new or another than before; `shown`: what of theirs goes on now for the first time. */
 export type Told = { readonly messages: readonly PresenceToOwner[]; readonly entered: readonly Member[]; readonly shown: readonly MemberState[] };
 
+type Members = PresenceToOwner & { kind: "members" };
+
 /** How often a quiet room is looked after. */
 const WATCH_MS = 5_000;
-/** Of a message of states; the rest goes into the next. */
-const STATES_BYTES_MAX = 256 * 1024;
+/** Of a message; the rest goes into the next. NATS takes a megabyte. */
+const MESSAGE_BYTES_MAX = 256 * 1024;
+/** Beside a member's texts, which have up to three bytes a character. */
+const MEMBER_BYTES = 8;
+const BYTES_PER_CODE_UNIT = 3;
 const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
 
 export class PresenceUpward {
@@ -108,7 +113,7 @@ export class PresenceUpward {
   takeDue(presencePerSecond: number, now: Millis): Told {
     const members = this.members.takeDue(this.#view.epoch, now);
     const { fresh, again } = this.#outbox.takeDue(presencePerSecond, now);
-    const messages = [...(members === undefined ? [] : [members]), ...this.#statesOf(fresh, true), ...this.#statesOf(again, false)];
+    const messages = [...(members === undefined ? [] : membersInParts(members)), ...this.#statesOf(fresh, true), ...this.#statesOf(again, false)];
     if (messages.length > 0) this.#watchAt = Math.min(this.#watchAt, now + this.#options.repeatMs) as Millis;
     return { messages, entered: members?.entered ?? [], shown: fresh };
   }
@@ -148,8 +153,21 @@ export class PresenceUpward {
   }
 
   #statesOf(states: readonly MemberState[], fresh: boolean): PresenceToOwner[] {
-    return inParts(states, bytesOf, STATES_BYTES_MAX).map((part) => ({ kind: "states", gateway: this.#options.gateway, number: (this.#statesNumber += 1), fresh, states: part }));
+    return inParts(states, bytesOf, MESSAGE_BYTES_MAX).map((part) => ({ kind: "states", gateway: this.#options.gateway, number: (this.#statesNumber += 1), fresh, states: part }));
   }
+}
+
+/** As one message, as nearly always, or as several that count once all of them have come. */
+function membersInParts(message: Members): Members[] {
+  const exits = inParts(message.exited, (client) => client.length + 1, MESSAGE_BYTES_MAX).map((exited) => ({ ...message, entered: [], exited }));
+  const entries = inParts(message.entered, bytesOfMember, MESSAGE_BYTES_MAX).map((entered) => ({ ...message, entered, exited: [] }));
+  if (exits.length + entries.length <= 1 || (exits.length === 1 && entries.length === 1)) return [message];
+  const parts = [...exits, ...entries];
+  return parts.map((part, index) => ({ ...part, partOf: { part: index + 1, parts: parts.length } }));
+}
+
+function bytesOfMember({ client, user, name }: Member): number {
+  return MEMBER_BYTES + client.length + (user.length + name.length) * BYTES_PER_CODE_UNIT;
 }
 
 function bytesOf({ fields }: MemberState): number {

@@ -14,6 +14,7 @@ import type { ClientId, Epoch, GatewayId, Millis } from "../shared/ids.ts";
 import type { RoomMode } from "../shared/wire/frames.ts";
 import { encodeNews } from "../shared/wire/presence.ts";
 import { type Budget, type BudgetLevel, budgetOf } from "./fair-share.ts";
+import { MemberParts } from "./member-parts.ts";
 import { decideMode, FLAT_FROM_THE_START, type ModeOptions, type ModeSince, presencePerSecondOf } from "./mode.ts";
 import { Roster, type RosterLimit, type RosterOptions } from "./presence-roster.ts";
 
@@ -61,6 +62,7 @@ export class Presence {
   readonly #options: PresenceOptions;
   readonly #roster: Roster;
   readonly #gateways = new Map<GatewayId, Known>();
+  readonly #parts = new MemberParts();
   readonly #asking = new Set<GatewayId>();
   /** Gateways that are to say again who is with them, and until when. */
   readonly #unconfirmed = new Map<GatewayId, Millis>();
@@ -145,8 +147,16 @@ export class Presence {
     return effects;
   }
 
-  #receiveMembers({ gateway, epoch, version, whole, entered, exited }: PresenceToOwner & { kind: "members" }, effects: PresenceEffect[]): void {
+  #receiveMembers(message: PresenceToOwner & { kind: "members" }, effects: PresenceEffect[]): void {
+    const { gateway, epoch, version, whole } = message;
     if (epoch > this.#epoch) effects.push({ kind: "deposed" });
+    const all = this.#parts.receive(message);
+    if (all === "incomplete") return;
+    if (all === "broken") {
+      effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
+      return;
+    }
+    const { entered, exited } = all;
     const known = this.#gateways.get(gateway) ?? { version: 0, statesNumber: 0, clients: new Set() };
     const follows = whole ? version >= known.version : version === known.version + 1 && this.#gateways.has(gateway);
     if (!follows && version > known.version) {
@@ -193,6 +203,7 @@ export class Presence {
     const known = this.#gateways.get(gateway);
     if (known === undefined) return;
     this.#gateways.delete(gateway);
+    this.#parts.forget(gateway);
     this.#asking.delete(gateway);
     for (const client of known.clients) this.#roster.exit(gateway, client);
     this.#whole = undefined;

@@ -13,6 +13,7 @@ const heardEpoch = number as fc.Arbitrary<number> as fc.Arbitrary<Epoch>;
 
 const toOwner: fc.Arbitrary<PresenceToOwner> = fc.oneof(
   fc.record({ kind: fc.constant("members" as const), gateway: gatewayId, epoch: heardEpoch, version: number, whole: fc.boolean(), entered: fc.array(member, { maxLength: 4 }), exited: fc.array(clientId, { maxLength: 4 }) }),
+  fc.record({ kind: fc.constant("members" as const), gateway: gatewayId, epoch: heardEpoch, version: number, whole: fc.boolean(), entered: fc.array(member, { maxLength: 4 }), exited: fc.array(clientId, { maxLength: 4 }), partOf: fc.record({ part: number, parts: number }) }),
   fc.record({ kind: fc.constant("states" as const), gateway: gatewayId, number, fresh: fc.boolean(), states: fc.array(fc.record({ client: clientId, fields: fc.array(field, { maxLength: 3 }) }), { maxLength: 4 }) }),
   fc.record({ kind: fc.constant("sync" as const), gateway: gatewayId }),
 );

@@ -19,13 +19,16 @@ export type Member = { readonly client: ClientId; readonly user: UserId; readonl
 /** The fields that one of them has changed. */
 export type MemberState = { readonly client: ClientId; readonly fields: readonly PresenceField[] };
 
+export type PartOf = { readonly part: number; readonly parts: number };
+
 /** gateway -> owner, on `presence.in`; a gateway's versions and numbers rise for as long as it runs. */
 export type PresenceToOwner =
   /**
    * `entered` are new or changed, or if `whole` all there are. Answered with `heard`; said whole again until it is. With
    * nobody in it and the last version: "am I still known to you?" `epoch`: the highest it has heard of, 0 for none.
+   * `partOf`: very many do not fit into a message; it counts once all its parts have come, one after the other.
    */
-  | { kind: "members"; gateway: GatewayId; epoch: Epoch; version: number; whole: boolean; entered: readonly Member[]; exited: readonly ClientId[] }
+  | { kind: "members"; gateway: GatewayId; epoch: Epoch; version: number; whole: boolean; entered: readonly Member[]; exited: readonly ClientId[]; partOf?: PartOf }
   /** `fresh`: the clients have just said so. Else it is told again, because the room has not shown it yet. */
   | { kind: "states"; gateway: GatewayId; number: number; fresh: boolean; states: readonly MemberState[] }
   /** Asks for everything: the gateway is new to the room, or has missed something. */
@@ -54,6 +57,8 @@ export type PresenceAnswer =
   | { kind: "whole"; epoch: Epoch; number: number; standing: Standing; news: Uint8Array };
 
 const MEMBER_BYTES_MIN = 20;
+const WHOLE_BIT = 1;
+const PART_BIT = 2;
 const CLIENT_BYTES_MIN = 17;
 const STATE_BYTES_MIN = 18;
 
@@ -65,7 +70,8 @@ export function encodePresenceToOwner(message: PresenceToOwner): Uint8Array {
         encoding.writeVarString(out, message.gateway);
         encoding.writeVarUint(out, message.epoch);
         encoding.writeVarUint(out, message.version);
-        encoding.writeUint8(out, message.whole ? 1 : 0);
+        encoding.writeUint8(out, (message.whole ? WHOLE_BIT : 0) | (message.partOf === undefined ? 0 : PART_BIT));
+        if (message.partOf !== undefined) writePartOf(out, message.partOf);
         encoding.writeVarUint(out, message.entered.length);
         for (const member of message.entered) writeMember(out, member);
         encoding.writeVarUint(out, message.exited.length);
@@ -99,7 +105,7 @@ export function decodePresenceToOwner(bytes: Uint8Array): PresenceToOwner | unde
     const gateway = required(parseGatewayId(readText(input)), "gateway id");
     switch (tag) {
       case Tag.members:
-        return { kind: "members", gateway, epoch: readNumber(input) as Epoch, version: readNumber(input), whole: readByte(input) === 1, entered: readList(input, MEMBER_BYTES_MIN, readMember), exited: readList(input, CLIENT_BYTES_MIN, readClientId) };
+        return readMembers(input, gateway);
       case Tag.presenceStates:
         return { kind: "states", gateway, number: readNumber(input), fresh: readByte(input) === 1, states: readList(input, STATE_BYTES_MIN, (state) => ({ client: readClientId(state), fields: readFields(state) })) };
       case Tag.presenceSync:
@@ -191,6 +197,17 @@ function writeStanding(out: encoding.Encoder, { mode, participants, presencePerS
 
 function readStanding(input: Decoder): Standing {
   return { mode: readName(input, ROOM_MODES), participants: readNumber(input), presencePerSecond: readNumber(input), shed: readNumber(input) };
+}
+
+function readMembers(input: Decoder, gateway: GatewayId): PresenceToOwner {
+  const [epoch, version, bits] = [readNumber(input) as Epoch, readNumber(input), readByte(input)];
+  const partOf = (bits & PART_BIT) === 0 ? {} : { partOf: { part: readNumber(input), parts: readNumber(input) } };
+  return { kind: "members", gateway, epoch, version, whole: (bits & WHOLE_BIT) !== 0, entered: readList(input, MEMBER_BYTES_MIN, readMember), exited: readList(input, CLIENT_BYTES_MIN, readClientId), ...partOf };
+}
+
+function writePartOf(out: encoding.Encoder, { part, parts }: PartOf): void {
+  encoding.writeVarUint(out, part);
+  encoding.writeVarUint(out, parts);
 }
 
 function writeMember(out: encoding.Encoder, { client, user, name, canWrite, spectator }: Member): void {
