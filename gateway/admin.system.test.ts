@@ -1,12 +1,18 @@
-/** What people who run rooms do over one gateway's HTTP, and what those on another gateway notice of it. */
+/**
+ * What people who run rooms do over one gateway's HTTP, and what those on another gateway notice of it; and
+ * `openapi.json` held true: each answer has to fit its schema, each error declared there has to be met here.
+ */
 
+import { generateKeyPair, SignJWT } from "jose";
 import { beforeEach, expect, test } from "vitest";
 
+import { Declared } from "../test/contract/declared.ts";
 import { until } from "../test/contract/real-nats.ts";
 import { gatewayRig, OPERATOR, ROOM, tokenOf } from "./testing/gateway-rig.ts";
 import type { WireClient } from "./testing/wire-client.ts";
 
 const rig = gatewayRig("admin");
+const declared = new Declared(new URL("./openapi.json", import.meta.url));
 let one: string;
 let two: string;
 
@@ -22,9 +28,14 @@ async function enter(address: string, user: string): Promise<{ client: WireClien
 
 type Answer = { readonly status: number; readonly body: Record<string, unknown> };
 
-async function ask(address: string, path: string, token: string, body?: object): Promise<Answer> {
-  const response = await fetch(`http://${address}/v1/admin${path}`, { headers: { authorization: `Bearer ${token}` }, ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }) });
-  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+/** `body`: a text is sent as it is. */
+async function ask(address: string, path: string, token: string, body?: object | string): Promise<Answer> {
+  const method = body === undefined ? "GET" : "POST";
+  const headers = token === "" ? {} : { authorization: `Bearer ${token}` };
+  const response = await fetch(`http://${address}/v1/admin${path}`, { method, headers, ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }) });
+  const answer = { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  declared.expect({ method, path: `/v1/admin${path}`, ...answer });
+  return answer;
 }
 
 const admin = (claims: object = {}) => tokenOf("boss", { rights: ["read", "admin"], ...claims });
@@ -110,9 +121,8 @@ test("[ADN7] an admin is one in its tenant and the rooms that its token opens, a
     ["/drain", await admin(), {}, 401],
   ];
   for (const [path, token, body, status] of cases) expect([path, body, (await ask(one, path, token, body)).status]).toEqual([path, body, status]);
-  const raw = (body: string) => fetch(`http://${one}/v1/admin/kick`, { method: "POST", headers: { authorization: `Bearer ${OPERATOR}` }, body });
-  expect((await raw("{")).status).toBe(400);
-  expect((await raw("x".repeat(100_000))).status).toBe(413);
+  expect((await ask(one, "/kick", OPERATOR, "{")).status).toBe(400);
+  expect((await ask(one, "/kick", OPERATOR, "x".repeat(100_000))).status).toBe(413);
 });
 
 test("[ADN8] a gateway is drained over HTTP: unready at once, and its clients are sent elsewhere", async () => {
@@ -124,4 +134,14 @@ test("[ADN8] a gateway is drained over HTTP: unready at once, and its clients ar
   await ann.next("going-away");
   ann.close();
   await until(async () => (await ask(three, "/drain", OPERATOR, {})).body["connections"] === 0, "everybody to have moved");
+});
+
+test("[ADN9] every error that openapi.json declares is met, and says what to do", async () => {
+  expect((await ask(one, "/bans", "")).body).toMatchObject({ error: "no-token" });
+  expect((await ask(one, "/bans", await tokenOf("boss", { rights: ["admin"] }, "1m ago"))).body).toMatchObject({ error: "token-expired" });
+  const keyless = await rig.start({ jwtSecret: "", jwksUrl: "http://127.0.0.1:9/keys" });
+  const { privateKey } = await generateKeyPair("ES256");
+  const signed = await new SignJWT({ rooms: ["*"], rights: ["admin"] }).setProtectedHeader({ alg: "ES256" }).setSubject("boss").setExpirationTime("1h").sign(privateKey);
+  expect(await ask(keyless, "/bans", signed)).toMatchObject({ status: 503, body: { error: "unavailable" } });
+  expect(declared.unmet).toEqual([]); // With what the tests before have met.
 });

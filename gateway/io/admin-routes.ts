@@ -1,7 +1,7 @@
 /**
  * What people who run rooms may do: see who is there, kick, hold back, ban, lift, and (operators) drain this gateway.
  * A token with the right `admin` may do so in its tenant and in the rooms it opens; for all of the tenant it opens `*`.
- * Operators may everywhere. docs/OPERATIONS.md describes each.
+ * Operators may everywhere. `gateway/openapi.json` describes each.
  */
 
 import { z } from "zod";

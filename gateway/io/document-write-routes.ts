@@ -20,7 +20,7 @@ import { askServices, identify } from "./ask-services.ts";
 import { NO_DOCUMENT_SERVICE } from "./document-read-routes.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "./http-routes.ts";
 import type { Services } from "./nats-services.ts";
-import { admittedRoom, mayWrite } from "./rooms-asked.ts";
+import { admittedRoom } from "./rooms-asked.ts";
 
 export type DocumentWritePorts = {
   readonly tokens: Tokens;
@@ -58,7 +58,7 @@ export function documentWriteRoutes(ports: DocumentWritePorts, options: Document
     if ("status" in identity) return identity;
     const roomId = admittedRoom(question, identity);
     if (typeof roomId !== "string") return roomId;
-    if (!mayWrite(identity, roomId)) return errorAnswer(403, "not-allowed", "no right to write in this room: ask for a token whose claim `rights` has `write`, or until the right that was taken away is given back");
+    if (!identity.rights.write) return errorAnswer(403, "not-allowed", "the token does not give the right to write: ask for one whose claim `rights` has `write`");
     const room = roomKey(identity.tenant, roomId);
     const restriction = restrictionOn(identity.tenant, identity.user, room);
     if (restriction !== undefined) return errorAnswer(403, "not-allowed", `the user may not write in this room for a time: ${restriction.reason}`);

@@ -1,4 +1,4 @@
-/** Which room an HTTP request is about, if its token opens it, and what it may do there. */
+/** Which room an HTTP request is about, if its token opens it. */
 
 import { parseRoomId, type RoomId } from "../../shared/ids.ts";
 import { admit, type Identity } from "../identity.ts";
@@ -11,10 +11,4 @@ export function admittedRoom({ parameters }: HttpQuestion, identity: Identity): 
   if (room === undefined) return errorAnswer(404, "no-such-room", "a room id has 1 to 128 characters and no control characters");
   const admission = admit(identity, room);
   return admission.kind === "refused" ? errorAnswer(403, "not-allowed", admission.why) : room;
-}
-
-/** As on the socket: by the token, and by what was said of its bearer since. */
-export function mayWrite(identity: Identity, room: RoomId): boolean {
-  const admission = admit(identity, room);
-  return admission.kind === "admitted" && admission.rights.write;
 }

@@ -15,9 +15,9 @@ import { documentReadRoutes } from "./document-read-routes.ts";
 import { type DocumentWritePorts, documentWriteRoutes } from "./document-write-routes.ts";
 import { healthRoutes } from "./health-routes.ts";
 import { type HttpRoute, serveRoutes } from "./http-routes.ts";
+import { httpTokens } from "./http-tokens.ts";
 import type { Services } from "./nats-services.ts";
 import { staticRoutes } from "./static-files.ts";
-import { unbannedTokens } from "./unbanned-tokens.ts";
 import type { Unready } from "./upgrades.ts";
 
 export type RoutePorts = AdminPorts & DocumentWritePorts & { readonly documents: Services; readonly leaderboards: Services; readonly activities: Activities; readonly unready: () => Unready | undefined };
@@ -26,7 +26,7 @@ export type RouteDeps = { readonly clock: Clock; readonly log: Log; readonly met
 /** `more`: of whoever starts the gateway. Files come last: their path is every path. */
 export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: RoutePorts, more: readonly HttpRoute[], deps: RouteDeps): void {
   const { documents, leaderboards, unready } = ports;
-  const tokens = unbannedTokens(ports.tokens, ports.sanctions);
+  const tokens = httpTokens(ports.tokens, ports.sanctions, deps);
   const routes = [
     ...healthRoutes(deps.registry, unready, config),
     ...documentReadRoutes(tokens, documents, documentReadOptions(config), deps),

@@ -123,8 +123,8 @@ export class GatewayRig {
   }
 }
 
-export function tokenOf(user: string, claims: object = {}): Promise<string> {
-  return new SignJWT({ tenant: TENANT, rooms: ["*"], rights: ["read", "write"], ...claims }).setProtectedHeader({ alg: "HS256" }).setSubject(user).setExpirationTime("1h").sign(new TextEncoder().encode(SECRET));
+export function tokenOf(user: string, claims: object = {}, expires = "1h"): Promise<string> {
+  return new SignJWT({ tenant: TENANT, rooms: ["*"], rights: ["read", "write"], ...claims }).setProtectedHeader({ alg: "HS256" }).setSubject(user).setExpirationTime(expires).sign(new TextEncoder().encode(SECRET));
 }
 
 export async function metric(address: string, sample: string): Promise<number> {

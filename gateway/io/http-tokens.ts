@@ -1,12 +1,19 @@
 /** Tokens as HTTP takes them: whoever is banned is refused like somebody whose token does not hold, and is kept out of rooms as on the socket. */
 
-import type { SanctionsHost } from "../sanctions-host.ts";
+import type { Log } from "../../shared/log.ts";
+import type { TokenVerdict } from "../identity.ts";
 import type { Tokens } from "../ports.ts";
+import type { SanctionsHost } from "../sanctions-host.ts";
 
-export function unbannedTokens(tokens: Tokens, sanctions: Pick<SanctionsHost, "banOf" | "restriction">): Tokens {
+export function httpTokens(tokens: Tokens, sanctions: Pick<SanctionsHost, "banOf" | "restriction">, { log }: { log: Log }): Tokens {
+  /** It rejects for one reason only: the keys cannot be had. */
+  const unchecked = (cause: unknown): TokenVerdict => {
+    log.error({ cause }, "tokens cannot be checked: see whether the JWKS address answers");
+    return { kind: "unchecked" };
+  };
   return {
     verify: async (token) => {
-      const verdict = await tokens.verify(token);
+      const verdict = await tokens.verify(token).catch(unchecked);
       if (verdict.kind !== "valid") return verdict;
       const { tenant, user } = verdict.identity;
       const ban = sanctions.banOf(tenant, user);
