@@ -24,6 +24,7 @@ import { redisClosings, redisProgress } from "../leaderboard/io/redis-progress.t
 import { keysOf } from "../leaderboard/keys.ts";
 import { LeaderboardHost } from "../leaderboard/leaderboard-host.ts";
 import { leaderboardMetrics } from "../leaderboard/metrics.ts";
+import { HURRY, ReadingPace } from "../leaderboard/reading-pace.ts";
 import type { Boards } from "../leaderboard/ports.ts";
 import { ranksWithin } from "../leaderboard/bands.ts";
 import { NOTHING_APPLIED } from "../leaderboard/board.ts";
@@ -89,13 +90,14 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
     },
   };
   let names = 0;
+  const paces = () => [new ReadingPace(systemClock, { restMs: () => config.boardReadMs, ...HURRY })];
   const ports = {
     boards: watched,
     reads: boards,
     closings: redisClosings(line, keys),
     progress: redisProgress(line, keys),
-    log: await jetstreamLog(nats, subjects, { readMs: () => config.boardReadMs }),
-    activities: await jetstreamActivities(nats, subjects, { partitions: 1, replicas: 1, bytesMax: config.boardActivityBytesMax, dedupeMs: config.boardActivityDedupeMs, readMs: () => config.boardReadMs }),
+    log: await jetstreamLog(nats, subjects, paces()),
+    activities: await jetstreamActivities(nats, subjects, paces(), { partitions: 1, replicas: 1, bytesMax: config.boardActivityBytesMax, dedupeMs: config.boardActivityDedupeMs }),
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, 1),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas: 1, partitions: 1, newName: () => `bench-${++names}` }),
     archive: await kvArchive(nats, subjects, { replicas: 1, daysMax: 1 }),

@@ -3,7 +3,8 @@
 import { partitionOf } from "../shared/bus/subjects.ts";
 import type { BoardName, BoardWatch } from "../shared/bus/board-messages.ts";
 import type { RoomKey } from "../shared/ids.ts";
-import { type Counted, LiveHost, type LiveOptions } from "./live-host.ts";
+import { LiveHost, type LiveOptions } from "./live-host.ts";
+import type { Counted } from "./watched-boards.ts";
 import { TenantReader } from "./tenant-reads-host.ts";
 import { NamesHost, type NamesOptions } from "./names-host.ts";
 import { PartitionHost, type PartitionDeps, type PartitionOptions, type PartitionPorts } from "./partition-host.ts";
@@ -29,8 +30,10 @@ export class LeaderboardHost {
     // Each has its share of the memory, so that one busy partition does not stop the others.
     const share = { ...options, boardPendingEditsMax: options.boardPendingEditsMax / count, boardRoomsMax: options.boardRoomsMax / count };
     this.#partitions = Array.from({ length: count }, (_, partition) => new PartitionHost(partition, ports, share, { ...deps, onCounted: (room) => this.#live.receiveChange(room), watchedRooms: () => this.#live.watchedRooms }));
-    const counted = (room: RoomKey): Counted => this.#partitions[partitionOf(room, count)]?.counted ?? "elsewhere";
-    this.#live = new LiveHost({ reader: this.reader, names: this.names, shown: ports.shown }, options, { ...deps, counted });
+    const partitionWith = (room: RoomKey): PartitionHost | undefined => this.#partitions[partitionOf(room, count)];
+    const counted = (room: RoomKey): Counted => partitionWith(room)?.counted ?? "elsewhere";
+    const countNow = async (room: RoomKey): Promise<void> => partitionWith(room)?.countNow(room);
+    this.#live = new LiveHost({ reader: this.reader, names: this.names, shown: ports.shown }, options, { ...deps, counted, countNow });
     this.#ended = Promise.all(this.#partitions.map((partition) => partition.run()));
   }
 

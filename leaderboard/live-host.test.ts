@@ -5,7 +5,8 @@ import type { BoardNews } from "../shared/bus/board-messages.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Millis, RoomKey, UnixMillis } from "../shared/ids.ts";
 import type { BoardState } from "./board.ts";
-import { type Counted, LiveHost } from "./live-host.ts";
+import { LiveHost } from "./live-host.ts";
+import type { Counted } from "./watched-boards.ts";
 import { leaderboardMetrics } from "./metrics.ts";
 
 const ROOM = "acme.notes" as RoomKey;
@@ -39,18 +40,24 @@ class TurnedClock implements Clock {
 
 function begin() {
   const [clock, news] = [new TurnedClock(), [] as BoardNews[]];
-  const world = { counted: "current" as Counted, score: 1, isAway: false, reads: 0 };
+  const world = { counted: "current" as Counted, score: 1, uncounted: 0, isAway: false, reads: 0 };
   const readNow = (): Promise<BoardState> => {
     world.reads += 1;
     if (world.isAway) return Promise.reject(new Error("Redis is away"));
     return Promise.resolve({ applied: undefined, hot: [{ member: "ann", score: world.score, reachedAt: 1 }], members: 1, points: world.score, bands: new Map() });
   };
+  let recent: Promise<BoardState> | undefined;
+  const reader = { readNow: () => (recent = readNow()), readRecent: () => recent ?? readNow() };
+  const countNow = (): Promise<void> => {
+    [world.score, world.uncounted] = [world.score + world.uncounted, 0];
+    return Promise.resolve();
+  };
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const options = { boardRoles: ["everyone" as const], boardShownMax: 10, boardPushMs: PUSH_MS, boardWatchMs: 5_000, boardWatchesMax: 2, boardWritesMax: 4 };
-  const ports = { reader: { readNow }, names: { of: () => Promise.resolve(new Map()) }, shown: { publish: (one: BoardNews) => void news.push(one) } };
-  const live = new LiveHost(ports, options, { clock, log, metrics: leaderboardMetrics(new Registry()), counted: () => world.counted });
+  const ports = { reader, names: { of: () => Promise.resolve(new Map()) }, shown: { publish: (one: BoardNews) => void news.push(one) } };
+  const live = new LiveHost(ports, options, { clock, log, metrics: leaderboardMetrics(new Registry()), counted: () => world.counted, countNow });
   const said = () => news.splice(0).map((one) => (one.kind === "shown" ? one.ranking[0]![1] : one.kind));
-  return { clock, world, live, said };
+  return { clock, world, live, news, said };
 }
 
 test("[LIVE1] whoever is new is told though nothing changed, whoever only still looks is not", async () => {
@@ -127,4 +134,43 @@ test("[LIVE6] a board that is not kept, or one too many, is told to be unavailab
   live.receiveWatch({ ...watch(true), window: "month" });
   await clock.turn(100);
   expect(said()).toEqual([1]);
+});
+
+test("[LIVE7] what was not counted yet when its time came is counted before it is told", async () => {
+  const { clock, world, live, said } = begin();
+  live.receiveWatch(watch(true));
+  await clock.turn(100);
+  said();
+  live.receiveChange(ROOM);
+  world.uncounted = 5;
+  await clock.turn(PUSH_MS);
+  expect(said()).toEqual([6]);
+});
+
+test("[LIVE8] a room's boards are told together, so that one room is told of once in the push interval", async () => {
+  const { clock, world, live, news } = begin();
+  live.receiveWatch(watch(true));
+  live.receiveWatch({ ...watch(true), window: "week" });
+  await clock.turn(PUSH_MS + 100);
+  news.splice(0);
+  for (let change = 0; change < 20; change++) {
+    world.score += 1;
+    live.receiveChange(ROOM);
+    await clock.turn(100);
+    if (news.length > 0) expect(news.splice(0).map((one) => one.window)).toEqual(["day", "week"]);
+  }
+});
+
+test("[LIVE9] whoever comes within the interval is told what the others were, and the next state when they are", async () => {
+  const { clock, world, live, said } = begin();
+  live.receiveWatch(watch(true));
+  await clock.turn(50);
+  expect(said()).toEqual([1]);
+  world.score = 2;
+  live.receiveChange(ROOM);
+  live.receiveWatch(watch(true));
+  await clock.turn(50);
+  expect(said()).toEqual([1]);
+  await clock.turn(PUSH_MS);
+  expect(said()).toEqual([2]);
 });

@@ -1,6 +1,7 @@
 /**
- * Publishes the boards that somebody looks at: when they changed, at most once in the push interval, and at once for
- * a watch that is new. A gateway says again and again that it looks; when it stops, so does the publishing.
+ * Publishes the boards that somebody looks at: when they changed, a room's together and at most once in the push
+ * interval, counted up to the moment they are read; and at once for a watch that is new, as they were told last.
+ * A gateway says again and again that it looks; when it stops, so does the publishing.
  */
 
 import type { BoardWatch } from "../shared/bus/board-messages.ts";
@@ -8,157 +9,149 @@ import type { Clock } from "../shared/clock.ts";
 import type { Millis, RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { unlessMistake } from "../shared/pause.ts";
-import { type Applied, NOTHING_APPLIED, type Standing } from "./board.ts";
+import { type Applied, type BoardState, NOTHING_APPLIED, type Standing } from "./board.ts";
 import { parseRole, type Role } from "./keys.ts";
 import type { LeaderboardMetrics } from "./metrics.ts";
 import type { NamesHost } from "./names-host.ts";
 import type { Shown } from "./ports.ts";
 import { checksumOf, rankAll } from "./ranking.ts";
 import type { BoardReader } from "./reads-host.ts";
-import { eachOf } from "./turns.ts";
-import { type Window, windowAt, WINDOW_KINDS, type WindowKind } from "./windows.ts";
+import { type Counted, type WatchedBoard, WatchedBoards, type WatchedRoom } from "./watched-boards.ts";
+import { type Window, windowAt, WINDOW_KINDS } from "./windows.ts";
 
 export type LiveOptions = { readonly boardRoles: readonly Role[]; readonly boardShownMax: number; readonly boardPushMs: number; readonly boardWatchMs: number; readonly boardWatchesMax: number; readonly boardWritesMax: number };
 
-/** Of a room, as this process sees it. Of several leaderboards that hear of a watch, the one that counts the room publishes. */
-export type Counted = "elsewhere" | "behind" | "current";
+export type LivePorts = { readonly reader: Pick<BoardReader, "readNow" | "readRecent">; readonly names: Pick<NamesHost, "of">; readonly shown: Shown };
+export type LiveDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: LeaderboardMetrics;
+  readonly counted: (room: RoomKey) => Counted;
+  /** Resolves once all that the streams have of the room now is counted, or after a moment. */
+  readonly countNow: (room: RoomKey) => Promise<void>;
+};
 
-export type LivePorts = { readonly reader: Pick<BoardReader, "readNow">; readonly names: Pick<NamesHost, "of">; readonly shown: Shown };
-export type LiveDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: LeaderboardMetrics; readonly counted: (room: RoomKey) => Counted };
+type Read = BoardReader["readNow"];
 
-/** `said`: what was told last; undefined: nothing, or to be told anew. */
-type Watched = { readonly room: RoomKey; readonly role: Role; readonly kind: WindowKind; until: Millis; windowId: string; publishedAt: Millis | undefined; said: number | "behind" | undefined; counted: Counted };
-
-const TICK_MS = 20;
+const TICK_MS = 5;
 
 export class LiveHost {
   readonly #ports: LivePorts;
   readonly #options: LiveOptions;
   readonly #deps: LiveDeps;
-  readonly #watched = new Map<string, Watched>();
-  readonly #byRoom = new Map<RoomKey, Set<Watched>>();
-  /** May have changed since they were published. */
-  readonly #due = new Set<Watched>();
+  readonly #watched: WatchedBoards;
+  #pushing = 0;
   #swept: Millis;
-  #isStopped = false;
   #callOff: () => void;
 
   constructor(ports: LivePorts, options: LiveOptions, deps: LiveDeps) {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
+    this.#watched = new WatchedBoards(options);
     this.#swept = deps.clock.now();
-    this.#callOff = deps.clock.after(TICK_MS, () => this.#push());
+    this.#callOff = deps.clock.after(TICK_MS, () => this.#tick());
   }
 
   /** Those with a board that somebody looks at. */
   get watchedRooms(): MapIterator<RoomKey> {
-    return this.#byRoom.keys();
+    return this.#watched.rooms;
   }
 
   stop(): void {
-    this.#isStopped = true;
     this.#callOff();
   }
 
   receiveWatch({ room, role: roleName, window, isNew }: BoardWatch): void {
     const { clock, metrics, counted } = this.#deps;
     const [role, kind] = [parseRole(roleName), WINDOW_KINDS.find((known) => known === window)];
-    const key = `${room} ${roleName} ${window}`;
-    const known = this.#watched.get(key);
     const isKept = role !== undefined && kind !== undefined && this.#options.boardRoles.includes(role);
+    const known = isKept ? this.#watched.find(room, role, kind) : undefined;
     if (!isKept || (known === undefined && this.#watched.size >= this.#options.boardWatchesMax)) {
       metrics.refusedWatches.inc();
       if (isNew && counted(room) !== "elsewhere") this.#ports.shown.publish({ kind: "unavailable", room, role: roleName, window });
       return;
     }
     const until = (clock.now() + this.#options.boardWatchMs) as Millis;
-    const watched = known ?? this.#add(key, { room, role, kind, until, windowId: "", publishedAt: undefined, said: undefined, counted: "elsewhere" });
-    watched.until = until;
-    if (isNew) this.#sayAnew(watched);
+    if (known === undefined) this.#watched.add(room, role, kind, until);
+    else {
+      known.until = until;
+      if (isNew) this.#watched.sayAnew(room, known);
+    }
     metrics.watches.set(this.#watched.size);
   }
 
   /** Something was counted in the room. */
   receiveChange(room: RoomKey): void {
-    for (const watched of this.#byRoom.get(room) ?? []) this.#due.add(watched);
+    this.#watched.receiveChange(room);
   }
 
-  #add(key: string, watched: Watched): Watched {
-    this.#watched.set(key, watched);
-    const ofRoom = this.#byRoom.get(watched.room) ?? new Set();
-    this.#byRoom.set(watched.room, ofRoom.add(watched));
-    this.#due.add(watched);
-    return watched;
-  }
-
-  #remove(key: string, watched: Watched): void {
-    this.#watched.delete(key);
-    this.#due.delete(watched);
-    const ofRoom = this.#byRoom.get(watched.room);
-    ofRoom?.delete(watched);
-    if (ofRoom?.size === 0) this.#byRoom.delete(watched.room);
-  }
-
-  #sayAnew(watched: Watched): void {
-    watched.said = undefined;
-    this.#due.add(watched);
-  }
-
-  async #push(): Promise<void> {
-    const { clock, log } = this.#deps;
+  #tick(): void {
+    const { clock, counted, metrics } = this.#deps;
     const now = clock.now();
-    if (now - this.#swept >= this.#options.boardPushMs) this.#sweep(now);
-    const due = [...this.#due].filter(({ publishedAt }) => publishedAt === undefined || now - publishedAt >= this.#options.boardPushMs);
+    if (now - this.#swept >= this.#options.boardPushMs) {
+      this.#swept = now;
+      const date = clock.wallNow();
+      this.#watched.sweep(now, { counted, windowIdOf: (kind) => windowAt(kind, date).id });
+      metrics.watches.set(this.#watched.size);
+    }
+    const { due, anew } = this.#watched.take(now, this.#options.boardWritesMax - this.#pushing);
+    for (const room of due) void this.#push(room, () => this.#showNow(room));
+    for (const room of anew) void this.#push(room, () => this.#showAgain(room));
+    this.#callOff = clock.after(TICK_MS, () => this.#tick());
+  }
+
+  async #push(room: WatchedRoom, show: () => Promise<void>): Promise<void> {
+    room.isPushing = true;
+    this.#pushing += 1;
     try {
-      await eachOf(due, this.#options.boardWritesMax, (watched) => this.#publish(watched, now));
+      room.counted = this.#deps.counted(room.room);
+      if (room.counted === "current") await show();
+      else if (room.counted === "behind") this.#sayBehind(room);
     } catch (cause) {
       unlessMistake(cause);
-      log.debug({ cause }, "a watched board could not be read; it is tried again");
-    }
-    if (!this.#isStopped) this.#callOff = clock.after(TICK_MS, () => this.#push());
-  }
-
-  /** Who is not looked at any more goes; who has come into another window, or is counted otherwise than it was, has changed. */
-  #sweep(now: Millis): void {
-    const { clock, counted } = this.#deps;
-    this.#swept = now;
-    for (const [key, watched] of this.#watched) {
-      if (watched.until < now) this.#remove(key, watched);
-      else if (counted(watched.room) !== watched.counted) this.#sayAnew(watched);
-      else if (windowAt(watched.kind, clock.wallNow()).id !== watched.windowId) this.#due.add(watched);
-    }
-    this.#deps.metrics.watches.set(this.#watched.size);
-  }
-
-  async #publish(watched: Watched, now: Millis): Promise<void> {
-    this.#due.delete(watched);
-    watched.counted = this.#deps.counted(watched.room);
-    if (watched.counted === "elsewhere") return;
-    if (watched.counted === "behind") return this.#sayBehind(watched);
-    const window = windowAt(watched.kind, this.#deps.clock.wallNow());
-    watched.windowId = window.id;
-    try {
-      await this.#show(watched, window, now);
-    } catch (error) {
-      this.#due.add(watched); // Whatever it was: it is still to be shown.
-      watched.publishedAt = now;
-      this.#sayBehind(watched);
-      throw error;
+      this.#deps.log.debug({ cause }, "a watched board could not be read; it is tried again");
+      room.pushedAt = this.#deps.clock.now();
+      this.#watched.receiveChange(room.room);
+      this.#sayBehind(room);
+    } finally {
+      this.#pushing -= 1;
+      room.isPushing = false;
     }
   }
 
-  async #show(watched: Watched, window: Window, now: Millis): Promise<void> {
-    const { room, role, kind } = watched;
-    const { applied = NOTHING_APPLIED, hot, members } = await this.#ports.reader.readNow(room, role, window);
+  /** As everything is that was done before now. */
+  async #showNow(room: WatchedRoom): Promise<void> {
+    await this.#deps.countNow(room.room);
+    this.#watched.settle(room);
+    await this.#show(room, [...room.boards.values()], (...board) => this.#ports.reader.readNow(...board));
+    room.pushedAt = this.#deps.clock.now();
+  }
+
+  /** What was told last, for those who did not hear it; others are told nothing new before the interval is over. */
+  #showAgain(room: WatchedRoom): Promise<void> {
+    return this.#show(room, [...room.boards.values()].filter(({ said }) => said === undefined), (...board) => this.#ports.reader.readRecent(...board));
+  }
+
+  async #show({ room }: WatchedRoom, boards: readonly WatchedBoard[], read: Read): Promise<void> {
+    const date = this.#deps.clock.wallNow();
+    await Promise.all(
+      boards.map(async (board) => {
+        const window = windowAt(board.kind, date);
+        board.windowId = window.id;
+        await this.#publish(room, board, window, await read(room, board.role, window));
+      }),
+    );
+  }
+
+  async #publish(room: RoomKey, board: WatchedBoard, window: Window, { applied = NOTHING_APPLIED, hot, members }: BoardState): Promise<void> {
     const names = await this.#ports.names.of(room, hot.map(({ member }) => member));
     const ranked = rankAll(hot, "unique");
     const checksum = checksumOf([...ranked, { user: window.id, score: members }, ...[...names].map(([user, name]) => ({ user: `${user} ${name}`, score: 0 }))]);
-    if (checksum === watched.said) return;
-    watched.said = checksum;
-    watched.publishedAt = now;
+    if (checksum === board.said) return;
+    board.said = checksum;
     this.#deps.metrics.pushes.inc();
-    this.#ports.shown.publish({ kind: "shown", room, role, window: kind, windowId: window.id, ...this.#shownOf(hot, applied), members, ranking: ranked.map(({ user, score }) => [user, score, names.get(user) ?? ""]) });
+    this.#ports.shown.publish({ kind: "shown", room, role: board.role, window: board.kind, windowId: window.id, ...this.#shownOf(hot, applied), members, ranking: ranked.map(({ user, score }) => [user, score, names.get(user) ?? ""]) });
   }
 
   #shownOf(hot: readonly Standing[], { epoch, seq }: Applied) {
@@ -166,9 +159,11 @@ export class LiveHost {
     return { epoch, seq, shown, checksum: checksumOf(rankAll(hot.slice(0, shown), "unique")) };
   }
 
-  #sayBehind(watched: Watched): void {
-    if (watched.said === "behind") return;
-    watched.said = "behind";
-    this.#ports.shown.publish({ kind: "behind", room: watched.room, role: watched.role, window: watched.kind });
+  #sayBehind({ room, boards }: WatchedRoom): void {
+    for (const board of boards.values()) {
+      if (board.said === "behind") continue;
+      board.said = "behind";
+      this.#ports.shown.publish({ kind: "behind", room, role: board.role, window: board.kind });
+    }
   }
 }

@@ -31,6 +31,7 @@ import { redisLine } from "../shared/io/redis.ts";
 import { keysOf } from "./keys.ts";
 import { LeaderboardHost, type LeaderboardPorts } from "./leaderboard-host.ts";
 import { leaderboardMetrics } from "./metrics.ts";
+import { HURRY, ReadingPace } from "./reading-pace.ts";
 
 export async function startLeaderboard(config: SharedConfig & LeaderboardConfig, { log, registry }: { log: Log; registry: Registry }): Promise<Running & { url: string }> {
   if (config.internalSecret === "") throw new SettingError("the leaderboard answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
@@ -43,15 +44,15 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
   await ensureLogStreams(nats, subjects, { partitions, replicas });
   const redis = redisLine(config.redisUrl, log);
   const boards = redisBoard(redis.redis, keys, { hotMembers: 2 * config.boardShownMax, roles: config.boardRoles });
-  const reading = { readMs: () => (host.isWatched ? config.boardWatchedReadMs : config.boardReadMs) };
+  const paces = () => Array.from({ length: partitions }, () => new ReadingPace(systemClock, { restMs: () => (host.isWatched ? config.boardWatchedReadMs : config.boardReadMs), ...HURRY }));
   let named = 0;
   const ports: LeaderboardPorts = {
     boards,
     reads: boards,
     closings: redisClosings(redis, keys),
     progress: redisProgress(redis, keys),
-    log: await jetstreamLog(nats, subjects, reading),
-    activities: await jetstreamActivities(nats, subjects, { ...reading, partitions, replicas, bytesMax: config.boardActivityBytesMax, dedupeMs: config.boardActivityDedupeMs }),
+    log: await jetstreamLog(nats, subjects, paces()),
+    activities: await jetstreamActivities(nats, subjects, paces(), { partitions, replicas, bytesMax: config.boardActivityBytesMax, dedupeMs: config.boardActivityDedupeMs }),
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, replicas),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas, partitions, newName: () => `${service}-${++named}` }),
     archive: await kvArchive(nats, subjects, { replicas, daysMax: config.boardArchiveDaysMax }),

@@ -3,10 +3,10 @@
  * first surprise, and the next begins at the floor.
  */
 
-import type { UnixMillis } from "../shared/ids.ts";
+import type { RoomKey, UnixMillis } from "../shared/ids.ts";
 import { LeaseWatch, type Leases, NOBODY } from "../shared/lease.ts";
 import { pause, unlessMistake } from "../shared/pause.ts";
-import type { Counted } from "./live-host.ts";
+import type { Counted } from "./watched-boards.ts";
 import { type PassDeps, PassHost, type PassOptions, type PassPorts } from "./pass-host.ts";
 import type { RoomDeps } from "./room-host.ts";
 
@@ -42,6 +42,11 @@ export class PartitionHost {
     const { clock } = this.#deps;
     const isCurrent = this.#pass?.hasCaughtUp === true && clock.wallNow() - this.#pass.through <= this.#options.boardBehindMsMax;
     return isCurrent ? "current" : "behind";
+  }
+
+  /** Resolves once all that the streams have of the room now is counted, or after a while. */
+  async countNow(room: RoomKey): Promise<void> {
+    if (this.#lease !== undefined) await this.#pass?.countNow(room);
   }
 
   /** Resolves after `stop`, once all is in checkpoints and the lease given back. */

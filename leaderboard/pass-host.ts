@@ -66,7 +66,7 @@ export class PassHost {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
-    this.#rooms = new PassRooms(options, { newRoom: (key) => this.#newRoom(key), onFailure: (cause) => void this.#part(() => Promise.reject(cause)) });
+    this.#rooms = new PassRooms(options, { newRoom: (key) => this.#newRoom(key), onFailure: (cause) => this.#fail(cause) });
   }
 
   get hasCaughtUp(): boolean {
@@ -75,6 +75,13 @@ export class PassHost {
 
   get through(): UnixMillis {
     return this.#through;
+  }
+
+  /** Resolves once all that the streams have of the room now is counted, or after a while. */
+  async countNow(room: RoomKey): Promise<void> {
+    await Promise.all([this.#ports.log.readNow(this.#partition), this.#ports.activities.readNow(this.#partition)]);
+    const known = this.#rooms.get(room);
+    if (known !== undefined && !this.#isOver) await known.apply().catch((cause: unknown) => this.#fail(cause));
   }
 
   /** Returns why it ended. */
@@ -106,13 +113,18 @@ export class PassHost {
     try {
       await work();
     } catch (cause) {
-      unlessMistake(cause);
-      if (this.#over.signal.aborted) return;
-      this.#reason = cause instanceof Trouble ? cause.reason : "failed";
-      this.#deps.log.warn({ partition: this.#partition, after: this.#floor, cause }, "counting begins again from the last checkpoints");
+      this.#fail(cause);
     } finally {
       this.#over.abort();
     }
+  }
+
+  #fail(cause: unknown): void {
+    unlessMistake(cause);
+    if (this.#isOver) return;
+    this.#reason = cause instanceof Trouble ? cause.reason : "failed";
+    this.#deps.log.warn({ partition: this.#partition, after: this.#floor, cause }, "counting begins again from the last checkpoints");
+    this.#over.abort();
   }
 
   get #isOver(): boolean {

@@ -12,6 +12,8 @@ export interface EditLog {
   follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
   /** The stream sequence of the partition's last record. */
   end(partition: number): Promise<number>;
+  /** Resolves once whoever follows was handed all that there is now, or after a while. */
+  readNow(partition: number): Promise<void>;
 }
 
 /** What is told of and is no edit, in partitions as the log is. It holds what no checkpoint covers. */
@@ -19,6 +21,7 @@ export interface ActivityStream {
   /** As in the log; `bytes` are an activity. */
   follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
   end(partition: number): Promise<number>;
+  readNow(partition: number): Promise<void>;
   /** Everything up to there is in checkpoints. */
   forget(partition: number, through: number): Promise<void>;
 }

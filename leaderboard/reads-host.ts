@@ -115,7 +115,8 @@ export class BoardReader {
     return state;
   }
 
-  #snapshot(room: RoomKey, role: Role, window: Window): Promise<BoardState> {
+  /** As it was for those who asked within the push interval, if anyone did. */
+  readRecent(room: RoomKey, role: Role, window: Window): Promise<BoardState> {
     const known = this.#snapshots.get(`${room} ${role} ${window.id}`);
     return known !== undefined && this.#clock.now() < known.until ? known.state : this.readNow(room, role, window);
   }
@@ -125,7 +126,7 @@ export class BoardReader {
     if (!this.#options.boardRoles.includes(role)) return { kind: "unknown-role" };
     const window = this.#window(name);
     if (window === undefined || window.start > this.#clock.wallNow()) return { kind: "unknown-window" };
-    const [state, isBehind] = await Promise.all([this.#snapshot(room, role, window), this.#isBehind(room)]);
+    const [state, isBehind] = await Promise.all([this.readRecent(room, role, window), this.#isBehind(room)]);
     if (state.applied === undefined) return { kind: isBehind ? "rebuilding" : "unknown-room" };
     if (state.members === 0 && window.end <= this.#clock.wallNow()) return this.#archived(room, role, window, isBehind);
     const about = aboutOf(role, window, state.applied, { members: state.members, points: state.points, isArchived: false, isBehind });

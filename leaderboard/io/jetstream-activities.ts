@@ -10,18 +10,20 @@ import { ensureCopies } from "../../shared/io/copies.ts";
 import { followStream } from "../../shared/io/follow-log.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { ActivityStream } from "../ports.ts";
+import type { ReadingPace } from "../reading-pace.ts";
 
-export type ActivityStreamOptions = { readonly partitions: number; readonly replicas: number; readonly bytesMax: number; readonly dedupeMs: number; readonly readMs: () => number };
+export type ActivityStreamOptions = { readonly partitions: number; readonly replicas: number; readonly bytesMax: number; readonly dedupeMs: number };
 
 const STREAM_NOT_FOUND = 10_059;
 const NANOS_PER_MS = 1_000_000;
 
-export async function jetstreamActivities(nats: NatsConnection, subjects: Subjects, options: ActivityStreamOptions): Promise<ActivityStream> {
+export async function jetstreamActivities(nats: NatsConnection, subjects: Subjects, paces: readonly ReadingPace[], options: ActivityStreamOptions): Promise<ActivityStream> {
   const manager = await jetstreamManager(nats);
   for (let partition = 0; partition < options.partitions; partition++) await ensureStream(manager, subjects, partition, options);
   return {
-    follow: await followStream(nats, subjects.activityStream, { everyMs: options.readMs }),
+    follow: await followStream(nats, subjects.activityStream, (partition, signal) => paces[partition]!.rest(signal)),
     end: async (partition) => (await manager.streams.info(subjects.activityStream(partition))).state.last_seq,
+    readNow: (partition) => paces[partition]!.readNow(),
     forget: async (partition, through) => {
       await manager.streams.purge(subjects.activityStream(partition), { seq: through + 1 });
     },

@@ -74,10 +74,16 @@ export class MadeUpLog implements EditLog {
     return this.#edits[partition]!.stored.length;
   }
 
+  /** It is read again in a moment anyhow. */
+  readNow(): Promise<void> {
+    return new Promise((resolve) => setTimeout(resolve, 2 * POLL_MS));
+  }
+
   get activities(): ActivityStream {
     return {
       follow: (partition, after, signal) => this.#told[partition]!.follow(after, signal),
       end: async (partition) => this.#told[partition]!.stored.length,
+      readNow: () => this.readNow(),
       forget: async (partition, through) => void (this.#told[partition]!.forgotten = Math.max(this.#told[partition]!.forgotten, through)),
     };
   }

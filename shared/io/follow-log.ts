@@ -1,5 +1,5 @@
 /**
- * Reads one partition of the log in order, for as long as one likes: all there is, then again after `everyMs()`. A
+ * Reads one partition of the log in order, for as long as one likes: all there is, then again after a rest. A
  * reader that was woken by each record would cost the machine as much as the edit itself, and readers who make
  * snapshots or count have time.
  */
@@ -25,11 +25,12 @@ const STRETCH_MS_MAX = 10;
 
 /** Throws when the log does not answer: begin again after the last record received. */
 export function followLog(nats: NatsConnection, subjects: Subjects, options: { readonly everyMs: () => number }): Promise<Follow> {
-  return followStream(nats, subjects.logStream, options);
+  // The one error it has is the signal's.
+  return followStream(nats, subjects.logStream, (_, signal) => setTimeout(options.everyMs(), undefined, { signal }).catch(() => {}));
 }
 
-/** The same for any stream in partitions whose subjects end in a room. */
-export async function followStream(nats: NatsConnection, streamOf: (partition: number) => string, options: { readonly everyMs: () => number }): Promise<Follow> {
+/** The same for any stream in partitions whose subjects end in a room. `rest`: for how long there is nothing to read on. */
+export async function followStream(nats: NatsConnection, streamOf: (partition: number) => string, rest: (partition: number, signal: AbortSignal) => Promise<void>): Promise<Follow> {
   const manager = await jetstreamManager(nats);
   return async function* follow(partition, after, signal) {
     const stream = streamOf(partition);
@@ -49,7 +50,7 @@ export async function followStream(nats: NatsConnection, streamOf: (partition: n
         await setImmediate();
         stretchEnd = performance.now() + STRETCH_MS_MAX;
       }
-      if (!more) await setTimeout(options.everyMs(), undefined, { signal }).catch(() => {}); // The one error it has is the signal's.
+      if (!more) await rest(partition, signal);
     }
   };
 }

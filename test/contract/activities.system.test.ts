@@ -4,14 +4,16 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { natsActivities } from "../../gateway/io/nats-activities.ts";
 import { jetstreamActivities } from "../../leaderboard/io/jetstream-activities.ts";
+import { HURRY, ReadingPace } from "../../leaderboard/reading-pace.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
+import { systemClock } from "../../shared/io/system-clock.ts";
 import { type RealNats, startRealNats } from "./real-nats.ts";
 
 const ROOM = "acme.notes" as RoomKey;
 const ANN = { kind: "present" as const, users: ["ann" as UserId] };
-const OPTIONS = { partitions: 1, replicas: 1, bytesMax: 64 * 1024, dedupeMs: 60_000, readMs: () => 5 };
+const OPTIONS = { partitions: 1, replicas: 1, bytesMax: 64 * 1024, dedupeMs: 60_000 };
 
 let server: RealNats;
 let nats: NatsConnection;
@@ -27,7 +29,7 @@ afterAll(async () => {
 
 const begin = async (environment: string, options: Partial<typeof OPTIONS> = {}) => {
   const subjects = subjectsOf(environment);
-  return { stream: await jetstreamActivities(nats, subjects, { ...OPTIONS, ...options }), activities: natsActivities(nats, subjects, { logPartitions: 1 }) };
+  return { stream: await jetstreamActivities(nats, subjects, [new ReadingPace(systemClock, { restMs: () => 5, ...HURRY })], { ...OPTIONS, ...options }), activities: natsActivities(nats, subjects, { logPartitions: 1 }) };
 };
 
 test("[ACT1] what is told is stored once under its id, and comes in order to who counts", async () => {
