@@ -72,7 +72,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
 
   const config = readSettings({ ...sharedSettings, ...leaderboardSettings }, { env: {}, flags: { environment, boardPointsPerMinuteMax: "1000000" } });
   const keys = keysOf(environment);
-  const boards = redisBoard(line.redis, keys, { hotMembers: HOT_MEMBERS, roles: ["everyone"] });
+  const boards = redisBoard(line.redis, keys, { hotMembers: HOT_MEMBERS, tail: "counted", roles: ["everyone"] });
   const batches: { room: RoomKey; batch: Batch }[] = [];
   let counted = 0;
   let warm: { readonly begin: Promise<Mark>; readonly batches: number; readonly edits: number } | undefined;
@@ -111,7 +111,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
   const projector = legOf(await begin, await markNow(line));
   await host.stop();
 
-  const bare = redisBoard(line.redis, keysOf(`${environment}-bare`), { hotMembers: HOT_MEMBERS, roles: ["everyone"] });
+  const bare = redisBoard(line.redis, keysOf(`${environment}-bare`), { hotMembers: HOT_MEMBERS, tail: "counted", roles: ["everyone"] });
   await sendBare(bare, batches.slice(0, warmBatches));
   const bareBegin = await markNow(line);
   await sendBare(bare, batches.slice(warmBatches));
@@ -184,7 +184,7 @@ const UNUSED = { period: 0, hasBegun: false, points: new Map<UserId, number>() }
 /** A board of so many through the real script, and beside it the plain alternative: one sorted set of all. */
 export async function fillLargeBoard(redisUrl: string, members: number, environment: string, seed: number): Promise<LargeBoard> {
   const line = await connectedRedis(redisUrl);
-  const boards = redisBoard(line.redis, keysOf(environment), { hotMembers: HOT_MEMBERS, roles: ["everyone"] });
+  const boards = redisBoard(line.redis, keysOf(environment), { hotMembers: HOT_MEMBERS, tail: "counted", roles: ["everyone"] });
   const room = `bench.large-${members}` as RoomKey;
   const allOrdered = `${environment}:ordered:${members}`;
   const scores = scoresOf(members, seed);

@@ -7,7 +7,8 @@
  *   {env}:board:{<room>}:names                 hash: user -> how the user is called, of those who were told of
  *   {env}:board:{<room>}:<role>:<window>:hot     sorted set: the first `boardHotMembers` members, tie-break in the member
  *   {env}:board:{<room>}:<role>:<window>:full    hash: member -> stamp and score, of all members
- *   {env}:board:{<room>}:<role>:<window>:counts  hash: band of scores -> members in it; `points` -> sum of all scores
+ *   {env}:board:{<room>}:<role>:<window>:counts  hash: band of scores -> members in it; `points` -> sum of all scores; `ordered` -> 1 where there are
+ *   {env}:board:{<room>}:<role>:<window>:in:<band>  sorted set: the band's members, as in the hot set; of long boards, where exact ranks are wanted
  *   {env}:tenant:{<tenant>}:<window>             sorted set: the tenant's rooms, by their points in the window
  *   {env}:boards:<partition>:progress          string: the projector's word on how far it is; gone when Redis lost its data
  *   {env}:boards:<partition>:closing           sorted set: windows to archive, by the instant they end
@@ -17,7 +18,7 @@ import type { RoomKey, TenantId } from "../shared/ids.ts";
 import type { Cap } from "./scoring.ts";
 import type { Window } from "./windows.ts";
 
-export type BoardKeys = { readonly hot: string; readonly full: string; readonly counts: string };
+export type BoardKeys = { readonly hot: string; readonly full: string; readonly counts: string; readonly inBand: string };
 export type Keys = ReturnType<typeof keysOf>;
 
 /** Boards of those who edit or comment only, beside the one of everyone. */
@@ -32,7 +33,7 @@ export function keysOf(env: string) {
     names: (room: RoomKey) => `${ofRoom(room)}:names`,
     board: (room: RoomKey, role: Role, window: Pick<Window, "id">): BoardKeys => {
       const board = `${ofRoom(room)}:${role}:${window.id}`;
-      return { hot: `${board}:hot`, full: `${board}:full`, counts: `${board}:counts` };
+      return { hot: `${board}:hot`, full: `${board}:full`, counts: `${board}:counts`, inBand: `${board}:in:` };
     },
     tenant: (tenant: TenantId, window: Pick<Window, "id">) => `${env}:tenant:{${tenant}}:${window.id}`,
     progress: (partition: number) => `${env}:boards:${partition}:progress`,

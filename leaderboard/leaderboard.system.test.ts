@@ -106,7 +106,7 @@ async function start(environment: string, log: MadeUpLog, clock: Clock, flags: R
   const [subjects, keys] = [subjectsOf(environment), keysOf(environment)];
   const line = redisLine(redisServer.url, LOG);
   lines.push(line);
-  const boards = redisBoard(line.redis, keys, { hotMembers: 2 * config.boardShownMax, roles: config.boardRoles });
+  const boards = redisBoard(line.redis, keys, { hotMembers: 2 * config.boardShownMax, tail: config.boardTail, roles: config.boardRoles });
   const service = `service-${++services}`;
   const shown: BoardShown[] = [];
   let names = 0;
@@ -195,7 +195,7 @@ async function counted(log: MadeUpLog, { ports }: Started): Promise<boolean> {
 
 test("[LB1] every room's boards are counted in every window, across the ends of all of them", { timeout: 60_000 }, async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(1)];
-  const started = await start("lb1", log, clock);
+  const started = await start("lb1", log, clock, { boardTail: "ordered", boardReadMembersMax: "6" }); // Two of eight are beyond the first ones.
   for (let minute = 0; minute < 40; minute++) {
     type(log, prng, clock.wallNow(), 10);
     clock.advance(MINUTE_MS);

@@ -43,7 +43,7 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
   const nats = await connectNats({ servers: config.natsUrl, name: "leaderboard" });
   await ensureLogStreams(nats, subjects, { partitions, replicas });
   const redis = redisLine(config.redisUrl, log);
-  const boards = redisBoard(redis.redis, keys, { hotMembers: 2 * config.boardShownMax, roles: config.boardRoles });
+  const boards = redisBoard(redis.redis, keys, { hotMembers: 2 * config.boardShownMax, tail: config.boardTail, roles: config.boardRoles });
   const paces = () => Array.from({ length: partitions }, () => new ReadingPace(systemClock, { restMs: () => (host.isWatched ? config.boardWatchedReadMs : config.boardReadMs), ...HURRY }));
   let named = 0;
   const ports: LeaderboardPorts = {

@@ -41,11 +41,17 @@ export interface Boards {
   restore(room: RoomKey, dump: BoardsDump): Promise<Write>;
 }
 
+/** `first`: the place of the first, from 0 on. `ahead`: how many have more points than it. */
+export type OrderedPlaces = { readonly first: number; readonly ahead: number; readonly standings: readonly Standing[] };
+export type PlacesAsked = { readonly kind: "around"; readonly member: string; readonly around: number } | { readonly kind: "from"; readonly offset: number; readonly limit: number };
+
 /** The boards of rooms, for those who look. */
 export interface BoardReads {
   read(room: RoomKey, role: Role, window: Window): Promise<BoardState>;
   /** Those of the members that have points, in no order. */
   members(room: RoomKey, role: Role, window: Window, members: readonly string[]): Promise<Standing[]>;
+  /** Some places in a row, all at one instant. Undefined: the board's tail is in no order, or has no such member. */
+  places(room: RoomKey, role: Role, window: Window, places: PlacesAsked): Promise<OrderedPlaces | undefined>;
   /** Everyone, in no order, some at a time. Of a board that is written meanwhile it may show a member twice or as they were. */
   all(room: RoomKey, role: Role, window: Window): AsyncIterable<readonly Standing[]>;
 }

@@ -11,7 +11,7 @@ import { ranksWithin } from "./bands.ts";
 import { byRank, type Applied, type BoardState, type Standing } from "./board.ts";
 import type { Role } from "./keys.ts";
 import type { Archive, BoardReads, Progress } from "./ports.ts";
-import { neighboursOf, percentileOf, type Ranked, rankAll, type Ranking } from "./ranking.ts";
+import { neighboursOf, percentileOf, type Ranked, rankAll, rankFrom, type Ranking } from "./ranking.ts";
 import { type Window, windowNamed } from "./windows.ts";
 
 export type ReadsPorts = { readonly reads: BoardReads; readonly archive: Archive; readonly progress: Pick<Progress, "read"> };
@@ -67,7 +67,7 @@ export class BoardReader {
   async page(question: BoardQuestion, { offset, limit }: Page): Promise<PageAnswer | Refusal> {
     const view = await this.#view(question, offset + limit);
     if (view.kind !== "view") return view;
-    if (!view.isWhole && offset + limit > view.ordered.length) return { kind: "too-deep" };
+    if (!view.isWhole && offset + limit > view.ordered.length) return this.#deepPage(view, question, { offset, limit });
     const ranking = rankAll(view.ordered, question.ranking).slice(offset, offset + limit);
     const end = offset + ranking.length;
     return { kind: "page", about: view.about, ranking, nextOffset: end < view.ordered.length ? end : undefined };
@@ -85,11 +85,31 @@ export class BoardReader {
       return { kind: "member", about, own: { ...found.own, percentile: percentileOf(place, about.members) }, neighbours: found.neighbours };
     }
     if (state === undefined || view.isWhole) return { kind: "not-ranked" };
+    const exact = await this.#exactMember(view, question, user, around);
+    if (exact !== undefined) return exact;
     const [standing] = await this.#ports.reads.members(question.room, question.role, view.window, [user]);
     if (standing === undefined) return { kind: "not-ranked" };
     const { first, last } = ranksWithin(state.bands, standing.score);
     const [rankFirst, rankLast] = [Math.max(first, ordered.length + 1), Math.max(last, ordered.length + 1)];
     return { kind: "member", about, own: { user, score: standing.score, rankFirst, rankLast, percentile: percentileOf((rankFirst + rankLast) / 2, about.members) }, neighbours: [] };
+  }
+
+  /** Beyond the first members, where the rest is in order too. A dense rank would need all scores above. */
+  async #deepPage({ about, window }: View, { room, role, ranking }: BoardQuestion, { offset, limit }: Page): Promise<PageAnswer | Refusal> {
+    if (ranking === "dense") return { kind: "too-deep" };
+    const places = await this.#ports.reads.places(room, role, window, { kind: "from", offset, limit });
+    if (places === undefined) return { kind: "too-deep" };
+    const end = offset + places.standings.length;
+    return { kind: "page", about, ranking: rankFrom(places, ranking), nextOffset: end < about.members ? end : undefined };
+  }
+
+  async #exactMember({ about, window }: View, { room, role, ranking }: BoardQuestion, user: string, around: number): Promise<MemberAnswer | undefined> {
+    if (ranking === "dense") return undefined;
+    const places = await this.#ports.reads.places(room, role, window, { kind: "around", member: user, around });
+    const found = places === undefined ? undefined : neighboursOf(rankFrom(places, ranking), user, around);
+    if (places === undefined || found === undefined) return undefined;
+    const place = places.first + places.standings.findIndex(({ member }) => member === user) + 1;
+    return { kind: "member", about, own: { ...found.own, percentile: percentileOf(place, about.members) }, neighbours: found.neighbours };
   }
 
   /** These members among themselves. Those without points are left out. */

@@ -2,9 +2,10 @@
 -- that mark on, all or nothing. So a batch counts once, whoever sends it again, and a writer that was
 -- replaced unknowingly is turned away. Numbers are doubles: whole to 2^53, and printed with %.0f only.
 --
--- KEYS  applied, the caps' uses, then of each board: hot, full, counts (a group's windows one after the other)
+-- KEYS  applied, the caps' uses, then of each board: hot, full, counts, and the beginning of the names of its bands'
+--       sorted sets (a group's windows one after the other)
 -- ARGV  the seq and the activity counted so far; the applied hash as one list of fields and values, after its
---       length; members kept in a hot set; of each use: 1 if another stretch of time has begun, and its users with
+--       length; members kept in a hot set; 1 if all of a longer board are kept in order too; of each use: 1 if another stretch of time has begun, and its users with
 --       points, after their number; windows; groups; of each group its awards, after their number: member, points,
 --       stamp
 -- Returns an empty list, or the seq and the activity that are counted in truth and nothing done.
@@ -30,7 +31,7 @@ end
 
 local first, last = takeList(2)
 redis.call("HSET", KEYS[1], unpack(ARGV, first, last))
-local hotMembers = tonumber(take())
+local hotMembers, isOrdered = tonumber(take()), take() == "1"
 
 for cap = 1, CAPS do
   if take() == "1" then redis.call("DEL", KEYS[1 + cap]) end
@@ -52,11 +53,39 @@ local function later(a, b)
   return a
 end
 
-local function add(hot, full, counts, from, to)
+local function bandKey(beginning, band)
+  return beginning .. string.format("%d", band)
+end
+
+-- The tail of a board, in order: a sorted set for each band of scores. Kept from when there is a tail, and given up
+-- when it is not wanted any more. A board that was longer than this before it was wanted stays without.
+local ORDERED_AT_ONCE = 5000
+local function order(full, counts, beginning, members, moved)
+  local was = redis.call("HGET", counts, "ordered") == "1"
+  if not isOrdered then
+    if not was then return end
+    for _, band in ipairs(redis.call("HKEYS", counts)) do if tonumber(band) then redis.call("UNLINK", bandKey(beginning, band)) end end
+    redis.call("HDEL", counts, "ordered")
+  elseif was then
+    for _, move in ipairs(moved) do
+      if move.left then redis.call("ZREM", bandKey(beginning, move.oldBand), move.left) end
+      redis.call("ZADD", bandKey(beginning, move.band), move.score, move.entered)
+    end
+  elseif members > hotMembers and members <= ORDERED_AT_ONCE then
+    local flat = redis.call("HGETALL", full)
+    for index = 1, #flat, 2 do
+      local score = string.sub(flat[index + 1], STAMP + 1)
+      redis.call("ZADD", bandKey(beginning, bandOf(tonumber(score))), score, string.sub(flat[index + 1], 1, STAMP) .. flat[index])
+    end
+    redis.call("HSET", counts, "ordered", "1")
+  end
+end
+
+local function add(hot, full, counts, bands, from, to)
   local members = {}
   for index = from, to, 3 do members[#members + 1] = ARGV[index] end
   local before = redis.call("HMGET", full, unpack(members))
-  local leaving, entering, standing, moves, points = {}, {}, {}, {}, 0
+  local leaving, entering, standing, moves, moved, points = {}, {}, {}, {}, {}, 0
   for index, member in ipairs(members) do
     local old, score = before[index], 0
     if old then
@@ -75,9 +104,9 @@ local function add(hot, full, counts, from, to)
     entering[#entering + 1] = text
     entering[#entering + 1] = stamp .. member
     points = points + now - score
-    local band = bandOf(now)
+    local band, oldBand = bandOf(now), old and bandOf(score)
+    moved[index] = { band = band, oldBand = oldBand, left = old and string.sub(old, 1, STAMP) .. member, score = text, entered = stamp .. member }
     if old then
-      local oldBand = bandOf(score)
       if oldBand ~= band then moves[oldBand] = (moves[oldBand] or 0) - 1 end
       if oldBand ~= band then moves[band] = (moves[band] or 0) + 1 end
     else
@@ -93,6 +122,7 @@ local function add(hot, full, counts, from, to)
     if members ~= 0 and redis.call("HINCRBY", counts, band, members) == 0 then redis.call("HDEL", counts, band) end
   end
   redis.call("HINCRBY", counts, "points", string.format("%.0f", points))
+  order(full, counts, bands, redis.call("HLEN", full), moved)
 end
 
 local windows, groups = tonumber(take()), tonumber(take())
@@ -100,8 +130,8 @@ local key = 2 + CAPS
 for _ = 1, groups do
   first, last = takeList(3)
   for _ = 1, windows do
-    if last >= first then add(KEYS[key], KEYS[key + 1], KEYS[key + 2], first, last) end
-    key = key + 3
+    if last >= first then add(KEYS[key], KEYS[key + 1], KEYS[key + 2], KEYS[key + 3], first, last) end
+    key = key + 4
   end
 end
 return {}

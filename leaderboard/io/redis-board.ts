@@ -18,21 +18,29 @@ const SCAN_COUNT = 1_000;
 type Arguments = readonly (string | number)[];
 type Scripts = {
   applyBatch(keys: number, ...args: Arguments): Promise<readonly string[]>;
+  readOrdered(keys: number, ...args: Arguments): Promise<readonly (string | number)[]>;
   restoreBoards(keys: number, ...args: Arguments): Promise<readonly string[]>;
 };
 
 export type RedisBoard = Boards & BoardReads;
 
-/** `hotMembers`: how many of a board's first members stand in order; the same for all who write. */
-export function redisBoard(redis: Redis | Cluster, keys: Keys, options: { hotMembers: number; roles: readonly Role[] }): RedisBoard {
+/**
+ * `hotMembers`: how many of a board's first members stand in order; `tail`: whether those behind them do too. The same
+ * for all who write.
+ */
+export type RedisBoardOptions = { readonly hotMembers: number; readonly tail: "ordered" | "counted"; readonly roles: readonly Role[] };
+
+export function redisBoard(redis: Redis | Cluster, keys: Keys, options: RedisBoardOptions): RedisBoard {
   redis.defineCommand("applyBatch", { lua: script("apply.lua") });
+  redis.defineCommand("readOrdered", { lua: script("ordered.lua") });
   redis.defineCommand("restoreBoards", { lua: script("restore.lua") });
   const scripts = redis as unknown as Scripts; // `defineCommand` adds them to the client itself.
 
   const boardKeys = (room: RoomKey, role: Role, window: Window): string[] => {
-    const { hot, full, counts } = keys.board(room, role, window);
-    return [hot, full, counts];
+    const { hot, full, counts, inBand } = keys.board(room, role, window);
+    return [hot, full, counts, inBand];
   };
+  const isOrdered = options.tail === "ordered" ? 1 : 0;
 
   /** All in one step of Redis. */
   const atOnce = async (commands: readonly (readonly [string, ...(string | number)[]])[]): Promise<unknown[]> => {
@@ -64,7 +72,7 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: { hotMem
       });
       const named = [...roomKeys(room), ...boards];
       const answer = await scripts.applyBatch(
-        named.length, ...named, batch.after.seq, batch.after.activity, ...hashOf(appliedFields(batch.applied, batch.uses)), options.hotMembers,
+        named.length, ...named, batch.after.seq, batch.after.activity, ...hashOf(appliedFields(batch.applied, batch.uses)), options.hotMembers, isOrdered,
         ...CAPS.flatMap((cap) => [batch.uses[cap].hasBegun ? 1 : 0, ...hashOf([...batch.uses[cap].points])]), batch.windows.length, roles.length, ...awards,
       );
       return write(answer);
@@ -87,7 +95,7 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: { hotMem
       const boardArguments = boards.map(({ standings }) => [standings.length, ...standings.flatMap(({ member, score, reachedAt }) => [member, stampOf(reachedAt), score])]).flat();
       const named = [...roomKeys(room), ...boards.flatMap(({ role, window }) => boardKeys(room, role, window))];
       const answer = await scripts.restoreBoards(
-        named.length, ...named, applied.seq, applied.activity, ...hashOf(appliedFields(applied, uses)), options.hotMembers,
+        named.length, ...named, applied.seq, applied.activity, ...hashOf(appliedFields(applied, uses)), options.hotMembers, isOrdered,
         ...CAPS.flatMap((cap) => hashOf([...uses[cap].points])), ...boardArguments,
       );
       return write(answer);
@@ -106,6 +114,13 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: { hotMem
         const value = values[index];
         return value == null ? [] : [standingOf(member, value)];
       });
+    },
+
+    places: async (room, role, window, places) => {
+      const { full, counts, inBand } = keys.board(room, role, window);
+      const asked = places.kind === "around" ? [places.member, places.around] : ["", places.offset, places.limit];
+      const [first, ahead, ...entries] = await scripts.readOrdered(3, full, counts, inBand, ...asked);
+      return first === undefined ? undefined : { first: Number(first), ahead: Number(ahead), standings: orderedOf(entries as string[]) };
     },
 
     all: async function* (room, role, window) {
@@ -166,13 +181,18 @@ function appliedOf(fields: ReadonlyMap<string, string>): Applied {
 }
 
 function boardState(applied: ReadonlyMap<string, string>, entries: readonly string[], members: number, counts: ReadonlyMap<string, string>): BoardState {
-  const hot: Standing[] = [];
+  const bands = new Map([...counts].filter(([field]) => /^\d+$/.test(field)).map(([band, count]) => [Number(band), Number(count)]));
+  return { applied: applied.size === 0 ? undefined : appliedOf(applied), hot: orderedOf(entries), members, points: Number(counts.get("points") ?? 0), bands };
+}
+
+/** Of a sorted set, in order: stamp and member, then the score. */
+function orderedOf(entries: readonly string[]): Standing[] {
+  const standings: Standing[] = [];
   for (let index = 0; index < entries.length; index += 2) {
     const entry = entries[index]!;
-    hot.push({ member: entry.slice(STAMP_LENGTH), score: Number(entries[index + 1]), reachedAt: reachedAtOf(entry) });
+    standings.push({ member: entry.slice(STAMP_LENGTH), score: Number(entries[index + 1]), reachedAt: reachedAtOf(entry) });
   }
-  const bands = new Map([...counts].filter(([field]) => field !== "points").map(([band, count]) => [Number(band), Number(count)]));
-  return { applied: applied.size === 0 ? undefined : appliedOf(applied), hot, members, points: Number(counts.get("points") ?? 0), bands };
+  return standings;
 }
 
 /** As the scripts store it: the stamp, then the score. */

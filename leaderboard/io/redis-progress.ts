@@ -44,7 +44,11 @@ export function redisClosings({ redis }: RedisLine, keys: Keys): Closings {
       return entries.flatMap(closingOf);
     },
     finish: async (partition, { room, window }, keepUntil) => {
-      for (const role of ROLES) for (const key of Object.values(keys.board(room, role, window))) await redis.pexpireat(key, keepUntil);
+      for (const role of ROLES) {
+        const { hot, full, counts, inBand } = keys.board(room, role, window);
+        const bands = (await redis.hkeys(counts)).map((band) => `${inBand}${band}`); // Those of `points` and `ordered` are not there.
+        for (const key of [hot, full, counts, ...bands]) await redis.pexpireat(key, keepUntil);
+      }
       await redis.zrem(keys.closing(partition), `${room} ${window.id}`);
     },
   };

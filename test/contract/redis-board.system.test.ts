@@ -21,8 +21,9 @@ import { RoomProjection } from "../../leaderboard/room-projection.ts";
 import { recordOf } from "../../leaderboard/testing/records.ts";
 import { type LoggedEdit, referenceBoards, type ToldActivity } from "../../leaderboard/testing/reference-boards.ts";
 import { SCORING } from "../../leaderboard/testing/scoring.ts";
-import { ALL_TIME, parseWindow, windowsAt } from "../../leaderboard/windows.ts";
+import { ALL_TIME, parseWindow, type Window, windowsAt } from "../../leaderboard/windows.ts";
 import { decodeRecord } from "../../shared/bus/record.ts";
+import { Prng } from "../../shared/prng.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 
 const HOT_MEMBERS = 6;
@@ -39,7 +40,7 @@ beforeAll(async () => {
   engine = await startRedisServer({ dataDir });
   line = redisLine(engine.url, SILENT);
   await new Promise((resolve) => line.redis.once("ready", resolve));
-  boards = redisBoard(line.redis, keysOf("contract"), { hotMembers: HOT_MEMBERS, roles: ROLES });
+  boards = redisBoard(line.redis, keysOf("contract"), { hotMembers: HOT_MEMBERS, tail: "ordered", roles: ROLES });
 }, 120_000);
 afterAll(async () => {
   line?.stop();
@@ -68,6 +69,18 @@ async function allOf(room: RoomKey, window = ALL_TIME, role: Role = "everyone"):
   return found.sort((a, b) => b.score - a.score || a.reachedAt - b.reachedAt);
 }
 
+/** Of a board with a tail, every place can be had by its number and by who is there, with those around. */
+async function expectInOrder(room: RoomKey, role: Role, window: Window, all: readonly Standing[]): Promise<void> {
+  const aheadOf = (first: number): number => all.filter(({ score }) => score > all[first]!.score).length;
+  for (const offset of [0, Math.floor(all.length / 2), all.length - 1]) {
+    expect(await boards.places(room, role, window, { kind: "from", offset, limit: 4 })).toEqual({ first: offset, ahead: aheadOf(offset), standings: all.slice(offset, offset + 4) });
+  }
+  for (const [place, { member }] of all.entries()) {
+    const first = Math.max(0, place - 2);
+    expect(await boards.places(room, role, window, { kind: "around", member, around: 2 })).toEqual({ first, ahead: aheadOf(first), standings: all.slice(first, place + 3) });
+  }
+}
+
 type Place = Pick<Standing, "member" | "score">;
 const placesOf = (standings: readonly Standing[]): Place[] => standings.map(({ member, score }) => ({ member, score }));
 
@@ -83,6 +96,7 @@ async function expectBoard(room: RoomKey, windowId: string, expected: readonly P
   const bands = new Map<number, number>();
   for (const { score } of expected) bands.set(bandOf(score), (bands.get(bandOf(score)) ?? 0) + 1);
   expect(new Map([...state.bands].sort())).toEqual(new Map([...bands].sort()));
+  if (expected.length > HOT_MEMBERS) await expectInOrder(room, role, window, all);
 }
 
 test("[BOARD1] a batch counts once: sent again it is told how far the room is, and changes nothing", async () => {
@@ -185,6 +199,47 @@ test("[BOARD13] what happened earlier and is counted later takes nobody's moment
   await boards.apply(room, batchOf(1, 2, [["ann", 1, 20]]));
   expect(await allOf(room)).toEqual([{ member: "bob", score: 3, reachedAt: 30 }, { member: "ann", score: 3, reachedAt: 40 }]);
   expect(placesOf((await boards.read(room, "everyone", ALL_TIME)).hot)).toEqual([{ member: "bob", score: 3 }, { member: "ann", score: 3 }]);
+});
+
+test("[BOARD14] whoever reads a long board while its members go from band to band sees each of them once, in order", async () => {
+  const room = newRoom();
+  const members = Array.from({ length: 60 }, (_, index) => `user-${index}`);
+  const prng = new Prng(14);
+  await boards.apply(room, batchOf(0, 60, members.map((member, index) => [member, 1, index + 1] as const)));
+  let isWriting = true;
+  const writing = (async () => {
+    for (let seq = 60; seq < 400; seq++) await boards.apply(room, batchOf(seq, seq + 1, [[members[prng.below(60)]!, 1 + prng.below(40), seq + 1]]));
+    isWriting = false;
+  })();
+  let reads = 0;
+  for (; isWriting; reads++) {
+    const { standings } = (await boards.places(room, "everyone", ALL_TIME, { kind: "from", offset: 0, limit: 100 }))!;
+    expect(new Set(standings.map(({ member }) => member)).size).toBe(60);
+    expect(standings).toEqual([...standings].sort((a, b) => b.score - a.score || a.reachedAt - b.reachedAt));
+    const member = members[reads % 60]!;
+    const around = (await boards.places(room, "everyone", ALL_TIME, { kind: "around", member, around: 1 }))!;
+    expect(around.standings.map((standing) => standing.member)).toContain(member);
+  }
+  await writing;
+  expect(reads).toBeGreaterThan(0);
+});
+
+test("[BOARD15] a board that was only counted is put in order when that is wanted, and let go when it is not", async () => {
+  const room = newRoom();
+  const counted = redisBoard(line.redis, keysOf("contract"), { hotMembers: HOT_MEMBERS, tail: "counted", roles: ROLES });
+  const places = () => boards.places(room, "everyone", ALL_TIME, { kind: "from", offset: 0, limit: 20 });
+  const many = Array.from({ length: 20 }, (_, index) => [`user-${index}`, 100 - index, index + 1] as const);
+  await counted.apply(room, batchOf(0, 20, many));
+  expect(await places()).toBeUndefined();
+  await boards.apply(room, batchOf(20, 21, [["user-19", 50, 21]]));
+  expect((await places())?.standings.map(({ member }) => member)).toEqual(["user-19", ...many.slice(0, 19).map(([member]) => member)]);
+  await counted.apply(room, batchOf(21, 22, [["user-0", 1, 22]]));
+  expect(await places()).toBeUndefined();
+  expect(await line.redis.keys(`contract:board:{${room}}:everyone:all:in:*`)).toEqual([]);
+  const dump = (await counted.dump(room, [ALL_TIME]))!;
+  const copy = newRoom();
+  await boards.restore(copy, dump);
+  expect((await boards.places(copy, "everyone", ALL_TIME, { kind: "from", offset: 0, limit: 20 }))?.standings).toEqual(dump.boards[0]!.standings);
 });
 
 const USERS = ["ann", "bob", "cy", "dee", "__proto__", "eve", "fay", "gus", "hal", "ida"] as UserId[];
