@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { type KV, Kvm } from "@nats-io/kv";
+import { TimeoutError } from "nats";
 
 import { decodeJson, PlannedRoom, RoomEntry } from "../shared/bus/placement-messages.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
@@ -84,6 +85,15 @@ export class TypingCluster {
 
   /** Whether every room has an owner that runs, and a warm copy on another server that runs. */
   async isWarm(): Promise<boolean> {
+    try {
+      return await this.#isWarm();
+    } catch (error) {
+      if (error instanceof TimeoutError) return false; // The buckets are without a leader for a while, too.
+      throw error;
+    }
+  }
+
+  async #isWarm(): Promise<boolean> {
     const live = new Set(this.cluster.roomServers.map(serverOf));
     const areWarm = await Promise.all(
       this.rooms.map(async (room) => {

@@ -14,7 +14,6 @@ import * as Y from "yjs";
 
 import { type Child, spawnChild } from "../engines/child.ts";
 import type { Engine } from "../engines/engine.ts";
-import { startNatsServer } from "../engines/nats-server.ts";
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
@@ -31,6 +30,7 @@ import { kvLeases } from "../shared/io/kv-leases.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
 import { startDocumentService } from "./main.ts";
+import { startTestNats } from "../test/contract/test-engines.ts";
 
 const WRONG_LAST_SEQUENCE = 10_071;
 const SECRET = "a secret of the tests, 32 characters";
@@ -40,7 +40,7 @@ let nats: NatsConnection;
 
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "coroom-documents-"));
-  engine = await startNatsServer({ dataDir });
+  engine = await startTestNats({ dataDir });
   nats = await connectNats({ servers: engine.url, name: "test" });
 }, 120_000);
 afterAll(async () => {

@@ -8,10 +8,10 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { Engine } from "../engines/engine.ts";
-import { startRedisServer } from "../engines/redis-server.ts";
 import { until } from "../test/contract/real-nats.ts";
 import { gatewayRig, metric, OPERATOR, outcomeOf, ROOM, tokenOf } from "./testing/gateway-rig.ts";
 import type { WireClient } from "./testing/wire-client.ts";
+import { startTestRedis } from "../test/contract/test-engines.ts";
 
 const rig = gatewayRig("abuse", { abusePointsMax: "30" });
 let redis: Engine;
@@ -19,7 +19,7 @@ let folder: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "coroom-abuse-"));
-  redis = await startRedisServer({ dataDir: join(folder, "redis") });
+  redis = await startTestRedis({ dataDir: join(folder, "redis") });
 });
 afterAll(async () => {
   await redis.stop();

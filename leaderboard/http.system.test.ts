@@ -13,8 +13,6 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 
 import type { Engine } from "../engines/engine.ts";
-import { startNatsServer } from "../engines/nats-server.ts";
-import { startRedisServer } from "../engines/redis-server.ts";
 import { BoardNews } from "../shared/bus/board-messages.ts";
 import { decodeJson, encodeJson, ServiceHeartbeat } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
@@ -28,6 +26,7 @@ import { eventually } from "../test/system/eventually.ts";
 import { leaderboardSettings } from "./config.ts";
 import { startLeaderboard } from "./main.ts";
 import { recordOf } from "./testing/records.ts";
+import { startTestNats, startTestRedis } from "../test/contract/test-engines.ts";
 
 const SECRET = "a secret of the tests, 32 characters";
 const subjects = subjectsOf("http");
@@ -47,7 +46,7 @@ const met = new Set<string>();
 
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "coroom-http-"));
-  [redis, server] = await Promise.all([startRedisServer({ dataDir: join(dataDir, "redis") }), startNatsServer({ dataDir: join(dataDir, "nats") })]);
+  [redis, server] = await Promise.all([startTestRedis({ dataDir: join(dataDir, "redis") }), startTestNats({ dataDir: join(dataDir, "nats") })]);
   nats = await connectNats({ servers: server.url, name: "test" });
   const flags = { environment: "http", natsUrl: server.url, redisUrl: redis.url, internalSecret: SECRET, boardShownMax: String(HOT / 2), boardReadMembersMax: "10", boardPushMs: "50" };
   leaderboard = await startLeaderboard(readSettings({ ...sharedSettings, ...leaderboardSettings }, { flags, env: {} }), { log: pinoLog({}, process.env["TEST_LOG"] ?? "silent"), registry: new Registry() });

@@ -13,8 +13,6 @@ import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 
 import type { Engine } from "../engines/engine.ts";
-import { startNatsServer } from "../engines/nats-server.ts";
-import { startRedisServer } from "../engines/redis-server.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import type { Clock } from "../shared/clock.ts";
 import { readSettings } from "../shared/config.ts";
@@ -42,6 +40,7 @@ import type { BoardShown } from "../shared/bus/board-messages.ts";
 import { MadeUpLog } from "./testing/made-up-log.ts";
 import { referenceBoards } from "./testing/reference-boards.ts";
 import { parseWindow } from "./windows.ts";
+import { startTestNats, startTestRedis } from "../test/contract/test-engines.ts";
 
 const LOG = pinoLog({}, process.env["TEST_LOG"] ?? "silent");
 const USERS = ["ann", "bob", "cy", "dee", "eve", "fay", "gus", "hal"] as UserId[];
@@ -62,7 +61,7 @@ let services = 0;
 
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "coroom-leaderboard-"));
-  [redisServer, natsServer] = await Promise.all([startRedisServer({ dataDir: join(dataDir, "redis") }), startNatsServer({ dataDir: join(dataDir, "nats") })]);
+  [redisServer, natsServer] = await Promise.all([startTestRedis({ dataDir: join(dataDir, "redis") }), startTestNats({ dataDir: join(dataDir, "nats") })]);
   nats = await connectNats({ servers: natsServer.url, name: "test" });
 }, 120_000);
 afterEach(async () => {

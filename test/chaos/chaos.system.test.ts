@@ -46,7 +46,7 @@ test("[CHA3] a nats-server that is asked to step down leads nothing, and is refu
 });
 
 test(`[CHA4] faults of NATS, of processes and of lines lose no acknowledged edit, reuse no seq and leave nobody apart (seed ${SEED})`, { timeout: 400_000 }, async () => {
-  const report = await runChaos(system.target, { seed: SEED, rounds: 6, secondsMax: 40, rooms: 2, everyMs: 150, only: "" }, (line) => process.stdout.write(`${line}\n`));
+  const report = await runChaos(system.target, { seed: SEED, rounds: 6, secondsMax: 40, rooms: 2, roomsNamed: "chaos", everyMs: 150, only: "" }, (line) => process.stdout.write(`${line}\n`));
   expect(report.sums.acked).toBe(report.sums.typed);
   expect(report.sums.typed).toBeGreaterThan(100);
 });

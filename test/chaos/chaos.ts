@@ -15,6 +15,8 @@ export type ChaosOptions = {
   /** No round begins after so long. */
   readonly secondsMax: number;
   readonly rooms: number;
+  /** What their names begin with: a system that runs on has had others. */
+  readonly roomsNamed: string;
   /** How often each person types. */
   readonly everyMs: number;
   /** Only faults whose kind has this in it. */
@@ -35,7 +37,7 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, say: 
   const report: ChaosReport = { rounds: 0, faults: new Map(), levelMs: [], sums: { rooms: 0, typed: 0, acked: 0, tentative: 0, epochs: 0 } };
   const until = performance.now() + options.secondsMax * 1_000;
   while (report.rounds < options.rounds && performance.now() < until) {
-    const rooms = await Promise.all(Array.from({ length: options.rooms }, (_, index) => RoomWatch.open(target, `chaos-${report.rounds}-${index}`)));
+    const rooms = await Promise.all(Array.from({ length: options.rooms }, (_, index) => RoomWatch.open(target, `${options.roomsNamed}-${report.rounds}-${index}`)));
     try {
       for (let turn = 0; turn < ROUNDS_PER_ROOM && report.rounds < options.rounds && performance.now() < until; turn++) await playRound(target, rooms, options, report, say);
       for (const room of rooms) add(report, await room.judge());

@@ -34,7 +34,7 @@ const system = options.project === "" ? await ChaosSystem.start() : undefined;
 const target = system?.target ?? containersTarget(options);
 let failed = false;
 try {
-  tell(target, await runChaos(target, options, say));
+  tell(target, await runChaos(target, { ...options, roomsNamed: `chaos-${Date.now().toString(36)}` }, say));
 } catch (error) {
   failed = true;
   for (let at: unknown = error; at instanceof Error; at = at.cause) process.stderr.write(`${at.stack ?? at.message}\n`);

@@ -3,14 +3,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startTestNats } from "./test-engines.ts";
 
-import { startNatsServer } from "../../engines/nats-server.ts";
 
 export type RealNats = Awaited<ReturnType<typeof startRealNats>>;
 
 export async function startRealNats() {
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-nats-"));
-  const engine = await startNatsServer({ dataDir });
+  const engine = await startTestNats({ dataDir });
   return {
     url: engine.url,
     /** SIGKILL, SIGSTOP, SIGCONT. */

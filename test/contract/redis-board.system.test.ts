@@ -11,7 +11,6 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { Engine } from "../../engines/engine.ts";
-import { startRedisServer } from "../../engines/redis-server.ts";
 import { bandOf } from "../../leaderboard/bands.ts";
 import { type Applied, type Batch, NO_USES, NOTHING_APPLIED, SCORE_MAX, type Standing } from "../../leaderboard/board.ts";
 import { type RedisLine, redisLine } from "../../shared/io/redis.ts";
@@ -25,6 +24,7 @@ import { ALL_TIME, parseWindow, type Window, windowsAt } from "../../leaderboard
 import { decodeRecord } from "../../shared/bus/record.ts";
 import { Prng } from "../../shared/prng.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { startTestRedis } from "./test-engines.ts";
 
 const HOT_MEMBERS = 6;
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -37,7 +37,7 @@ let rooms = 0;
 
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "coroom-boards-"));
-  engine = await startRedisServer({ dataDir });
+  engine = await startTestRedis({ dataDir });
   line = redisLine(engine.url, SILENT);
   await new Promise((resolve) => line.redis.once("ready", resolve));
   boards = redisBoard(line.redis, keysOf("contract"), { hotMembers: HOT_MEMBERS, tail: "ordered", roles: ROLES });

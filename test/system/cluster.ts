@@ -12,8 +12,8 @@ import { spawnChild, type Child, type Exit } from "../../engines/child.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { claimPort } from "../../engines/free-port.ts";
 import { startNatsCluster } from "../../engines/nats-cluster.ts";
-import { startNatsServer } from "../../engines/nats-server.ts";
 import { eventually } from "./eventually.ts";
+import { startTestNats } from "../contract/test-engines.ts";
 
 export type ClusterShape = {
   readonly gateways: number;
@@ -173,7 +173,7 @@ export class Cluster {
 }
 
 async function startNats({ natsServers = 1, natsRoute, syncAlways = false }: ClusterShape, dataDir: string): Promise<readonly Engine[]> {
-  if (natsServers === 1) return [await startNatsServer({ dataDir, syncAlways })];
+  if (natsServers === 1) return [await startTestNats({ dataDir, syncAlways })];
   return startNatsCluster({ dataDir, members: natsServers, syncAlways, ...(natsRoute === undefined ? {} : { route: natsRoute }) });
 }
 

@@ -8,9 +8,9 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 
 import { type Board, RoomConnection } from "../../client/index.ts";
 import type { Engine } from "../../engines/engine.ts";
-import { startRedisServer } from "../../engines/redis-server.ts";
 import { DemoSystem, FIRST_START_MS_MAX } from "./browser.ts";
 import { eventually } from "./eventually.ts";
+import { startTestRedis } from "../contract/test-engines.ts";
 
 vi.setConfig({ testTimeout: 90_000 });
 
@@ -21,7 +21,7 @@ let here: RoomConnection[] = [];
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "coroom-live-board-"));
-  redis = await startRedisServer({ dataDir: folder });
+  redis = await startTestRedis({ dataDir: folder });
   system = await DemoSystem.start({ REDIS_URL: redis.url, BOARD_CHECKPOINT_MS_MAX: "500" });
 }, FIRST_START_MS_MAX);
 

@@ -1,0 +1,64 @@
+/**
+ * The engines of a test: those of this machine, found or fetched as everywhere; and where there are none, or
+ * `COROOM_TEST_ENGINES=containers` says so, containers. Images of one's own: COROOM_TEST_NATS_IMAGE, COROOM_TEST_REDIS_IMAGE.
+ */
+
+import { ask } from "../../engines/ask.ts";
+import type { Engine } from "../../engines/engine.ts";
+import { EngineError } from "../../engines/engine-error.ts";
+import { natsConfigText } from "../../engines/nats-config.ts";
+import { jetStreamAnswers, startNatsServer } from "../../engines/nats-server.ts";
+import { redisConfigText } from "../../engines/redis-config.ts";
+import { startRedisServer } from "../../engines/redis-server.ts";
+
+/** `dataDir`: what the machine's own keep their data in; a container has its own. */
+export type TestEngineOptions = { readonly dataDir: string; readonly syncAlways?: boolean };
+
+const MEMORY_BYTES_MAX = 256 * 1024 ** 2;
+const FILE_BYTES_MAX = 8 * 1024 ** 3;
+const ASK_MS_MAX = 500;
+
+export function startTestNats(options: TestEngineOptions): Promise<Engine> {
+  return ownOrContainer(() => startNatsServer(options), () => natsContainer(options));
+}
+
+export function startTestRedis(options: TestEngineOptions): Promise<Engine> {
+  return ownOrContainer(() => startRedisServer(options), redisContainer);
+}
+
+async function ownOrContainer(own: () => Promise<Engine>, container: () => Promise<Engine>): Promise<Engine> {
+  if (process.env["COROOM_TEST_ENGINES"] === "containers") return container();
+  try {
+    return await own();
+  } catch (error) {
+    if (!(error instanceof EngineError) || error.kind !== "binary-missing") throw error;
+    return container().catch((cause: unknown) => {
+      throw new Error(`${error.message}\nand no container engine could run it instead`, { cause });
+    });
+  }
+}
+
+async function natsContainer({ syncAlways = false }: TestEngineOptions): Promise<Engine> {
+  const { runContainer } = await import("./container-engine.ts");
+  const config = natsConfigText({ serverName: "coroom-container", host: "0.0.0.0", port: 4222, storeDir: "/data", syncAlways, memoryBytesMax: MEMORY_BYTES_MAX, fileBytesMax: FILE_BYTES_MAX, tags: [] });
+  return runContainer({
+    image: process.env["COROOM_TEST_NATS_IMAGE"] ?? "nats:2.12",
+    command: ["-c", "/coroom.conf"],
+    port: 4222,
+    scheme: "nats",
+    files: { "/coroom.conf": config },
+    isReady: (port) => jetStreamAnswers(port),
+  });
+}
+
+async function redisContainer(): Promise<Engine> {
+  const { runContainer } = await import("./container-engine.ts");
+  return runContainer({
+    image: process.env["COROOM_TEST_REDIS_IMAGE"] ?? "redis:7",
+    command: ["redis-server", "/coroom.conf"],
+    port: 6379,
+    scheme: "redis",
+    files: { "/coroom.conf": redisConfigText({ host: "0.0.0.0", port: 6379, dataDir: "/data" }).replace("protected-mode yes", "protected-mode no") },
+    isReady: (port) => ask({ host: "127.0.0.1", port, say: "PING\r\n", msMax: ASK_MS_MAX }, (heard) => heard.includes("+PONG")),
+  });
+}
