@@ -18,7 +18,7 @@ import { eventually } from "../test/system/eventually.ts";
 import { processOf, serverOf } from "../test/system/owner.ts";
 import { RoomLoad } from "./load/room-load.ts";
 
-/** `settings`: of every process, as variables without their prefix. */
+/** `settings`: of every process, as variables without their prefix. `roomServerSettings`: more of each room server. */
 export type TypingOptions = {
   readonly rooms: number;
   readonly roomServers: number;
@@ -26,6 +26,7 @@ export type TypingOptions = {
   /** Three keep three copies of everything. Default: one. */
   readonly natsServers?: number;
   readonly settings?: Readonly<Record<string, string>>;
+  readonly roomServerSettings?: readonly Readonly<Record<string, string>>[];
 };
 
 export type OwningServer = { readonly server: ServerId; readonly process: Process; readonly line: CuttableLine };
@@ -62,6 +63,7 @@ export class TypingCluster {
       roomServers: options.roomServers,
       natsServers: options.natsServers ?? 1,
       settings: { EDIT_BURST: NO_RATE_LIMIT, EDITS_PER_SECOND: NO_RATE_LIMIT, CONNECTS_PER_SECOND_MAX: NO_RATE_LIMIT, SILENCE_MS_MAX: "3600000", CONTROL_LOOP_MS: "1000", ...options.settings },
+      ...(options.roomServerSettings === undefined ? {} : { roomServerSettings: options.roomServerSettings }),
       natsUrlOf: async ({ role, index }, servers) => (role === "room-server" && servers.length === 1 ? (lines[index] = await CuttableLine.start(servers[0]!)).url : servers.join(",")),
     });
     const nats = await connectNats({ servers: cluster.natsUrl, name: "bench" });

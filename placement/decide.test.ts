@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
 import type { RoomKey, ServerId } from "../shared/ids.ts";
-import { Prng } from "../shared/prng.ts";
-import { decide, type DecideOptions, type Pin, type ServerState, type World } from "./decide.ts";
+import { decide, type DecideOptions } from "./decide.ts";
 import { extend, NOTHING_PLANNED, type Placements, type Plan } from "./plan.ts";
+import type { Pin, ServerState, World } from "./world.ts";
 
 const OPTIONS: DecideOptions = { hotShare: 0.3, imbalance: 0.1, movesMax: 1_000_000, followsMax: 1_000_000, keepsReplicas: true };
 const id = (name: string) => name as ServerId;
@@ -86,102 +86,28 @@ test("[DEC9] the same world leads to the same plan, whatever order it is told in
   expect(decide({ ...one, servers: [...servers].reverse() }, NOTHING_PLANNED, OPTIONS)).toEqual(decide(one, NOTHING_PLANNED, OPTIONS));
 });
 
-/** Many servers over many days, every plan carried out at once. */
-class Fleet {
-  readonly #prng = new Prng(1);
-  servers: ServerState[] = [];
-  readonly rooms = new Map<RoomKey, { owner: ServerId }>();
-  placements: Placements = NOTHING_PLANNED;
-  #named = 0;
-  #opened = 0;
-
-  constructor(servers: number, rooms: number) {
-    for (let count = 0; count < servers; count++) this.servers.push(this.#newServer(count));
-    for (let count = 0; count < rooms; count++) this.open(this.servers[this.#opened % servers]!.server);
-  }
-
-  open(owner = this.servers[this.#prng.below(this.servers.length)]!.server): void {
-    this.rooms.set(key(`r${++this.#opened}`), { owner });
-  }
-
-  /** Some rooms are released, as many are opened, wherever the hash has it. */
-  turnOver(count: number): void {
-    const released = [...this.rooms.keys()].filter(() => this.#prng.chance(count / this.rooms.size));
-    for (const room of released) {
-      this.rooms.delete(room);
-      this.open();
-    }
-  }
-
-  lose(index: number): ServerState {
-    const lost = this.servers[index % this.servers.length]!;
-    this.servers = this.servers.filter((state) => state !== lost);
-    return lost;
-  }
-
-  /** It comes back under another name in the same place. */
-  add({ host, zone }: ServerState): void {
-    this.servers = [...this.servers, server(`s${++this.#named}`, { host, zone })];
-  }
-
-  decide(): Plan {
-    const plan = decide({ servers: this.servers, rooms: this.rooms, pins: new Map(), shares: new Map() }, this.placements, OPTIONS);
-    this.placements = extend(this.placements, plan)!;
-    for (const { room, action } of plan.steps) if (action.kind === "promote" || action.kind === "move") this.rooms.set(room, { owner: action.to });
-    return plan;
-  }
-
-  roomsOf(): Map<ServerId, number> {
-    const counts = new Map(this.servers.map(({ server }) => [server, 0]));
-    for (const { owner } of this.rooms.values()) counts.set(owner, (counts.get(owner) ?? 0) + 1);
-    return counts;
-  }
-
-  #newServer(index: number): ServerState {
-    return server(`s${++this.#named}`, { host: `h${index % 16}`, zone: `z${index % 4}` });
-  }
-}
-
-const moves = (plan: Plan): number => plan.steps.filter(({ action }) => action.kind === "promote" || action.kind === "move").length;
-
-/** As many rooms as one test run may cost; the figures hold for ten times as many (docs/adr/0007-placement-plans-and-the-log-decides.md). */
-const ROOMS = 10_000;
-const SERVERS = 16;
-
-test("[DEC10] over a year of lost and restarted servers balance holds, copies stand apart, and little more moves than must", { timeout: 60_000 }, () => {
-  const fleet = new Fleet(SERVERS, ROOMS);
-  fleet.decide();
-  let [moved, unavoidable, worst] = [0, 0, 0];
-  const decideAndCount = (): void => {
-    const mean = fleet.rooms.size / fleet.servers.length;
-    const counts = fleet.roomsOf();
-    const orphans = [...counts].reduce((sum, [owner, count]) => sum + (fleet.servers.some(({ server }) => server === owner) ? 0 : count), 0);
-    const missing = fleet.servers.reduce((sum, { server }) => sum + Math.max(0, 0.9 * mean - counts.get(server)!), 0);
-    unavoidable += orphans + missing;
-    moved += moves(fleet.decide());
-    for (const count of fleet.roomsOf().values()) worst = Math.max(worst, Math.abs(count - mean) / mean);
-  };
-  for (let week = 1; week <= 52; week++) {
-    fleet.turnOver(ROOMS / 20);
-    const lost = fleet.lose(week % SERVERS);
-    decideAndCount();
-    fleet.add(lost);
-    decideAndCount();
-  }
-  const stateOf = new Map(fleet.servers.map((state) => [state.server, state]));
-  for (const [room, { owner }] of fleet.rooms) expect(stateOf.get(fleet.placements.rooms.get(room)!.replica!)!.zone).not.toBe(stateOf.get(owner)!.zone);
-  expect(worst).toBeLessThan(0.13);
-  expect(moved / unavoidable).toBeLessThan(1.2);
-  expect(said(fleet.decide())).toEqual([]);
+test("[DEC12] a hot room goes to the dedicated server even where that is no better for the room itself: its neighbours are", () => {
+  const servers = [server("a", { used: 0.52 }), server("d", { used: 0.05, pool: "dedicated" })];
+  const hot = world(servers, { hot: "a", x: "a" }, { shares: { hot: 0.5 } });
+  expect(said(decide(hot, NOTHING_PLANNED, quiet))).toEqual(["hot: move a to d"]);
+  const taken = world([server("a", { used: 0.52 }), server("b", { used: 0.5 }), server("d", { used: 0.6, pool: "dedicated" })], { hot: "a", x: "a", y: "b", z: "d" }, { shares: { hot: 0.5 } });
+  expect(said(decide(taken, NOTHING_PLANNED, quiet))).toEqual([]);
 });
 
-test("[DEC11] the rooms of a server that is lost spread evenly over all others that stand apart from it", () => {
-  const fleet = new Fleet(32, 16_000);
-  fleet.decide();
-  const lost = fleet.servers[0]!;
-  fleet.servers = fleet.servers.slice(1);
-  const before = fleet.roomsOf();
-  fleet.decide();
-  const gained = [...fleet.roomsOf()].filter(([server]) => fleet.servers.find((state) => state.server === server)!.zone !== lost.zone).map(([server, count]) => count - before.get(server)!);
-  expect(Math.max(...gained) - Math.min(...gained)).toBeLessThanOrEqual(8);
+test("[DEC13] a server that uses nearly all of its budget, by edits, bytes or memory, gives rooms away to those with most to spare, a few at a time", () => {
+  const rooms = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`r${index}`, ["a", "b", "c"][index % 3]!]));
+  const busy = world([server("a", { used: 0.98 }), server("b", { used: 0.4 }), server("c", { used: 0.3 })], rooms, { shares: { r0: 0.06, r3: 0.05 } });
+  const plan = decide(busy, NOTHING_PLANNED, quiet);
+  expect(said(plan)).toEqual(["r0: move a to c", "r3: move a to c"]);
+  expect(plan.steps[0]!.reason).toBe("a uses 98% of its budget, c 30%");
+  const full = world([server("a", { used: 1.2 }), server("b", { used: 0.88 }), server("c", { used: 1 })], rooms);
+  expect(said(decide(full, NOTHING_PLANNED, quiet)).every((step) => step.endsWith("to b"))).toBe(true);
+  const ordinary = world([server("a", { used: 2 }), server("b"), server("c")], Object.fromEntries(Array.from({ length: 99 }, (_, index) => [`r${index}`, ["a", "b", "c"][index % 3]!])));
+  expect(decide(ordinary, NOTHING_PLANNED, quiet).steps.length).toBe(8);
+});
+
+test("[DEC14] a server that uses nearly all of its budget takes no room while another can", () => {
+  const full = world([server("a", { used: 0.95 }), server("b", { used: 0.5 })], { x: "gone", y: "b", z: "b" });
+  expect(said(decide(full, NOTHING_PLANNED, quiet))).toEqual(["x: promote gone to b"]);
+  expect(said(decide(world([server("a", { used: 0.95 }), server("b", { used: 1 })], { x: "gone", y: "b" }), NOTHING_PLANNED, quiet))).toEqual(["x: promote gone to a"]);
 });

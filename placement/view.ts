@@ -2,8 +2,8 @@
 
 import type { PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
-import type { RoomState, ServerState, World } from "./decide.ts";
 import type { Assignment, Placements } from "./plan.ts";
+import type { RoomState, ServerState, World } from "./world.ts";
 
 export class View {
   readonly #rooms = new Map<RoomKey, RoomState>();

@@ -16,6 +16,12 @@ import type { OtherServers } from "./ports.ts";
 import type { Replicas } from "./replicas-host.ts";
 import type { RoomHost } from "./room-host.ts";
 
+/** As much of them as it takes. */
+export type HandOversParts = {
+  readonly rooms: Pick<RoomHost, "stopping" | "has" | "owned" | "drain" | "expect" | "beginHandOver" | "endHandOver">;
+  readonly replicas: Pick<Replicas, "follow" | "unfollow">;
+  readonly others: OtherServers;
+};
 export type HandOversDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics; readonly available: () => readonly ServerId[] };
 
 const DONE: OrderReply = { kind: "done" };
@@ -28,8 +34,8 @@ const TARGETS_MAX = 3;
 
 export class HandOvers {
   readonly #server: ServerId;
-  readonly #rooms: RoomHost;
-  readonly #replicas: Replicas;
+  readonly #rooms: HandOversParts["rooms"];
+  readonly #replicas: HandOversParts["replicas"];
   readonly #others: OtherServers;
   readonly #options: { readonly handOverMsMax: number };
   readonly #deps: HandOversDeps;
@@ -37,7 +43,7 @@ export class HandOvers {
   #generation = 0;
   #draining: Promise<void> | undefined;
 
-  constructor(server: ServerId, parts: { rooms: RoomHost; replicas: Replicas; others: OtherServers }, options: { handOverMsMax: number }, deps: HandOversDeps) {
+  constructor(server: ServerId, parts: HandOversParts, options: { handOverMsMax: number }, deps: HandOversDeps) {
     this.#server = server;
     this.#rooms = parts.rooms;
     this.#replicas = parts.replicas;

@@ -29,6 +29,8 @@ export type ClusterShape = {
   readonly syncAlways?: boolean;
   /** Settings of every process, as variables without their prefix: `{ EDITS_PER_SECOND: "100000" }`. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** More settings of the first room server, the second and so on. */
+  readonly roomServerSettings?: readonly Readonly<Record<string, string>>[];
   /** Where a process finds NATS, if not at the servers themselves: a proxy in between, or a line of its own that can be cut. */
   readonly natsUrlOf?: (process: ProcessName, servers: readonly string[]) => Promise<string>;
 };
@@ -126,7 +128,7 @@ export class Cluster {
     const natsServers = await startNats(shape, join(folder, "nats"));
     const urls = natsServers.map(({ url }) => url);
     const settings = { DRAIN_MS_MAX: "0", LOG_REPLICAS: String(urls.length), ...shape.settings, ENVIRONMENT: environment, JWT_SECRET, ROOM_SECRET: JWT_SECRET, INTERNAL_SECRET: JWT_SECRET, DATA_DIR: folder };
-    const start = async (role: Role, index: number, more: Record<string, string> = {}): Promise<Process> => {
+    const start = async (role: Role, index: number, more: Readonly<Record<string, string>> = {}): Promise<Process> => {
       const natsUrl = await (shape.natsUrlOf?.({ role, index }, urls) ?? urls.join(","));
       return Process.start(role, join(folder, `${role}-${index + 1}.log`), { ...settings, NATS_URL: natsUrl, ...more });
     };
@@ -134,7 +136,7 @@ export class Cluster {
 
     const placements = await several(shape.placements ?? 1, (index) => start("placement", index));
     const documentServices = await several(shape.documentServices ?? 1, (index) => start("document-service", index));
-    const roomServers = await several(shape.roomServers, (index) => start("room-server", index));
+    const roomServers = await several(shape.roomServers, (index) => start("room-server", index, shape.roomServerSettings?.[index]));
     const gateways = await several(shape.gateways, async (index) => {
       const port = await claimPort(0, "127.0.0.1", "port"); // Chosen here, so that a restarted gateway is where its clients look for it.
       return { process: await start("gateway", index, { PORT: String(port) }), url: `ws://127.0.0.1:${port}`, httpUrl: `http://127.0.0.1:${port}` };
