@@ -1,0 +1,78 @@
+/** What operators ask of rooms and room servers, on real processes: where they are and why, and to have it otherwise. */
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { readSettings, type Settings, type Values } from "../shared/config.ts";
+import { roomKey, type RoomId, type TenantId } from "../shared/ids.ts";
+import { Cluster } from "../test/system/cluster.ts";
+import { eventually } from "../test/system/eventually.ts";
+import { ownerOf } from "../test/system/owner.ts";
+import { insertion, Person } from "../test/system/person.ts";
+import { drainServer, explainRoom, moveRoom, opsDrainSettings, opsExplainSettings, opsMoveSettings, opsPinSettings, opsServersSettings, pinRoom, showServers } from "./ops-placement.ts";
+
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = await Cluster.start({ gateways: 1, roomServers: 3, settings: { CONTROL_LOOP_MS: "500" }, roomServerSettings: [{ SERVER_HOST: "north", SERVER_ZONE: "z1" }, { SERVER_HOST: "south", SERVER_ZONE: "z2" }, { SERVER_HOST: "west", SERVER_ZONE: "z3", SERVER_POOL: "gold" }] });
+}, 120_000);
+afterAll(() => cluster.stop());
+
+/** What the command prints. */
+async function asked<Of extends Settings>(run: (config: Values<Of>, say: (line: string) => void) => Promise<void>, settings: Of, flags: Record<string, string> = {}): Promise<string[]> {
+  const lines: string[] = [];
+  await run(readSettings(settings, { flags: { natsUrl: cluster.nats.url, environment: cluster.environment, ...flags }, env: {} }), (line) => lines.push(line));
+  return lines;
+}
+const servers = () => asked(showServers, opsServersSettings);
+const explained = async (room: string) => (await asked(explainRoom, opsExplainSettings, { room })).join("\n");
+const serverOn = async (host: string): Promise<string> => (await servers()).find((line) => line.includes(`host=${host}`))!.split(" ")[0]!;
+
+async function writeIn(room: string): Promise<Person> {
+  const person = await Person.enter(cluster, cluster.gateways[0]!, room, "ada", { merging: false });
+  person.type(insertion("one."));
+  await person.untilSaved();
+  return person;
+}
+const hostOf = async (room: string): Promise<number> => cluster.roomServers.indexOf(await ownerOf(cluster, roomKey("default" as TenantId, room as RoomId)));
+
+test("[OPL1] the servers are listed with what they are for and how much of their budget is in use", { timeout: 60_000 }, async () => {
+  const lines = await servers();
+  expect(lines.length).toBe(3);
+  for (const labels of ["host=north zone=z1", "host=south zone=z2", "host=west zone=z3 pool=gold"]) expect(lines.some((line) => /^rs-\w+ rooms=\d+ used=\d+%/.test(line) && line.includes(labels))).toBe(true);
+});
+
+test("[OPL2] a pinned room moves to the pool it is pinned to and back, its people writing on, and says why", { timeout: 120_000 }, async () => {
+  const person = await writeIn("pinned");
+  expect(await asked(pinRoom, opsPinSettings, { room: "pinned", pool: "gold" })).toEqual([expect.stringContaining('default.pinned is pinned: {"pool":"gold"}')]);
+  await eventually("the room is in the pool", async () => (await hostOf("pinned")) === 2, 30_000);
+  await eventually("the reason can be read", async () => (await explained("pinned")).includes("it is pinned to the pool gold"), 10_000);
+  person.type(insertion("two."));
+  await asked(pinRoom, opsPinSettings, { room: "pinned" });
+  await eventually("the room is out of the pool", async () => (await hostOf("pinned")) !== 2, 30_000);
+  person.type(insertion("three."));
+  await person.untilSaved();
+  expect([...person.disorders, ...person.errors]).toEqual([]);
+  person.leave();
+});
+
+test("[OPL3] a server that is drained has no rooms any more, takes none, and is told so", { timeout: 120_000 }, async () => {
+  const person = await writeIn("drained");
+  const from = await hostOf("drained");
+  const host = ["north", "south"][from]!;
+  const said = await asked(drainServer, opsDrainSettings, { server: await serverOn(host) });
+  expect(said.at(-1)).toMatch(/^rs-\w+ has no rooms any more: it can be stopped$/);
+  expect(await hostOf("drained")).toBe(1 - from);
+  expect((await servers()).find((line) => line.includes(`host=${host}`))).toContain("draining");
+  const another = await writeIn("opened-meanwhile");
+  expect(await hostOf("opened-meanwhile")).toBe(1 - from);
+  await cluster.roomServers[from]!.restart();
+  for (const one of [person, another]) one.leave();
+});
+
+test("[OPL4] what cannot be done says what to do instead", { timeout: 60_000 }, async () => {
+  await expect(asked(moveRoom, opsMoveSettings, { room: "nowhere", to: "rs-none" })).rejects.toThrow(/open nowhere/);
+  const person = await writeIn("stays");
+  await expect(asked(moveRoom, opsMoveSettings, { room: "stays", to: "rs-none" })).rejects.toThrow(/rs-none does not get ready for the room/);
+  await expect(asked(drainServer, opsDrainSettings, { server: "rs-none" })).rejects.toThrow(/coroom ops servers names those that live/);
+  expect(await explained("nowhere")).toContain("is open nowhere");
+  person.leave();
+});

@@ -1,0 +1,140 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { PlannedRoom, ServerHeartbeat, ServerOrder } from "../shared/bus/placement-messages.ts";
+import type { Epoch, Millis, RoomKey, ServerId, UnixMillis } from "../shared/ids.ts";
+import type { Lease } from "../shared/lease.ts";
+import { Membership } from "../shared/membership.ts";
+import { Leader, type LeaderOptions } from "./leader-host.ts";
+import { placementMetrics } from "./metrics.ts";
+import { View } from "./view.ts";
+
+const [a, b] = ["a", "b"] as ServerId[] as [ServerId, ServerId];
+const room = "acme.notes" as RoomKey;
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const OPTIONS: LeaderOptions = { holder: "one", leaseMs: 1_000, controlLoopMs: 10_000, listenMs: 1_500, hotShare: 0.3, imbalance: 0.1, movesMax: 64, followsMax: 500, keepsReplicas: true };
+const beat = (server: ServerId, more: Partial<ServerHeartbeat> = {}): ServerHeartbeat => ({ server, rooms: 1, draining: false, time: 0 as UnixMillis, ...more });
+
+function leaderOf(options: Partial<LeaderOptions> = {}) {
+  let now = 0;
+  let timers: { at: number; run: () => void }[] = [];
+  const clock = {
+    now: () => now as Millis,
+    wallNow: () => now as UnixMillis,
+    after: (delayMs: number, run: () => void) => {
+      const timer = { at: now + delayMs, run };
+      timers.push(timer);
+      return () => void (timers = timers.filter((other) => other !== timer));
+    },
+  };
+  const kept: { lease: Lease | undefined; revision: number } = { lease: undefined, revision: 0 };
+  const said: string[] = [];
+  const planned = new Map<RoomKey, PlannedRoom | undefined>();
+  const state = { bucketAnswers: true, alive: [a, b], refuses: false };
+  const ports = {
+    leases: {
+      read: async () => {
+        if (!state.bucketAnswers) throw new Error("no answer");
+        return { ...kept };
+      },
+      write: async (_: number, lease: Lease, revision: number) => {
+        if (!state.bucketAnswers) throw new Error("no answer");
+        if (revision !== kept.revision) return { kind: "superseded" } as const;
+        [kept.lease, kept.revision] = [lease, revision + 1];
+        return { kind: "written", revision: kept.revision } as const;
+      },
+    },
+    plans: { onEntry: () => {}, write: async (key: RoomKey, entry: PlannedRoom | undefined) => void planned.set(key, entry) },
+    servers: {
+      claim: async (server: ServerId) => {
+        said.push(`${server} claims`);
+        return state.refuses ? undefined : ({ kind: "owned", server, epoch: 2 as Epoch } as const);
+      },
+      order: async (server: ServerId, order: ServerOrder) => {
+        said.push(`${server}: ${order.kind}${"generation" in order ? ` of plan ${order.generation}` : ""}`);
+        return state.refuses ? ({ kind: "refused", reason: "busy" } as const) : ({ kind: "done" } as const);
+      },
+    },
+    operations: { report: () => {} },
+  };
+  const membership = new Membership({ silenceMsMax: 750 });
+  const view = new View();
+  const leader = new Leader(view, membership, ports, { ...OPTIONS, ...options }, { clock, log: silent, metrics: placementMetrics(new Registry()) });
+  leader.start();
+  const pass = async (ms: number): Promise<void> => {
+    for (const end = now + ms; now < end; now += 50) {
+      for (const server of state.alive) membership.receiveHeartbeat(beat(server), clock.now());
+      const due = timers.filter(({ at }) => at <= now);
+      timers = timers.filter((timer) => !due.includes(timer));
+      for (const { run } of due) run();
+      await new Promise((resolve) => setImmediate(resolve)); // Whatever was promised is kept.
+    }
+  };
+  return { leader, view, pass, said, planned, kept, state, membership, timers: () => timers.length };
+}
+
+test("[LDR1] before it decides anything it listens, and a plan's generation stands in the lease before anything of it is done", async () => {
+  const { view, pass, said, planned, kept } = leaderOf();
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  await pass(1_400);
+  expect([kept.lease, said]).toEqual([undefined, []]);
+  await pass(1_000);
+  expect(kept.lease).toEqual({ holder: "one", floor: 1 });
+  expect(said).toEqual(["b: follow of plan 1"]);
+  expect(planned.get(room)).toMatchObject({ owner: a, replica: b, generation: 1, reason: "b keeps its warm copy: another server than its owner a" });
+});
+
+test("[LDR2] when a server falls silent its rooms are claimed at once, by who has the warm copy", async () => {
+  const { view, pass, said, state } = leaderOf();
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  await pass(2_500);
+  said.length = 0;
+  state.alive = [b];
+  await pass(900);
+  expect(said).toEqual(["b claims"]);
+});
+
+test("[LDR3] while the bucket does not answer nothing is decided, and whoever is succeeded does nothing more", async () => {
+  const { view, pass, said, kept, state } = leaderOf();
+  state.bucketAnswers = false;
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  await pass(4_000);
+  expect(said).toEqual([]);
+  state.bucketAnswers = true;
+  await pass(2_000);
+  expect(said).toEqual(["b: follow of plan 1"]);
+  [kept.lease, kept.revision] = [{ holder: "two", floor: 5 }, kept.revision + 1];
+  state.alive = [b];
+  await pass(900);
+  expect(said).toEqual(["b: follow of plan 1"]);
+});
+
+test("[LDR4] a step that is refused is planned anew", async () => {
+  const { view, pass, said, state, planned } = leaderOf({ controlLoopMs: 1_000 });
+  state.refuses = true;
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  await pass(2_000);
+  expect([said, planned.size]).toEqual([["b: follow of plan 1"], 0]);
+  state.refuses = false;
+  await pass(1_500);
+  expect(said).toEqual(["b: follow of plan 1", "b: follow of plan 2"]);
+  expect(planned.get(room)).toMatchObject({ generation: 2 });
+});
+
+test("[LDR5] the copy of a room that was released is let go", async () => {
+  const { view, pass, said, planned } = leaderOf({ controlLoopMs: 1_000 });
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  await pass(2_000);
+  view.receiveEntry(room, undefined);
+  await pass(1_500);
+  expect(said.slice(0, 2)).toEqual(["b: follow of plan 1", "b: unfollow of plan 1"]);
+  expect(planned.get(room)).toBeUndefined();
+});
+
+test("[LDR6] stopped, it does nothing more", async () => {
+  const { leader, view, pass, said, timers } = leaderOf();
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  leader.stop();
+  await pass(3_000);
+  expect([said, timers()]).toEqual([[], 0]);
+});
