@@ -4,7 +4,6 @@ import { SignJWT } from "jose";
 import { connect, type NatsConnection } from "nats";
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { WebSocket } from "ws";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
@@ -479,17 +478,21 @@ test("[GW24] whoever comes while it is busy waits for a turn in a short queue; w
   const address = await start({ connectsPerSecondMax: "1", connectQueueMax: "2" });
   const metric = async (sample: string) => Number(new RegExp(`${sample} (\\d+)`).exec(await (await fetch(`http://${address}/metrics`)).text())?.[1]);
   const waiting = (count: number) => until(async () => (await metric("coroom_gateway_connects_waiting")) === count, `${count} waiting`);
-  await WireClient.open(`ws://${address}/v1/connect`).then((client) => clients.push(client));
-  const crowd = [0, 1].map(() => new WebSocket(`ws://${address}/v1/connect`, { perMessageDeflate: false }));
-  for (const socket of crowd) socket.on("error", () => {}); // What `terminate` leads to.
+  const open = async (): Promise<WireClient> => {
+    const client = await WireClient.open(`ws://${address}/v1/connect`);
+    clients.push(client);
+    client.send(hello(await token("ann")));
+    return client;
+  };
+  await (await open()).next("welcome");
+  const [hasty, patient] = [await open(), await open()];
   await waiting(2);
-  const third = await WireClient.open(`ws://${address}/v1/connect`);
+  const third = await open();
   expect((await third.end()).code).toBe(4005);
 
-  crowd[0]!.terminate();
+  hasty.close();
   await waiting(1);
+  await patient.next("welcome"); // What it said while it waited is not lost.
   await waiting(0);
-  await until(() => crowd[1]!.readyState === WebSocket.OPEN, "the patient one's turn");
   expect(await metric("coroom_gateway_connect_wait_seconds_count")).toBe(1);
-  crowd[1]!.terminate();
 });

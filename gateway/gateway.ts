@@ -8,6 +8,7 @@ import { BoardSessionsHost } from "./board-sessions-host.ts";
 import { Boards } from "./boards.ts";
 import { DisciplineHost } from "./discipline-host.ts";
 import type { Activities, BoardBus, CountsLine, Orders, Placement, PresenceRooms, Rooms, SanctionsLine, SanctionStore, Sockets, Tokens, Topics } from "./ports.ts";
+import { LobbyHost } from "./lobby-host.ts";
 import { PresenceHost } from "./presence-host.ts";
 import { shareCounts } from "./quotas-host.ts";
 import { Quotas } from "./quotas.ts";
@@ -40,6 +41,8 @@ export type GatewayPorts = {
 export type GatewayParts = {
   readonly rooms: RoomHost;
   readonly presence: PresenceHost;
+  /** Where sockets come in. */
+  readonly lobby: LobbyHost;
   readonly clients: SessionHost;
   readonly boards: BoardHost;
   readonly quotas: Quotas;
@@ -93,5 +96,5 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       stopSharing();
     });
   };
-  return { rooms, presence, clients, boards, quotas, sanctions, writes, restrictionOn, start, stop };
+  return { rooms, presence, lobby: new LobbyHost(clients, config, deps), clients, boards, quotas, sanctions, writes, restrictionOn, start, stop };
 }

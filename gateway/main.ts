@@ -9,7 +9,6 @@ import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
-import { AdmissionHost } from "./admission-host.ts";
 import { type GatewayConfig, refuseUnsafe } from "./config.ts";
 import { assembleGateway } from "./gateway.ts";
 import { clientIdOf } from "./io/client-ids.ts";
@@ -42,14 +41,14 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const uws = loadUws();
   const app = uws.App();
   const unready = (): Unready | undefined => (clients.isDraining ? "draining" : rooms.backboneLostAt === undefined ? undefined : "degraded");
-  const door: Door = { unready, mayConnect: (address): boolean => parts.quotas.mayConnect(address), admission: new AdmissionHost(config, deps), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) };
+  const door: Door = { unready, mayConnect: (address): boolean => parts.quotas.mayConnect(address), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) };
   const web = uwsSockets(app, config, door, (behind) => countBehind(deps.metrics, behind));
   const parts = assembleGateway(gateway, config, { ...web, ...bus.ports, store: kept.store, tokens, clientIdOf }, deps);
   const { rooms, clients } = parts;
 
   await bus.start(parts);
   parts.start();
-  web.start(clients);
+  web.start(parts.lobby);
   const pressures = measuredPressures(bus.nats, web.outboundBytes, () => rooms.backboneLostAt === undefined);
   const stopWatching = watchPressure(new Shed(config), pressures, (level) => parts.presence.receiveShed(level), { ...deps, operations: bus.operations });
   serveHttp(app, config, { ...bus.services, ...parts, orders: bus.ports.orders, activities: bus.ports.activities, tokens, clientIdOf, unready, drain: () => (void clients.drain(config.drainMsMax), clients.size) }, routes, { ...deps, registry });

@@ -127,8 +127,6 @@ export type Pace = "keeping-up" | "behind" | "stuck";
 export interface Clients {
   /** Undefined: an address that is not counted. */
   receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void;
-  /** One too many: to be told when to come back, and closed. */
-  receiveTurnedAway(connection: ConnectionId): void;
   /** `bytes` are lent for the call. */
   receiveFrame(connection: ConnectionId, bytes: Uint8Array): void;
   /** Told when it changes. */

@@ -12,7 +12,8 @@ import type { Identity, TokenVerdict } from "./identity.ts";
 import type { BoardHost } from "./board-host.ts";
 import type { ClientAddress } from "./client-address.ts";
 import type { Ban, DisciplineHost } from "./discipline-host.ts";
-import type { Clients, ConnectionId, Pace, Sockets, Tokens } from "./ports.ts";
+import type { Inside } from "./lobby-host.ts";
+import type { ConnectionId, Pace, Sockets, Tokens } from "./ports.ts";
 import type { PresenceHost } from "./presence-host.ts";
 import type { Quotas } from "./quotas.ts";
 import type { RoomHost } from "./room-host.ts";
@@ -46,7 +47,7 @@ const SPREAD_SHARE = 0.75;
 /** NATS is often back in a moment: nobody needs to hear of that. */
 const DEGRADED_AFTER_MS = 1_000;
 
-export class SessionHost implements Clients {
+export class SessionHost implements Inside {
   readonly #ports: SessionHostPorts;
   readonly #options: SessionHostOptions;
   readonly #deps: HostDeps;
@@ -104,8 +105,10 @@ export class SessionHost implements Clients {
   }
 
   receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
+    if (this.isDraining) return this.#turnAway(connection, "goingAway", { message: "this gateway stops: connect to another", retryAfterMs: 0 }); // It waited too long.
     const ban = this.#ports.discipline.receiveAddress(address);
     if (ban !== undefined) return this.#turnAway(connection, ban.close, ban);
+    if (!this.#ports.quotas.mayConnect(address)) return this.#receiveTooManyOf(connection);
     this.#ports.quotas.receiveConnection(connection, address);
     this.#sessions.set(connection, new Session(this.#options.session, `${this.#options.name}-${connection}`, this.#now()));
     this.#deps.metrics.connects.inc();
@@ -116,6 +119,12 @@ export class SessionHost implements Clients {
   receiveTurnedAway(connection: ConnectionId): void {
     this.#deps.metrics.turnedAway.inc({ reason: "herd" });
     this.#turnAway(connection, "overloaded", { message: "too many connections come at once: try again later", retryAfterMs: this.#options.session.retryAfterMs });
+  }
+
+  /** Others of its address came in while it waited. */
+  #receiveTooManyOf(connection: ConnectionId): void {
+    this.#deps.metrics.turnedAway.inc({ reason: "ip" });
+    this.#turnAway(connection, "overloaded", { message: "too many connections from this address: close others, or try again later", retryAfterMs: this.#options.session.retryAfterMs });
   }
 
   #turnAway(connection: ConnectionId, close: CloseName, { message, retryAfterMs }: Omit<Ban, "close">): void {

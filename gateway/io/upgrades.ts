@@ -1,11 +1,10 @@
 /**
- * The way from an HTTP request to a WebSocket: refused with an HTTP status, let in, made to wait for its turn, or let
- * in only to be told when to come back (a browser shows its page no HTTP status, but close codes and frames).
+ * The way from an HTTP request to a WebSocket: refused with an HTTP status, or upgraded at once, within the handler. A
+ * later upgrade is what uWebSockets.js gets wrong now and then; see `lobby-host.ts`.
  */
 
 import type { HttpRequest, HttpResponse, us_socket_context_t } from "uws-node20";
 
-import type { AdmissionHost, Guest } from "../admission-host.ts";
 import { type ClientAddress, clientAddressOf } from "../client-address.ts";
 import type { ConnectionId } from "../ports.ts";
 import { isAllowedOrigin } from "./origins.ts";
@@ -13,7 +12,7 @@ import { isAllowedOrigin } from "./origins.ts";
 export type UpgradeOptions = { readonly allowedOrigins: readonly string[]; readonly clientAddressHeader: string; readonly connectionsMax: number };
 
 /** What is known of a socket. */
-export type Connection = { readonly id: ConnectionId; readonly address: ClientAddress | undefined; readonly isAdmitted: boolean };
+export type Connection = { readonly id: ConnectionId; readonly address: ClientAddress | undefined };
 
 /** Why a gateway takes no connections. */
 export type Unready = "degraded" | "draining";
@@ -24,12 +23,11 @@ export type Door = {
   readonly unready: () => Unready | undefined;
   readonly mayConnect: (address: ClientAddress | undefined) => boolean;
   readonly onTurnedAway: (reason: TurnedAway) => void;
-  readonly admission: AdmissionHost;
 };
 
 export type Upgrade = (res: HttpResponse, req: HttpRequest, context: us_socket_context_t) => void;
 
-export function upgrades(options: UpgradeOptions, { unready, mayConnect, onTurnedAway, admission }: Door, connections: () => number): Upgrade {
+export function upgrades(options: UpgradeOptions, { unready, mayConnect, onTurnedAway }: Door, connections: () => number): Upgrade {
   let lastId = 0;
 
   const reasonToRefuse = (origin: string, address: ClientAddress | undefined): TurnedAway | undefined => {
@@ -39,24 +37,16 @@ export function upgrades(options: UpgradeOptions, { unready, mayConnect, onTurne
 
   return (res, req, context) => {
     const address = clientAddressOf(textOf(res.getRemoteAddressAsText()), options.clientAddressHeader === "" ? "" : req.getHeader(options.clientAddressHeader));
-    const [origin, key, protocol, extensions] = [req.getHeader("origin"), req.getHeader("sec-websocket-key"), req.getHeader("sec-websocket-protocol"), req.getHeader("sec-websocket-extensions")];
-    const refuse = (reason: TurnedAway): void => {
-      onTurnedAway(reason);
-      res.cork(() => res.writeStatus(REFUSALS[reason].status).writeHeader("retry-after", "5").end(REFUSALS[reason].message));
-    };
-    /** While it waited things may have changed. */
-    const complete = (isAdmitted: boolean): void => {
-      const refused = reasonToRefuse(origin, address);
-      if (refused !== undefined) return refuse(refused);
-      lastId += 1;
-      const connection: Connection = { id: lastId as ConnectionId, address, isAdmitted };
-      res.cork(() => res.upgrade(connection, key, protocol, extensions, context));
-    };
-    const refused = reasonToRefuse(origin, address);
-    if (refused !== undefined) return refuse(refused);
-    const guest: Guest = { enter: () => complete(true), turnAway: () => complete(false) };
-    res.onAborted(() => admission.receiveGone(guest));
-    admission.receiveKnock(guest);
+    const refused = reasonToRefuse(req.getHeader("origin"), address);
+    if (refused !== undefined) {
+      onTurnedAway(refused);
+      const { status, message } = REFUSALS[refused];
+      res.writeStatus(status).writeHeader("retry-after", "5").end(message);
+      return;
+    }
+    lastId += 1;
+    const connection: Connection = { id: lastId as ConnectionId, address };
+    res.upgrade(connection, req.getHeader("sec-websocket-key"), req.getHeader("sec-websocket-protocol"), req.getHeader("sec-websocket-extensions"), context);
   };
 }
 

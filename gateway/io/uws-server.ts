@@ -50,10 +50,9 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door
         idleTimeout: Math.min(IDLE_SECONDS_MAX, Math.ceil(options.silenceMsMax / 1000) + IDLE_GRACE_SECONDS), // A silent client is closed with a code before; this is for lines that are dead.
         sendPingsAutomatically: true,
         open: (socket) => {
-          const { id, address, isAdmitted } = socket.getUserData();
+          const { id, address } = socket.getUserData();
           open.set(id, socket);
-          if (isAdmitted) clients.receiveConnection(id, address);
-          else clients.receiveTurnedAway(id);
+          clients.receiveConnection(id, address);
         },
         message: (socket, bytes, isBinary) => clients.receiveFrame(socket.getUserData().id, isBinary ? new Uint8Array(bytes) : NO_FRAME),
         close: (socket) => {
