@@ -1,0 +1,70 @@
+/** Sockets that never become anything: each stage on the way in has a deadline, and costs little until then. */
+
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+
+import { generateKeyPair, SignJWT } from "jose";
+import { expect, test } from "vitest";
+
+import { until } from "../test/contract/real-nats.ts";
+import { gatewayRig, metric } from "./testing/gateway-rig.ts";
+
+const rig = gatewayRig("halfopen", { helloMsMax: "1000", abusePointsMax: "1000000" });
+/** uWebSockets.js gives a request ten seconds, and looks every four. */
+const REQUEST_MS_MAX = 20_000;
+const EACH = 200;
+const DRIP_MS = 300;
+/** Both ends of them all, for they are in one process here. */
+const GROWTH_BYTES_MAX = 60 * 1024 ** 2;
+
+/** How far it gets, and what it then says a little of at a time. */
+const WAYS: Readonly<Record<string, { readonly head: string; readonly drip: string }>> = {
+  "says nothing": { head: "", drip: "" },
+  "stops within a header": { head: "GET /v1/connect HTTP/1.1\r\nHost: h\r\nX-Slow: ", drip: "" },
+  "never ends a header": { head: "GET /v1/connect HTTP/1.1\r\nHost: h\r\nX-Slow: ", drip: "x" },
+  "never ends its headers": { head: "GET /v1/connect HTTP/1.1\r\nHost: h\r\n", drip: "X: y\r\n" },
+  "never ends its body": { head: "POST /v1/admin/kick HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\n", drip: "x" },
+};
+
+test("[HALF1] a request that is never whole is cut, however it drips, and many of them cost little", async () => {
+  const address = await rig.start();
+  const before = process.memoryUsage().rss;
+  const ends = new Map<string, number>(Object.keys(WAYS).map((way) => [way, 0]));
+  const sockets: Socket[] = [];
+  const drips: NodeJS.Timeout[] = [];
+  for (const [way, { head, drip }] of Object.entries(WAYS)) {
+    for (let index = 0; index < EACH; index++) {
+      const socket = connect(Number(address.split(":")[1]), "127.0.0.1");
+      socket.on("error", () => {}); // A write to a line that was cut; a close follows.
+      socket.once("close", () => ends.set(way, ends.get(way)! + 1));
+      socket.write(head);
+      if (drip !== "") drips.push(setInterval(() => socket.writable && socket.write(drip), DRIP_MS));
+      sockets.push(socket);
+    }
+  }
+  await until(() => [...ends.values()].every((count) => count === EACH), `all to be cut; so far ${JSON.stringify([...ends])}`, REQUEST_MS_MAX);
+  for (const drip of drips) clearInterval(drip);
+  expect(process.memoryUsage().rss - before).toBeLessThan(GROWTH_BYTES_MAX);
+  expect(await metric(address, "coroom_gateway_connects_total")).toBe(0);
+}, 60_000);
+
+test("[HALF2] a WebSocket that says no HELLO is closed with its code, and counted", async () => {
+  const address = await rig.start();
+  const silent = await Promise.all(Array.from({ length: 20 }, () => rig.connect(address)));
+  for (const client of silent) expect((await client.end()).code).toBe(4007);
+  expect(await metric(address, 'coroom_gateway_closes_total{close="helloTimeout"}')).toBe(20);
+  await until(async () => (await metric(address, "coroom_gateway_connections")) === 0, "them to be forgotten");
+});
+
+test("[HALF3] a token whose keys never come is not waited for: its bearer is told to come back", async () => {
+  const held: Socket[] = [];
+  const keys = createServer((socket) => void held.push(socket));
+  await new Promise<void>((resolve) => void keys.listen(0, "127.0.0.1", resolve));
+  const address = await rig.start({ jwtSecret: "", jwksUrl: `http://127.0.0.1:${(keys.address() as AddressInfo).port}/keys` });
+  const { privateKey } = await generateKeyPair("ES256");
+  const token = await new SignJWT({ rooms: ["*"], rights: ["read"] }).setProtectedHeader({ alg: "ES256" }).setSubject("ann").setExpirationTime("1h").sign(privateKey);
+  const client = await rig.connect(address);
+  client.send({ type: "hello", version: 1, token, agent: "test" });
+  expect((await client.end()).code).toBe(4007);
+  for (const socket of held) socket.destroy();
+  await new Promise((resolve) => void keys.close(resolve));
+}, 30_000);
