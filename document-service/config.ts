@@ -1,6 +1,6 @@
 /** The document service's settings. */
 
-import { oneOf, port, positiveInteger, SettingError, type Settings, text, type Values } from "../shared/config.ts";
+import { oneOf, port, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber } from "../shared/config.ts";
 
 export const documentServiceSettings = {
   internalSecret: { parse: text, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
@@ -32,6 +32,17 @@ export const documentServiceSettings = {
   checkpointClientsMax: { parse: positiveInteger, fallback: 5_000, meaning: "writers of a room whose progress a checkpoint remembers; past it the most silent are forgotten" },
   checkpointClientsBytesMax: { parse: positiveInteger, fallback: 768 * 1024, meaning: "bytes of those writers in a checkpoint, which is one message to NATS; past it the most silent are forgotten" },
   checkpointClientMsMax: { parse: positiveInteger, fallback: 3_600_000, meaning: "how long a checkpoint remembers a silent writer" },
+
+  historyMsMax: { parse: wholeNumber, fallback: 30 * 24 * 3_600_000, meaning: "a room's edits and versions are kept for so long; 0: only what the log still has and versions with a name" },
+  historyBytesMax: { parse: positiveInteger, fallback: 256 * 1024 ** 2, meaning: "bytes of a room's history; past it the oldest goes, but for versions with a name" },
+  historyVersionMsMin: { parse: positiveInteger, fallback: 600_000, meaning: "a version of an edited room is made when the newest is so old" },
+  historyVersionEditsMax: { parse: positiveInteger, fallback: 5_000, meaning: "or when so many edits were made since; a state between is the version before it with the edits up to it" },
+  historyVersionsMax: { parse: positiveInteger, fallback: 300, meaning: "versions of a room that have no name; past it every second one of the older half goes" },
+  historyNamedMax: { parse: positiveInteger, fallback: 100, meaning: "versions of a room that have a name; they stay until they are removed" },
+  historySegmentBytesMax: { parse: positiveInteger, fallback: 4 * 1024 ** 2, meaning: "bytes of edits in one object of a room's history" },
+  historySegmentMsMin: { parse: positiveInteger, fallback: 60_000, meaning: "a busy room's log is trimmed no more often, so that little of its history is rewritten" },
+  historySessionMsMax: { parse: positiveInteger, fallback: 300_000, meaning: "who is silent for longer and writes again begins another session in a room's history" },
+  historyReadBytesMax: { parse: positiveInteger, fallback: 64 * 1024 ** 2, meaning: "bytes of edits that one question about a room's past may read" },
 
   mergeMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "a merge that takes longer is given up, with the thread it ran in; its room is tried again after a pause that doubles" },
   mergeThreads: { parse: positiveInteger, fallback: 1, meaning: "documents that are merged or read at a time, each in a thread and with the memory that it takes decoded, some ten times its bytes" },

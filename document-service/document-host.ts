@@ -6,6 +6,7 @@ import type { RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
 import { PartitionHost, type PartitionOptions, type PartitionPorts } from "./partition-host.ts";
+import type { PastHost } from "./past-host.ts";
 import { unlessMistake, within } from "../shared/pause.ts";
 import type { Served } from "./room-host.ts";
 
@@ -46,6 +47,11 @@ export class DocumentHost {
       this.#deps.log.warn({ room, cause }, "a document could not be read; the client asks again");
       return { kind: "loading" };
     }
+  }
+
+  /** The room's past, if the room is answered for here. */
+  past(room: RoomKey): PastHost | undefined {
+    return this.#partitions[partitionOf(room, this.#options.logPartitions)]?.past(room);
   }
 
   async stop(): Promise<void> {

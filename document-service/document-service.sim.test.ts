@@ -20,9 +20,12 @@ import { Prng } from "../shared/prng.ts";
 import { documentServiceSettings } from "./config.ts";
 import { DocumentHost } from "./document-host.ts";
 import { EMPTY_STATE, mergeEdits } from "./merge.ts";
+import type { Past } from "./past-host.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 import type { PartitionPorts } from "./partition-host.ts";
-import type { EditLog } from "./ports.ts";
+import { type History, NO_HISTORY } from "./history.ts";
+import type { EditLog, ObjectStore } from "./ports.ts";
+import { decodeSegment } from "./segments.ts";
 import type { Lease } from "../shared/lease.ts";
 
 const REPLAY_WINDOW_MS = 5_000;
@@ -42,6 +45,10 @@ const SETTINGS = readSettings(documentServiceSettings, {
     documentsLeaseMs: "1000",
     documentOpeningsMax: "2",
     documentsSweepMs: "3000",
+    historySegmentMsMin: "1000",
+    historySegmentBytesMax: "2000",
+    historyVersionMsMin: "3000",
+    historyVersionEditsMax: "30",
   },
 });
 
@@ -88,6 +95,8 @@ class World {
   readonly rooms: RoomInLog[];
   readonly checkpoints = new Map<RoomKey, { checkpoint: Checkpoint; revision: number }>();
   readonly snapshots = new Map<string, Uint8Array>();
+  readonly histories = new Map<RoomKey, { history: History; revision: number }>();
+  readonly history = new Map<string, Uint8Array>();
   lease: { lease: Lease; revision: number } | undefined;
   faults = true;
   revisions = 0;
@@ -168,6 +177,12 @@ class World {
     return streamSeq >= this.roomOf(room).oldestKept;
   }
 
+  /** Every record that a room's history names. */
+  archivedOf(key: RoomKey): Set<number> {
+    const { segments = [] } = this.histories.get(key)?.history ?? {};
+    return new Set(segments.flatMap(({ object }) => decodeSegment(this.history.get(object) ?? new Uint8Array())?.map(({ streamSeq }) => streamSeq) ?? []));
+  }
+
   /** SPEC.md section 8 and DESIGN.md "Snapshot then trim", as it must stand at every moment. */
   check(): void {
     for (const room of this.rooms) {
@@ -199,10 +214,12 @@ class World {
   trim(key: RoomKey, before: number): void {
     const room = this.roomOf(key);
     const last = this.plantedTrimTooFar ? before + 40 : before;
+    const archived = this.archivedOf(key);
     for (const { room: of, streamSeq, time } of this.records) {
       if (of !== key || streamSeq >= last || streamSeq < room.oldestKept) continue;
       // Whoever finds a checkpoint has only its date to go by, and one set ahead makes it look older.
       check(this.datesAreSet || this.clock.wallNow() - time > REPLAY_WINDOW_MS, `${key}'s record ${streamSeq} is trimmed ${this.clock.wallNow() - time} ms old`);
+      check(archived.has(streamSeq), `${key}'s record ${streamSeq} is trimmed and in no history`);
       check(streamSeq <= (this.boardsFloor ?? streamSeq), `${key}'s record ${streamSeq} is trimmed before the boards have counted it`);
     }
     check(last <= room.lastStreamSeq, `${key} is trimmed whole`);
@@ -271,6 +288,7 @@ class Service {
       follow: (_, after, signal) => this.#follow(after, signal),
       head: (room) => call(() => world.roomOf(room).edits.length as Seq),
       untrimmed: () => call(() => world.rooms.filter(({ key }) => world.records.filter((stored) => stored.room === key && world.isKept(stored)).length > 1).map(({ key }) => key)),
+      read: (room, after, through) => this.#read(room, after, through),
       trim: (room, before) => call(() => world.trim(room, before)),
     };
     return {
@@ -288,12 +306,21 @@ class Service {
             return { kind: "written", revision: world.revisions };
           }),
       },
-      snapshots: {
-        write: (name, bytes) => call(() => void world.snapshots.set(name, world.faults && world.prng.chance(0.02) ? bytes.slice(1) : bytes)),
-        read: (name) => call(() => world.snapshots.get(name)),
-        list: () => call(() => [...world.snapshots.keys()]),
-        remove: (name) => call(() => void world.snapshots.delete(name)),
+      histories: {
+        read: (room) => call(() => world.histories.get(room) ?? { history: NO_HISTORY, revision: 0 }),
+        write: (room, history, revision) =>
+          call(() => {
+            const stored = world.histories.get(room);
+            if ((stored?.revision ?? 0) !== revision) {
+              return stored !== undefined && JSON.stringify(stored.history) === JSON.stringify(history) ? { kind: "written", revision: stored.revision } : { kind: "superseded" };
+            }
+            world.histories.set(room, { history, revision: ++world.revisions });
+            return { kind: "written", revision: world.revisions };
+          }),
       },
+      snapshots: this.#objects(world.snapshots),
+      history: this.#objects(world.history),
+      reverting: { revert: () => Promise.reject(new Error("nobody reverts here")) },
       leases: {
         read: () => call(() => world.lease ?? { lease: undefined, revision: 0 }),
         write: (_, lease, revision) =>
@@ -309,6 +336,23 @@ class Service {
       merging: { merge: (state, edits) => call(() => mergeEdits(state, edits)) },
       digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),
     };
+  }
+
+  #objects(stored: Map<string, Uint8Array>): ObjectStore {
+    const world = this.#world;
+    return {
+      write: (name, bytes) => this.#call(() => void stored.set(name, world.faults && world.prng.chance(0.02) ? bytes.slice(1) : bytes)),
+      read: (name) => this.#call(() => stored.get(name)),
+      list: () => this.#call(() => [...stored.keys()]),
+      remove: (name) => this.#call(() => void stored.delete(name)),
+    };
+  }
+
+  async *#read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord> {
+    const world = this.#world;
+    const records = await this.#call(() => world.records.filter((stored) => stored.room === room && stored.streamSeq > after && stored.streamSeq <= through && world.isKept(stored)));
+    // A replica that lags shows less than there is.
+    yield* world.faults && world.prng.chance(0.1) ? records.slice(0, -1) : records;
   }
 
   async *#follow(after: number, signal: AbortSignal): AsyncIterable<StoredRecord> {
@@ -327,8 +371,8 @@ class Service {
 
 async function simulate(seed: number, planted?: { trimTooFar: boolean }): Promise<World> {
   const world = new World(seed, planted);
-  let named = 0;
-  const start = () => new Service(world, `service${++named}`);
+  let started = 0;
+  const start = () => new Service(world, `service${++started}`);
   const services = [start(), start()];
   const begin = world.clock.now();
   for (let at = 0; at < FAULTY_MS; at += 200) {
@@ -354,6 +398,10 @@ async function simulate(seed: number, planted?: { trimTooFar: boolean }): Promis
     await world.clock.runUntil(begin + at + 1_000);
   }
   await world.clock.runUntil(world.clock.now() + 15_000);
+  const named = [...world.histories.values()].flatMap(({ history }) => [...history.versions, ...history.segments].map(({ object }) => object));
+  check(named.every((object) => world.history.has(object)), "a room's history names an object that is gone");
+  check(world.history.size === named.length, `${world.history.size} objects of histories are kept, and ${named.length} named`);
+  await readPasts(world, last, begin);
   check(world.snapshots.size === world.checkpoints.size, `${world.snapshots.size} snapshots are kept for ${world.checkpoints.size} rooms`);
   for (const { key, oldestKept, firstPoison } of world.rooms) {
     const covered = world.checkpoints.get(key)?.checkpoint.streamSeq ?? 0;
@@ -361,6 +409,19 @@ async function simulate(seed: number, planted?: { trimTooFar: boolean }): Promis
   }
   for (const room of world.rooms) check(isServed(room), `${room.key} is served as ${served.get(room.key)}, not with its ${room.edits.length} edits`);
   return world;
+}
+
+/** Some seqs of each room, read back, are what its edits up to there make. */
+async function readPasts(world: World, service: Service, begin: number): Promise<void> {
+  for (const room of world.rooms) {
+    for (let count = 0; count < 6; count++) {
+      const seq = world.prng.below(room.edits.length + 1) as Seq;
+      let past: Past | undefined;
+      void service.host.past(room.key)?.readAt({ seq }).then((answer) => (past = answer));
+      for (let at = 0; past === undefined && at < 100; at++) await world.clock.runUntil(world.clock.now() + 100);
+      check(past?.kind === "state" && textOf(past.state) === textOf(mergeEdits(EMPTY_STATE, room.edits.slice(0, seq)).state), `${room.key} at ${seq} of ${room.edits.length} is read back as ${past?.kind}, ${world.clock.now() - begin} ms on`);
+    }
+  }
 }
 
 function textOf(state: Uint8Array): string {

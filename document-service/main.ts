@@ -19,6 +19,7 @@ import { DocumentHost } from "./document-host.ts";
 import { serveHttp } from "./io/http.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
+import { kvHistories } from "./io/kv-histories.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { documentThreads } from "./io/document-threads.ts";
 import { openStores } from "./io/object-stores.ts";
@@ -46,7 +47,9 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
     leases: await kvLeases(streams, subjects.documentsBucket, config.logReplicas),
     boards: await kvLeases(streams, subjects.boardsBucket, config.logReplicas),
     ...(await openStores(streams, subjects, config)),
+    histories: await kvHistories(streams, subjects.historyBucket, config.logReplicas),
     merging: threads,
+    reverting: threads,
     digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
   };
   const host = new DocumentHost(ports, { ...config, service }, { clock: systemClock, log, metrics });

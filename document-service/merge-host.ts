@@ -11,6 +11,7 @@ import type { CheckpointHost } from "./checkpoint-host.ts";
 import type { Document, Merge, MergedState } from "./document.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
 import type { Digest, Merging, ObjectStore } from "./ports.ts";
+import { readVerified } from "./verified-write-host.ts";
 
 export type MergePorts = { readonly snapshots: ObjectStore; readonly merging: Merging; readonly digest: Digest };
 
@@ -85,15 +86,14 @@ export class MergeHost {
   async #loadState(document: Document): Promise<boolean> {
     const checkpoint = document.checkpoint;
     if (checkpoint === undefined) return false;
-    const { object, sha256 } = checkpoint.snapshot;
-    const state = await this.#ports.snapshots.read(object);
+    const state = await readVerified(this.#ports.snapshots, this.#ports.digest, checkpoint.snapshot);
     if (document.checkpoint !== checkpoint) return false; // Replaced while we read.
-    if (state !== undefined && this.#ports.digest(state) === sha256) {
+    if (state !== undefined) {
       document.receiveState(state);
       return true;
     }
     // Replaced by another service, with its snapshot; or lost.
-    if (!(await this.#checkpoints.catchUp(document))) this.#deps.log.error({ room: this.#room, object }, "the snapshot that a checkpoint names is missing or damaged: restore it from a backup of the object store");
+    if (!(await this.#checkpoints.catchUp(document))) this.#deps.log.error({ room: this.#room, object: checkpoint.snapshot.object }, "the snapshot that a checkpoint names is missing or damaged: restore it from a backup of the object store");
     return false;
   }
 }

@@ -14,6 +14,7 @@ import { BoardsFloor } from "./boards-floor-host.ts";
 import { LeaseHost, type LeaseOptions } from "./lease-host.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
 import { pause, unlessMistake } from "../shared/pause.ts";
+import type { PastHost } from "./past-host.ts";
 import { type RoomDeps, RoomHost, type RoomOptions, type RoomPorts, type Served } from "./room-host.ts";
 
 /** `boards`: the leaderboards' leases on the same partitions. */
@@ -77,6 +78,10 @@ export class PartitionHost {
     const served = await this.#room(key).serve();
     if (served.kind !== "no-document") return served;
     return (await this.#ports.log.head(key)) > 0 ? { kind: "loading" } : served; // It has edits that are still to be read.
+  }
+
+  past(key: RoomKey): PastHost | undefined {
+    return this.isHeld ? this.#room(key).past : undefined;
   }
 
   async #hold(floor: number): Promise<void> {
@@ -179,6 +184,7 @@ export class PartitionHost {
       try {
         for (const key of await this.#ports.log.untrimmed(this.#partition)) await this.#visit(key, signal);
         for (const [key, names] of this.#orphans(await this.#ports.snapshots.list())) await (await this.#visit(key, signal))?.removeOrphans(names);
+        for (const [key, names] of this.#orphans(await this.#ports.history.list())) await (await this.#visit(key, signal))?.removeHistoryOrphans(names);
       } catch (cause) {
         unlessMistake(cause);
         log.warn({ partition: this.#partition, cause }, "a look for what a crash left behind was not finished");

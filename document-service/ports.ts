@@ -5,7 +5,9 @@ import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { RoomKey, Seq } from "../shared/ids.ts";
 import type { Replaced } from "../shared/lease.ts";
 import type { Content, Diff, Made, TextFound, Wanted } from "./content.ts";
+import type { History } from "./history.ts";
 import type { Merged } from "./merge.ts";
+import type { Reverted } from "./reverting.ts";
 
 export interface EditLog {
   /** The partition's records after the stream sequence `after`, in order, without end until the signal. Throws when the log does not answer: begin again after the last one received. */
@@ -14,6 +16,8 @@ export interface EditLog {
   head(room: RoomKey): Promise<Seq>;
   /** The partition's rooms that have more than one record in the log. */
   untrimmed(partition: number): Promise<readonly RoomKey[]>;
+  /** The room's records in `after < streamSeq <= through` that are there, in order. A record that is not new may be missing where a replica lags. */
+  read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord>;
   /** Removes the room's records before the stream sequence `before`. */
   trim(room: RoomKey, before: number): Promise<void>;
 }
@@ -24,6 +28,14 @@ export interface Checkpoints {
   read(room: RoomKey): Promise<StoredCheckpoint>;
   /** Replaces exactly `revision`. Throws when it cannot be known whether it did; the same call again then settles it. */
   write(room: RoomKey, checkpoint: Checkpoint, revision: number): Promise<Replaced>;
+}
+
+/** `revision` 0: there is none yet. */
+export type StoredHistory = { readonly history: History; readonly revision: number };
+export interface Histories {
+  read(room: RoomKey): Promise<StoredHistory>;
+  /** As checkpoints are written. */
+  write(room: RoomKey, history: History, revision: number): Promise<Replaced>;
 }
 
 /**
@@ -57,6 +69,11 @@ export interface Reading {
   text(state: Uint8Array, name: string | undefined): Promise<TextFound | Unread>;
   check(edit: Uint8Array): Promise<Made | Unread>;
   make(content: Content): Promise<Made | Unread>;
+}
+
+/** `revertingEdit` (reverting.ts), somewhere it blocks nobody, by an author that no other edit has. */
+export interface Reverting {
+  revert(current: Uint8Array, past: Uint8Array): Promise<Reverted | Unread>;
 }
 
 /** SHA-256 in hex. */

@@ -1,139 +1,15 @@
-import { createHash } from "node:crypto";
-
-import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import * as Y from "yjs";
 
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
-import { type Checkpoint, hasDocument } from "../shared/bus/checkpoint.ts";
+import { hasDocument } from "../shared/bus/checkpoint.ts";
 import { encodeEditsRecord } from "../shared/bus/record.ts";
-import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
+import type { Epoch, Millis, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { mergeEdits } from "./merge.ts";
-import { documentServiceMetrics } from "./metrics.ts";
-import { RoomHost, type RoomPorts } from "./room-host.ts";
+import type { RoomPorts } from "./room-host.ts";
 
-const ROOM = "acme.notes" as RoomKey;
-const ann = "annannannannann1" as ClientId;
-const REPLAY_WINDOW_MS = 1_000;
-const OPTIONS = {
-  snapshotEditsMax: 1,
-  snapshotBytesMax: 1,
-  snapshotAgeMsMax: 1,
-  snapshotIntervalMsMin: 1,
-  replayWindowMs: REPLAY_WINDOW_MS,
-  boardsHoldMsMax: 60_000,
-  checkpointClientsMax: 10,
-  checkpointClientMsMax: 60_000,
-  checkpointClientsBytesMax: 10_000,
-  mergeEditsMax: 100,
-  mergeBytesMax: 10_000,
-  mergeMsMax: 1_000,
-  stalledBytesMax: 400,
-  documentIdleMsMax: 1_000,
-};
+import { ann, recordsOf, ROOM, Run, Stores } from "./testing/one-room.ts";
 
-/** Stores that outlive the service, and that fail where they are told to. */
-class Stores {
-  checkpoint: Checkpoint | undefined;
-  revision = 0;
-  readonly snapshots = new Map<string, Uint8Array>();
-  trimmedBefore = 0;
-  failing: { step: string; when: "before" | "after" } | undefined;
-
-  #held: { step: string; until: Promise<void> } | undefined;
-
-  /** The next call of the step waits until the returned function lets it go. */
-  hold(step: string): () => void {
-    let letGo = (): void => {};
-    this.#held = { step, until: new Promise((resolve) => (letGo = resolve)) };
-    return letGo;
-  }
-
-  async #step<Value>(step: string, effect: () => Value): Promise<Value> {
-    if (this.#held?.step === step) {
-      const { until } = this.#held;
-      this.#held = undefined;
-      await until;
-    }
-    const isFailing = (when: "before" | "after") => this.failing?.step === step && this.failing.when === when;
-    if (isFailing("before")) throw new Error(`${step} was not done`);
-    const value = effect();
-    if (isFailing("after")) throw new Error(`${step} was done, and nobody heard`);
-    return value;
-  }
-
-  readonly ports: RoomPorts = {
-    log: {
-      follow: () => {
-        throw new Error("the tests hand over the records themselves");
-      },
-      head: () => Promise.resolve(0 as Seq),
-      untrimmed: () => Promise.resolve([]),
-      trim: (_, before) => this.#step("trim", () => void (this.trimmedBefore = before)),
-    },
-    checkpoints: {
-      read: () => Promise.resolve({ checkpoint: this.checkpoint, revision: this.revision }),
-      write: (_, checkpoint, revision) =>
-        this.#step("checkpoint", () => {
-          if (revision !== this.revision) return { kind: "superseded" };
-          this.checkpoint = checkpoint;
-          return { kind: "written", revision: ++this.revision };
-        }),
-    },
-    snapshots: {
-      write: (name, bytes) => this.#step("write", () => void this.snapshots.set(name, bytes)),
-      read: (name) => this.#step("read back", () => this.snapshots.get(name)),
-      remove: (name) => this.#step("remove", () => void this.snapshots.delete(name)),
-      list: () => Promise.resolve([...this.snapshots.keys()]),
-    },
-    merging: { merge: (state, edits) => Promise.resolve(mergeEdits(state, edits)) },
-    digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),
-  };
-}
-
-class Run {
-  static #named = 0;
-  now = 0 as Millis;
-  dateAheadMs = 0;
-  readonly metrics = documentServiceMetrics(new Registry());
-  readonly room: RoomHost;
-
-  constructor(stores: Stores) {
-    const silent = () => {};
-    const clock = { now: () => this.now, wallNow: () => (this.now + this.dateAheadMs) as UnixMillis, after: () => silent };
-    const log = { debug: silent, info: silent, warn: silent, error: silent };
-    this.room = new RoomHost(ROOM, stores.ports, OPTIONS, { clock, log, metrics: this.metrics, newName: () => `run-${++Run.#named}`, boardsFloor: () => Number.POSITIVE_INFINITY });
-  }
-
-  async take(...records: readonly StoredRecord[]): Promise<void> {
-    for (const record of records) this.room.receiveRecord(record);
-    await new Promise(setImmediate); // It may look up a checkpoint first.
-  }
-
-  async served(): Promise<string> {
-    const served = await this.room.serve();
-    if (served.kind !== "snapshot") return served.kind;
-    const doc = new Y.Doc();
-    Y.applyUpdate(doc, served.state);
-    return `${served.position.seq} ${doc.getText("text").toString()}`;
-  }
-}
-
-/** One record for each letter, at stream sequences 10, 20, 30 and so on. */
-function recordsOf(text: string): StoredRecord[] {
-  const doc = new Y.Doc();
-  const records: StoredRecord[] = [];
-  doc.on("update", (payload: Uint8Array) => {
-    const seq = records.length + 1;
-    const edits = [{ client: ann, counter: seq, parentSeq: (seq - 1) as Seq, payload }];
-    const bytes = encodeEditsRecord({ id: `server.${seq}`, time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits: { epoch: 1 as Epoch, firstSeq: seq as Seq, edits } });
-    records.push({ room: ROOM, streamSeq: seq * 10, time: 0 as UnixMillis, bytes });
-  });
-  for (const letter of text) doc.getText("text").insert(doc.getText("text").length, letter);
-  return records;
-}
-
-const STEPS = ["write", "read back", "checkpoint", "remove", "trim"].flatMap((step) => [{ step, when: "before" as const }, { step, when: "after" as const }]);
+const STEPS = ["write", "read back", "checkpoint", "remove", "archive", "read archive back", "history", "trim"].flatMap((step) => [{ step, when: "before" as const }, { step, when: "after" as const }]);
 
 test.each(STEPS)("[RMH1] a service that dies $when the step '$step' leaves a whole document to the next", async (failing) => {
   const stores = new Stores();

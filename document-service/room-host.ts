@@ -2,7 +2,7 @@
  * Keeps one room: hands it its records, merges, saves and trims. Any step may fail or the process may die after
  * it, and the next try, here or elsewhere, begins with a whole document:
  *
- *   write snapshot, read it back, compare -> write checkpoint -> remove old snapshot -> trim the log
+ *   write snapshot, read it back, compare -> write checkpoint -> remove old snapshot -> put what goes into history -> trim the log
  *
  * The checkpoint's entry is the commit: a snapshot before it is nobody's, a record after it is in the log.
  */
@@ -14,16 +14,20 @@ import type { Log } from "../shared/log.ts";
 import { unlessMistake } from "../shared/pause.ts";
 import { CheckpointHost } from "./checkpoint-host.ts";
 import type { SnapshotPolicy, TrimOptions } from "./compaction.ts";
+import type { HistoryPolicy } from "./history.ts";
+import { HistoryHost } from "./history-host.ts";
 import { IntakeHost, type IntakeOptions, RETRY_MS } from "./intake-host.ts";
+import type { MergedState } from "./document.ts";
 import { EMPTY_STATE } from "./merge.ts";
 import { MergeHost } from "./merge-host.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
-import type { Checkpoints, Digest, EditLog, Merging, ObjectStore } from "./ports.ts";
+import { PastHost, type PastOptions, type PastPorts } from "./past-host.ts";
+import type { Checkpoints, ObjectStore } from "./ports.ts";
 import { SaveHost } from "./save-host.ts";
 import { TrimHost } from "./trim-host.ts";
 
-export type RoomPorts = { readonly log: EditLog; readonly checkpoints: Checkpoints; readonly snapshots: ObjectStore; readonly merging: Merging; readonly digest: Digest };
-export type RoomOptions = SnapshotPolicy & TrimOptions & IntakeOptions & {
+export type RoomPorts = PastPorts & { readonly checkpoints: Checkpoints; readonly snapshots: ObjectStore };
+export type RoomOptions = SnapshotPolicy & TrimOptions & IntakeOptions & HistoryPolicy & PastOptions & {
   readonly mergeEditsMax: number;
   readonly mergeBytesMax: number;
   readonly mergeMsMax: number;
@@ -50,6 +54,8 @@ export class RoomHost {
   readonly #merges: MergeHost;
   readonly #saves: SaveHost;
   readonly #trims: TrimHost;
+  readonly #history: HistoryHost;
+  readonly past: PastHost;
   /** One of save, trim and clean-up at a time. */
   #busy = false;
   #lastUsed: Millis;
@@ -63,7 +69,9 @@ export class RoomHost {
     const checkpoints = new CheckpointHost(room, ports, deps.log);
     this.#merges = new MergeHost(room, ports, checkpoints, options, deps);
     this.#saves = new SaveHost(room, ports, { checkpoints, merges: this.#merges }, options, deps);
-    this.#trims = new TrimHost(room, ports.log, options, deps);
+    this.#history = new HistoryHost(room, ports, options, deps);
+    this.#trims = new TrimHost(room, { log: ports.log, history: this.#history }, options, deps);
+    this.past = new PastHost(room, ports, options, { history: this.#history, present: () => this.#present() });
     this.#intake = new IntakeHost(room, checkpoints, options, {
       ...deps,
       onTaken: (document, stored) => {
@@ -108,11 +116,8 @@ export class RoomHost {
   /** The document with all records received by now. Asked for many times at once it is merged once, or twice where a merge had begun before. */
   async serve(): Promise<Served> {
     const document = await this.#intake.opened;
-    this.#lastUsed = this.#deps.clock.now();
     if (document.applied.seq === 0) return { kind: "no-document" };
-    const asked = document.applied.seq;
-    let merged = await this.#merges.merge(document);
-    if (merged !== undefined && merged.applied.seq < asked) merged = await this.#merges.merge(document);
+    const merged = await this.#present();
     if (merged === undefined || merged.applied.seq === 0) return { kind: "loading" };
     const { state, applied, leftOut } = merged;
     if (leftOut > 0 && state.byteLength <= EMPTY_STATE.byteLength) return { kind: "not-a-document" };
@@ -162,6 +167,7 @@ export class RoomHost {
     return this.#work("its snapshot was not saved", async () => {
       const outcome = await this.#saves.save(await this.#intake.opened);
       if (outcome === "failed") this.#notBefore = (this.#deps.clock.now() + RETRY_MS) as Millis;
+      if (outcome === "saved") await this.#addVersionIfDue();
     });
   }
 
@@ -174,6 +180,30 @@ export class RoomHost {
     const document = await this.#intake.opened;
     if (this.#intake.isOpening || this.#busy) return;
     await this.#work("what a crash left behind was not removed", () => this.#saves.removeOrphans(document, names));
+  }
+
+  /** Objects of the room's history that its entry does not name. */
+  async removeHistoryOrphans(names: readonly string[]): Promise<void> {
+    try {
+      await this.#history.removeOrphans(names);
+    } catch (cause) {
+      this.#receiveFailure("what a crash left behind of its history was not removed", cause);
+    }
+  }
+
+  async #addVersionIfDue(): Promise<void> {
+    const { seq } = (await this.#intake.opened).applied;
+    const present = (await this.#history.isVersionDue(seq)) ? await this.#present() : undefined;
+    if (present !== undefined) await this.#history.addVersion(present);
+  }
+
+  /** With all records received by now. */
+  async #present(): Promise<MergedState | undefined> {
+    const document = await this.#intake.opened;
+    this.#lastUsed = this.#deps.clock.now();
+    const asked = document.applied.seq;
+    const merged = await this.#merges.merge(document);
+    return merged !== undefined && merged.applied.seq < asked ? this.#merges.merge(document) : merged;
   }
 
   async #work(otherwise: string, work: () => Promise<void>): Promise<void> {

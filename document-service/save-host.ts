@@ -13,6 +13,7 @@ import type { Document } from "./document.ts";
 import type { MergeHost } from "./merge-host.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
 import type { Digest, ObjectStore } from "./ports.ts";
+import { writeVerified } from "./verified-write-host.ts";
 
 /** `newName`: unique among all snapshots ever written. */
 export type SaveDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly newName: () => string };
@@ -86,16 +87,14 @@ export class SaveHost {
     const merged = await this.#merges.merge(document);
     if (merged === undefined || this.#merges.isStalled) return "failed";
     const { state, applied, clients, leftOut } = merged;
-    const sha256 = digest(state);
     const object = `${this.#room}/${applied.epoch}-${applied.seq}-${this.#deps.newName()}`;
-    await snapshots.write(object, state);
-    const written = await snapshots.read(object);
-    if (written === undefined || digest(written) !== sha256) {
+    const snapshot = await writeVerified(snapshots, digest, object, state);
+    if (snapshot === undefined) {
       this.#deps.log.error({ room: this.#room, object }, "a snapshot reads back other than it was written; it is not used");
       return "failed";
     }
     const time = this.#deps.clock.wallNow();
-    const checkpoint: Checkpoint = { ...applied, time, clients: [...clients], ...(leftOut > 0 ? { leftOut } : {}), snapshot: { object, bytes: state.byteLength, sha256 } };
+    const checkpoint: Checkpoint = { ...applied, time, clients: [...clients], ...(leftOut > 0 ? { leftOut } : {}), snapshot };
     if (await this.#checkpoints.replace(document, checkpoint)) return "saved";
     await this.#checkpoints.removeSnapshot(object);
     return "superseded";

@@ -1,4 +1,4 @@
-/** Trims one room's log behind its newest checkpoint, as far as the plan lets it. */
+/** Trims one room's log behind its newest checkpoint, as far as the plan lets it, once what goes is in the room's history. */
 
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
@@ -6,6 +6,7 @@ import type { Clock } from "../shared/clock.ts";
 import type { Millis, RoomKey } from "../shared/ids.ts";
 import { type TrimOptions, TrimPlan } from "./compaction.ts";
 import type { Document } from "./document.ts";
+import type { HistoryHost } from "./history-host.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
 import type { EditLog } from "./ports.ts";
 
@@ -17,14 +18,19 @@ export class TrimHost {
   readonly #log: EditLog;
   readonly #deps: TrimDeps;
   readonly #plan: TrimPlan;
+  readonly #history: Pick<HistoryHost, "archive">;
+  readonly #intervalMsMin: number;
+  #lastTrimmed: Millis | undefined;
   /** The newest checkpoint, and since when there is one: its date is looked at once. */
   #covered: { readonly checkpoint: Checkpoint; readonly since: Millis } | undefined;
 
-  constructor(room: RoomKey, log: EditLog, options: TrimOptions, deps: TrimDeps) {
+  constructor(room: RoomKey, { log, history }: { log: EditLog; history: Pick<HistoryHost, "archive"> }, options: TrimOptions & { readonly historySegmentMsMin: number }, deps: TrimDeps) {
     this.#room = room;
     this.#log = log;
     this.#deps = deps;
     this.#plan = new TrimPlan(options);
+    this.#history = history;
+    this.#intervalMsMin = options.historySegmentMsMin;
   }
 
   /** Every record in order. */
@@ -32,7 +38,9 @@ export class TrimHost {
     this.#plan.receiveRecord({ streamSeq, since }, time);
   }
 
+  /** A busy room has something to trim all the time: what is rewritten for it stays little if that waits a while. */
   isDue(document: Document, now: Millis): boolean {
+    if (this.#lastTrimmed !== undefined && now - this.#lastTrimmed < this.#intervalMsMin) return false;
     return this.#before(document, now) !== undefined;
   }
 
@@ -46,7 +54,9 @@ export class TrimHost {
     if (before === undefined) return;
     let outcome = "failed";
     try {
+      await this.#history.archive(before);
       await this.#log.trim(this.#room, before);
+      this.#lastTrimmed = this.#deps.clock.now();
       this.#plan.receiveTrimmed(before);
       outcome = "trimmed";
     } finally {

@@ -7,7 +7,7 @@
 import { Piscina } from "piscina";
 
 import type { Clock } from "../../shared/clock.ts";
-import type { Merging, Reading } from "../ports.ts";
+import type { Merging, Reading, Reverting } from "../ports.ts";
 import type { Answer, Question, Task } from "./document-worker.ts";
 import { pack } from "./packed-edits.ts";
 
@@ -18,7 +18,7 @@ const WORKER = new URL(import.meta.url.endsWith(".ts") ? "../../dist/document-se
 const THREAD_IDLE_MS_MAX = 60_000;
 
 /** `worker`: the file that the threads run. `waiting`: questions that no thread has taken yet. */
-export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions, clock: Clock): Merging & Reading & { readonly waiting: number; stop(): Promise<void> } {
+export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions, clock: Clock): Merging & Reading & Reverting & { readonly waiting: number; stop(): Promise<void> } {
   const options = { filename: worker.href, name: "run", minThreads: 0, maxThreads: mergeThreads, idleTimeout: THREAD_IDLE_MS_MAX, execArgv: [], recordTiming: false };
   const pool = new Piscina(options); // Flags of this process may make no sense for the file: `execArgv`.
   pool.on("error", () => {}); // One that died idle: the next question starts another.
@@ -61,6 +61,7 @@ export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, wor
     text: (state, name) => askAsReader("text", () => ({ state, name })),
     check: (edit) => askAsReader("check", () => ({ edit })),
     make: (content) => askAsReader("make", () => ({ content })),
+    revert: (current, past) => askAsReader("revert", () => ({ current, past })),
     stop: () => pool.destroy(),
   };
 }

@@ -1,9 +1,12 @@
 /** What document-threads.ts has done in its threads: merge.ts and content.ts, on what was handed over. Results are moved, not copied. */
 
+import { randomInt } from "node:crypto";
+
 import { move, transferableSymbol, valueSymbol } from "piscina";
 
 import { checkedEdit, type Content, contentJson, diffOf, editOf, textOf, type Wanted } from "../content.ts";
 import { mergeEdits } from "../merge.ts";
+import { revertingEdit } from "../reverting.ts";
 import { type PackedEdits, unpack } from "./packed-edits.ts";
 
 export type Task = keyof typeof tasks;
@@ -16,6 +19,7 @@ const tasks = {
   json: ({ state, wanted }: { state: Uint8Array; wanted: readonly Wanted[] }) => contentJson(state, wanted),
   text: ({ state, name }: { state: Uint8Array; name: string | undefined }) => textOf(state, name),
   check: ({ edit }: { edit: Uint8Array }) => checkedEdit(edit),
+  revert: ({ current, past }: { current: Uint8Array; past: Uint8Array }) => revertingEdit(current, past, randomInt(2 ** 32)),
   make: ({ content }: { content: Content }) => editOf(content),
 };
 

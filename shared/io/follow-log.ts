@@ -44,8 +44,8 @@ export async function followStream(nats: NatsConnection, streamOf: (partition: n
       for (const message of messages) {
         if (signal.aborted) return;
         read = seqOf(message);
-        const room = roomOfSubject(headerOf(message, Header.Subject));
-        if (room !== undefined) yield { room, streamSeq: read, time: Date.parse(headerOf(message, Header.TimeStamp)) as UnixMillis, bytes: message.data };
+        const record = recordOf(message);
+        if (record !== undefined) yield record;
         if (performance.now() < stretchEnd) continue;
         await setImmediate();
         stretchEnd = performance.now() + STRETCH_MS_MAX;
@@ -56,11 +56,28 @@ export async function followStream(nats: NatsConnection, streamOf: (partition: n
 }
 
 /**
+ * One room's records in `after < streamSeq <= through`, for as long as there are more. Whoever needs to know that none is
+ * missing asks for one that is there, and looks whether it came.
+ */
+export async function* readRoom(nats: NatsConnection, { stream, subject }: { readonly stream: string; readonly subject: string }, after: number, through: number): AsyncIterable<StoredRecord> {
+  for (let read = after; ; ) {
+    const { messages, more } = await readOn(nats, stream, read, subject);
+    for (const message of messages) {
+      read = seqOf(message);
+      if (read > through) return;
+      const record = recordOf(message);
+      if (record !== undefined) yield record;
+    }
+    if (!more) return;
+  }
+}
+
+/**
  * The next records after a stream sequence. The server sends them and then a message without content. Any replica may
  * answer: one that lags shows less, never something else.
  */
-async function readOn(nats: NatsConnection, stream: string, after: number): Promise<{ messages: Msg[]; more: boolean }> {
-  const request = JSON.stringify({ seq: after + 1, batch: READ_RECORDS_MAX, max_bytes: READ_BYTES_MAX });
+async function readOn(nats: NatsConnection, stream: string, after: number, subject?: string): Promise<{ messages: Msg[]; more: boolean }> {
+  const request = JSON.stringify({ seq: after + 1, batch: READ_RECORDS_MAX, max_bytes: READ_BYTES_MAX, next_by_subj: subject });
   const messages: Msg[] = [];
   for await (const message of await nats.requestMany(`$JS.API.DIRECT.GET.${stream}`, request, { strategy: "sentinel", maxWait: READ_MS_MAX })) {
     if (message.data.byteLength > 0) {
@@ -73,6 +90,12 @@ async function readOn(nats: NatsConnection, stream: string, after: number): Prom
     return { messages, more: last !== undefined && Number(headerOf(last, Header.NumPending)) > 0 };
   }
   throw new Error(`the log ${stream} did not say in ${READ_MS_MAX} ms what comes after ${after}: is NATS reachable?`);
+}
+
+/** Undefined: its subject is no room's. */
+function recordOf(message: Msg): StoredRecord | undefined {
+  const room = roomOfSubject(headerOf(message, Header.Subject));
+  return room === undefined ? undefined : { room, streamSeq: seqOf(message), time: Date.parse(headerOf(message, Header.TimeStamp)) as UnixMillis, bytes: message.data };
 }
 
 function seqOf(message: Msg): number {

@@ -11,6 +11,8 @@ import * as Y from "yjs";
 export type Trace = {
   /** One list of edits per author, in the order in which they were typed. */
   readonly editsByAuthor: readonly (readonly Uint8Array[])[];
+  /** All of them, in an order in which they could have come to a server. */
+  readonly edits: readonly { readonly author: number; readonly edit: Uint8Array }[];
   readonly endText: string;
 };
 
@@ -38,7 +40,11 @@ export function readTrace(name: "friendsforever" | "automerge-paper", editsMax =
 
   const endText = authors[0]!.text;
   if (editsMax === Infinity && endText !== recorded.endContent) throw new Error(`the trace ${name} does not end in its recorded text`);
-  return { editsByAuthor: authors.map((author) => edits.filter((made) => made.author === author).map(({ edit }) => edit)), endText };
+  return {
+    editsByAuthor: authors.map((author) => edits.filter((made) => made.author === author).map(({ edit }) => edit)),
+    edits: edits.map(({ author, edit }) => ({ author: authors.indexOf(author), edit })),
+    endText,
+  };
 }
 
 /** The earlier transactions that an author had seen and we have not given it yet, oldest first. */

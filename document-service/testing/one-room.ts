@@ -1,0 +1,186 @@
+/** One room of the document service over stores in memory that outlive it, and that fail where they are told to. */
+
+import { createHash } from "node:crypto";
+
+import { Registry } from "prom-client";
+import * as Y from "yjs";
+
+import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { encodeEditsRecord } from "../../shared/bus/record.ts";
+import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { type History, NO_HISTORY } from "../history.ts";
+import { mergeEdits } from "../merge.ts";
+import { documentServiceMetrics } from "../metrics.ts";
+import { revertingEdit } from "../reverting.ts";
+import { RoomHost, type RoomOptions, type RoomPorts } from "../room-host.ts";
+
+export const ROOM = "acme.notes" as RoomKey;
+export const ann = "annannannannann1" as ClientId;
+const REPLAY_WINDOW_MS = 1_000;
+const OPTIONS: RoomOptions = {
+  snapshotEditsMax: 1,
+  snapshotBytesMax: 1,
+  snapshotAgeMsMax: 1,
+  snapshotIntervalMsMin: 1,
+  replayWindowMs: REPLAY_WINDOW_MS,
+  boardsHoldMsMax: 60_000,
+  checkpointClientsMax: 10,
+  checkpointClientMsMax: 60_000,
+  checkpointClientsBytesMax: 10_000,
+  mergeEditsMax: 100,
+  mergeBytesMax: 10_000,
+  mergeMsMax: 1_000,
+  stalledBytesMax: 400,
+  documentIdleMsMax: 1_000,
+  historyMsMax: 1_000_000,
+  historyBytesMax: 1_000_000,
+  historyVersionMsMin: 3_600_000,
+  historyVersionEditsMax: 100,
+  historyVersionsMax: 10,
+  historyNamedMax: 2,
+  historySegmentBytesMax: 100_000,
+  historySegmentMsMin: 1,
+  historySessionMsMax: 60_000,
+  historyReadBytesMax: 1_000_000,
+};
+
+/** Stores that outlive the service, and that fail where they are told to. */
+export class Stores {
+  checkpoint: Checkpoint | undefined;
+  revision = 0;
+  readonly snapshots = new Map<string, Uint8Array>();
+  trimmedBefore = 0;
+  /** The room's log, as far as it is not trimmed. */
+  log: StoredRecord[] = [];
+  history: History = NO_HISTORY;
+  historyRevision = 0;
+  readonly objects = new Map<string, Uint8Array>();
+  failing: { step: string; when: "before" | "after" } | undefined;
+
+  #held: { step: string; until: Promise<void> } | undefined;
+
+  /** The next call of the step waits until the returned function lets it go. */
+  hold(step: string): () => void {
+    let letGo = (): void => {};
+    this.#held = { step, until: new Promise((resolve) => (letGo = resolve)) };
+    return letGo;
+  }
+
+  async #step<Value>(step: string, effect: () => Value): Promise<Value> {
+    if (this.#held?.step === step) {
+      const { until } = this.#held;
+      this.#held = undefined;
+      await until;
+    }
+    const isFailing = (when: "before" | "after") => this.failing?.step === step && this.failing.when === when;
+    if (isFailing("before")) throw new Error(`${step} was not done`);
+    const value = effect();
+    if (isFailing("after")) throw new Error(`${step} was done, and nobody heard`);
+    return value;
+  }
+
+  async *#read(after: number, through: number): AsyncIterable<StoredRecord> {
+    yield* this.log.filter(({ streamSeq }) => streamSeq > after && streamSeq <= through && streamSeq >= this.trimmedBefore);
+  }
+
+  readonly ports: RoomPorts = {
+    log: {
+      follow: () => {
+        throw new Error("the tests hand over the records themselves");
+      },
+      head: () => Promise.resolve(0 as Seq),
+      untrimmed: () => Promise.resolve([]),
+      read: (_, after, through) => this.#read(after, through),
+      trim: (_, before) => this.#step("trim", () => void (this.trimmedBefore = before)),
+    },
+    checkpoints: {
+      read: () => Promise.resolve({ checkpoint: this.checkpoint, revision: this.revision }),
+      write: (_, checkpoint, revision) =>
+        this.#step("checkpoint", () => {
+          if (revision !== this.revision) return { kind: "superseded" };
+          this.checkpoint = checkpoint;
+          return { kind: "written", revision: ++this.revision };
+        }),
+    },
+    histories: {
+      read: () => Promise.resolve({ history: this.history, revision: this.historyRevision }),
+      write: (_, history, revision) =>
+        this.#step("history", () => {
+          if (revision !== this.historyRevision) return { kind: "superseded" };
+          this.history = history;
+          return { kind: "written", revision: ++this.historyRevision };
+        }),
+    },
+    history: {
+      write: (name, bytes) => this.#step("archive", () => void this.objects.set(name, bytes)),
+      read: (name) => this.#step("read archive back", () => this.objects.get(name)),
+      remove: (name) => this.#step("remove archive", () => void this.objects.delete(name)),
+      list: () => Promise.resolve([...this.objects.keys()]),
+    },
+    reverting: { revert: (current, past) => Promise.resolve(revertingEdit(current, past, 99)) },
+    snapshots: {
+      write: (name, bytes) => this.#step("write", () => void this.snapshots.set(name, bytes)),
+      read: (name) => this.#step("read back", () => this.snapshots.get(name)),
+      remove: (name) => this.#step("remove", () => void this.snapshots.delete(name)),
+      list: () => Promise.resolve([...this.snapshots.keys()]),
+    },
+    merging: { merge: (state, edits) => Promise.resolve(mergeEdits(state, edits)) },
+    digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),
+  };
+}
+
+export class Run {
+  static #named = 0;
+  readonly #stores: Stores;
+  now = 0 as Millis;
+  dateAheadMs = 0;
+  readonly metrics = documentServiceMetrics(new Registry());
+  readonly room: RoomHost;
+
+  constructor(stores: Stores, options: Partial<RoomOptions> = {}) {
+    this.#stores = stores;
+    const silent = () => {};
+    const clock = { now: () => this.now, wallNow: () => (this.now + this.dateAheadMs) as UnixMillis, after: () => silent };
+    const log = { debug: silent, info: silent, warn: silent, error: silent };
+    this.room = new RoomHost(ROOM, stores.ports, { ...OPTIONS, ...options }, { clock, log, metrics: this.metrics, newName: () => `run-${++Run.#named}`, boardsFloor: () => Number.POSITIVE_INFINITY });
+  }
+
+  async take(...records: readonly StoredRecord[]): Promise<void> {
+    for (const record of records) {
+      if (this.#stores.log?.at(-1)?.streamSeq !== record.streamSeq) this.#stores.log?.push(record);
+      this.room.receiveRecord(record);
+    }
+    await new Promise(setImmediate); // It may look up a checkpoint first.
+  }
+
+  /** Saves and trims what is due at this time. */
+  async saveAndTrim(at: number): Promise<void> {
+    this.now = at as Millis;
+    if (this.room.isSaveDue(this.now, { pressed: true })) await this.room.save();
+    if (this.room.isTrimDue(this.now)) await this.room.trim();
+  }
+
+  async served(): Promise<string> {
+    const served = await this.room.serve();
+    if (served.kind !== "snapshot") return served.kind;
+    const doc = new Y.Doc();
+    Y.applyUpdate(doc, served.state);
+    return `${served.position.seq} ${doc.getText("text").toString()}`;
+  }
+}
+
+/** One record for each letter, at stream sequences 10, 20, 30 and so on. */
+export function recordsOf(text: string): StoredRecord[] {
+  const doc = new Y.Doc();
+  const records: StoredRecord[] = [];
+  doc.on("update", (payload: Uint8Array) => {
+    const seq = records.length + 1;
+    const edits = [{ client: ann, counter: seq, parentSeq: (seq - 1) as Seq, payload }];
+    const bytes = encodeEditsRecord({ id: `server.${seq}`, time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits: { epoch: 1 as Epoch, firstSeq: seq as Seq, edits } });
+    records.push({ room: ROOM, streamSeq: seq * 10, time: 0 as UnixMillis, bytes });
+  });
+  for (const letter of text) doc.getText("text").insert(doc.getText("text").length, letter);
+  return records;
+}
+
