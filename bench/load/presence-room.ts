@@ -210,11 +210,13 @@ export class Participant {
     this.#known = new Set();
   }
 
+  /** A repeat is dropped, as any client does it. */
   #receiveEdits(firstSeq: Seq, given: readonly { client: ClientId; counter: number }[]): void {
-    if (firstSeq !== this.seq + 1) throw new Error(`${this.#seat.clientKey}: seq ${firstSeq} after ${this.seq}`);
-    this.seq += given.length;
+    if (firstSeq > this.seq + 1) throw new Error(`${this.#seat.clientKey}: seq ${firstSeq} after ${this.seq}`);
+    const fresh = given.slice(this.seq + 1 - firstSeq);
+    this.seq += fresh.length;
     const at = performance.now();
-    for (const { client, counter } of given) {
+    for (const { client, counter } of fresh) {
       this.#room.onReceipt({ by: this, author: client, counter, sentAt: this.#room.sentAt.get(client)![counter - 1]!, at, own: client === this.#client });
     }
   }
