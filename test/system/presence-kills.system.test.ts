@@ -14,7 +14,7 @@ import { ownerOf } from "./owner.ts";
 
 const SEED = Number(process.env["COROOM_TEST_SEED"] ?? 20261121);
 const PEOPLE = 6;
-const KILLING_MS = 20_000;
+const KILLING_MS = 60_000;
 /** SPEC: a dead gateway is detected within 3 s, and its members are gone for everyone 2 s later. */
 const GONE_MS_MAX = 5_000;
 
@@ -73,7 +73,7 @@ test("[PRE3] when the room's owner is killed nobody seems to leave, and what peo
   await owner.restart();
 });
 
-test(`[PRE4] after gateways and room servers were killed at random, everybody's list is the same and true (seed ${SEED})`, { timeout: 180_000 }, async () => {
+test(`[PRE4] after gateways and room servers were killed at random for a minute, everybody's list is the same and true (seed ${SEED})`, { timeout: 300_000 }, async () => {
   const ROOM = "killed-at-random";
   for (let index = 0; index < PEOPLE; index++) void (await enter(ROOM, `person-${index}`, index % 2)).stay();
   const prng = new Prng(SEED);
