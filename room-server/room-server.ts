@@ -13,6 +13,7 @@ import type { RoomServerMetrics } from "./metrics.ts";
 import type { FanOut, OtherServers, PresenceBus } from "./ports.ts";
 import { PresenceHost, type PresenceHostOptions } from "./presence-host.ts";
 import { Replicas } from "./replicas-host.ts";
+import { RoomCosts } from "./room-costs.ts";
 import { RoomHost, type RoomHostOptions, type RoomHostPorts } from "./room-host.ts";
 
 export type RoomServerPorts = Omit<RoomHostPorts, "presence"> & { readonly presenceBus: PresenceBus; readonly fanOut: FanOut; readonly others: OtherServers };
@@ -25,10 +26,17 @@ export function assembleRoomServer(server: ServerId, ports: RoomServerPorts, opt
   const budget = new BacklogBudget({ bytesMax: options.backlogTotalBytesMax });
   const replicas = new Replicas(ports, options, { ...deps, budget });
   const presence = new PresenceHost(ports.presenceBus, options, { ...deps, operations: ports.operations, onDeposed: (room) => rooms.receiveDoubt(room) });
-  const rooms = new RoomHost(server, { ...ports, presence }, options, { ...deps, budget, warmCopy: (room) => replicas.take(room), isLive: (peer) => membership.isLive(peer, clock.now()) });
+  const costs = new RoomCosts(() => presence.costs());
+  const loads: Pick<LoadMeter, "count"> = {
+    count: (room, edits, bytes) => {
+      deps.loads.count(room, edits, bytes);
+      costs.receiveRecord(room, edits);
+    },
+  };
+  const rooms = new RoomHost(server, { ...ports, presence }, options, { ...deps, loads, budget, warmCopy: (room) => replicas.take(room), isLive: (peer) => membership.isLive(peer, clock.now()) });
   const handOvers = new HandOvers(server, { rooms, replicas, others: ports.others }, options, { ...deps, available: () => membership.available(clock.now()) });
   const costly: CostlyRooms = {
-    costs: () => presence.costs(),
+    costs: () => costs.all(),
     holdBack: (room, level) => {
       presence.holdBack(room, level);
       rooms.holdBack(room, level);

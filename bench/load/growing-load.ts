@@ -8,7 +8,7 @@ import type { RoomMode } from "../../shared/wire/frames.ts";
 import type { Seat } from "./enter.ts";
 import { Latencies, type LatencyPairs } from "./latencies.ts";
 import { openAll, paced, until } from "./paced.ts";
-import { PresenceRoom, type Receipt } from "./presence-room.ts";
+import { PING_MS, PresenceRoom, type Receipt } from "./presence-room.ts";
 import { serveCalls } from "./worker.ts";
 
 export type GrowingLoad = typeof functions;
@@ -42,6 +42,7 @@ const functions = {
   open: async ({ seats, motion }: { seats: readonly Seat[]; motion: Motion }): Promise<void> => {
     room = new PresenceRoom(seats, "everybody");
     room.onReceipt = receive;
+    setInterval(() => room.ping(), PING_MS).unref();
     await openAll(room.participants);
     await listsAreRight();
     acting = act(motion);

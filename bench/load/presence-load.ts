@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Seat } from "./enter.ts";
 import { Latencies, type LatencyPairs } from "./latencies.ts";
 import { openAll, paced, until } from "./paced.ts";
-import { type Participant, PresenceRoom } from "./presence-room.ts";
+import { type Participant, PING_MS, PresenceRoom } from "./presence-room.ts";
 import { serveCalls } from "./worker.ts";
 
 export type PresenceLoad = typeof functions;
@@ -161,4 +161,5 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
+setInterval(() => rooms.forEach((room) => room.ping()), PING_MS).unref();
 serveCalls(functions);

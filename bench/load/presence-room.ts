@@ -22,6 +22,8 @@ export type Observers = "one in twenty" | "everybody";
 /** Told of every receipt of an edit by somebody. `own`: by its author. */
 export type Receipt = { readonly by: Participant; readonly author: ClientId; readonly counter: number; readonly sentAt: number; readonly at: number; readonly own: boolean };
 
+/** How often a load pings: whoever is silent for longer than a gateway waits is closed. */
+export const PING_MS = 20_000;
 const OBSERVER_IN = 20;
 const STATE_FIELD = "state";
 const STATE_JSON_BYTES = 288;
@@ -55,6 +57,11 @@ export class PresenceRoom {
     let sent = 0;
     for (const times of this.sentAt.values()) sent += times.length;
     return sent;
+  }
+
+  /** So that nobody who only looks on is taken for gone. */
+  ping(): void {
+    for (const participant of this.participants) participant.ping();
   }
 
   get isSettled(): boolean {
@@ -144,6 +151,10 @@ export class Participant {
     const counter = times.push(performance.now());
     this.#say({ type: "edit", channel: this.#channel, counter, ackedThrough: 0, parentSeq: this.seq as Seq, payload: keystroke(this.#index + 1, counter) });
     return counter;
+  }
+
+  ping(): void {
+    if (this.#client !== undefined) this.#say({ type: "ping", nonce: 0 });
   }
 
   close(): void {
