@@ -78,6 +78,7 @@ export function explainRoom(config: OfRoom, say: Say): Promise<void> {
     if (planned === undefined) say(entry === undefined ? "nothing is planned for it" : "it is where gateways found a server by the hash; nothing is planned for it yet");
     else {
       say(`${new Date(planned.at).toISOString()} plan ${planned.generation}: ${planned.reason}`);
+      if (planned.ownerReason !== undefined && planned.ownerReason !== planned.reason && planned.owner === entry?.owner) say(`how it came there: ${planned.ownerReason}`);
       say(planned.replica === undefined ? "nobody keeps a warm copy" : `a warm copy is kept by ${state(planned.replica)}`);
     }
     if (pin !== undefined) say(`it is pinned: ${JSON.stringify(pin)}`);
@@ -94,7 +95,8 @@ export function moveRoom(config: Values<typeof opsMoveSettings>, say: Say): Prom
     await order(nats, config, entry.owner, { kind: "hand-over", room, to, generation: 0 });
     const before = await read(nats, config, subjects.planBucket, room, PlannedRoom);
     const kept = before?.replica === to ? undefined : before?.replica;
-    const planned: PlannedRoom = { owner: to, ...(kept === undefined ? {} : { replica: kept }), reason: `an operator moved it from ${entry.owner}`, generation: before?.generation ?? 1, at: Date.now() as UnixMillis };
+    const reason = `an operator moved it from ${entry.owner}`;
+    const planned: PlannedRoom = { owner: to, ...(kept === undefined ? {} : { replica: kept }), reason, ownerReason: reason, generation: before?.generation ?? 1, at: Date.now() as UnixMillis };
     await (await bucket(nats, config, subjects.planBucket)).put(room, encodeJson(planned));
     say(`${room} has moved from ${entry.owner} to ${to}`);
   });

@@ -94,6 +94,18 @@ test("[LDR2] when a server falls silent its rooms are claimed at once, by who ha
   expect(said).toEqual(["b claims"]);
 });
 
+test("[LDR7] why a room has its owner can be read after its copy was placed anew", async () => {
+  const { view, pass, planned, state } = leaderOf({ controlLoopMs: 1_000 });
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  await pass(2_500);
+  state.alive = [b];
+  await pass(900);
+  view.receiveEntry(room, { owner: b, epoch: 2 as Epoch });
+  state.alive = [a, b];
+  await pass(2_500);
+  expect(planned.get(room)).toMatchObject({ owner: b, replica: a, ownerReason: "its owner a is no longer heard; b has a warm copy" });
+});
+
 test("[LDR3] while the bucket does not answer nothing is decided, and whoever is succeeded does nothing more", async () => {
   const { view, pass, said, kept, state } = leaderOf();
   state.bucketAnswers = false;

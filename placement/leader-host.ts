@@ -179,7 +179,8 @@ export class Leader {
     const owner = "to" in action ? action.to : this.#view.ownerOf(room);
     if (owner === undefined) return;
     const replica = replicaAfter(action, this.#view.replicaOf(room));
-    this.#write(room, { owner, ...(replica === undefined ? {} : { replica }), reason, generation, at: this.#deps.clock.wallNow() });
+    const ownerReason = "to" in action ? reason : this.#view.ownerReasonOf(room);
+    this.#write(room, { owner, ...(replica === undefined ? {} : { replica }), reason, ...(ownerReason === undefined ? {} : { ownerReason }), generation, at: this.#deps.clock.wallNow() });
     this.#ports.operations.report({ kind: "room_placed", room, action: action.kind, server: "to" in action ? action.to : action.by, reason });
   }
 

@@ -5,10 +5,13 @@ import type { RoomKey, ServerId } from "../shared/ids.ts";
 import type { Assignment, Placements } from "./plan.ts";
 import type { RoomState, ServerState, World } from "./world.ts";
 
+/** `ownerReason`: of the step that gave the room to `owner`, if a plan or an operator did. */
+type Planned = Assignment & { readonly owner: ServerId; readonly ownerReason: string | undefined };
+
 export class View {
   readonly #rooms = new Map<RoomKey, RoomState>();
   readonly #pins = new Map<RoomKey, RoomPin>();
-  readonly #planned = new Map<RoomKey, Assignment>();
+  readonly #planned = new Map<RoomKey, Planned>();
 
   receiveEntry(room: RoomKey, entry: RoomEntry | undefined): void {
     if (entry === undefined) this.#rooms.delete(room);
@@ -22,7 +25,7 @@ export class View {
 
   receivePlanned(room: RoomKey, planned: PlannedRoom | undefined): void {
     if (planned === undefined) this.#planned.delete(room);
-    else if (planned.generation >= (this.#planned.get(room)?.generation ?? 0)) this.#planned.set(room, { replica: planned.replica, reason: planned.reason, generation: planned.generation });
+    else if (planned.generation >= (this.#planned.get(room)?.generation ?? 0)) this.#planned.set(room, { replica: planned.replica, reason: planned.reason, generation: planned.generation, owner: planned.owner, ownerReason: planned.ownerReason });
   }
 
   ownerOf(room: RoomKey): ServerId | undefined {
@@ -31,6 +34,12 @@ export class View {
 
   replicaOf(room: RoomKey): ServerId | undefined {
     return this.#planned.get(room)?.replica;
+  }
+
+  /** Why its owner has it, if a plan or an operator gave it the room. */
+  ownerReasonOf(room: RoomKey): string | undefined {
+    const planned = this.#planned.get(room);
+    return planned?.owner === this.ownerOf(room) ? planned?.ownerReason : undefined;
   }
 
   /** Rooms that were planned for and that nobody owns any more. */

@@ -83,8 +83,8 @@ export type OrderReply = z.infer<typeof OrderReply>;
 export const RoomEntry = z.object({ owner: serverId, epoch });
 export type RoomEntry = z.infer<typeof RoomEntry>;
 
-/** The entry of a room in the plan bucket: what placement wants, and why. `at`: when it was planned. */
-export const PlannedRoom = z.object({ owner: serverId, replica: serverId.optional(), reason: z.string(), generation: z.int().positive(), at: date });
+/** The entry of a room in the plan bucket: what placement wants, and why. `reason`: of its last step; `ownerReason`: of that which gave it its owner. `at`: when it was planned. */
+export const PlannedRoom = z.object({ owner: serverId, replica: serverId.optional(), reason: z.string(), ownerReason: z.string().optional(), generation: z.int().positive(), at: date });
 export type PlannedRoom = z.infer<typeof PlannedRoom>;
 
 /** The entry of a room in the pins bucket: where an operator wants it. */

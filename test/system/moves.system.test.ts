@@ -129,3 +129,25 @@ test("[MOV4] with placement away rooms are found, lost and handed over all the s
   await agree("unplaced", people, ["one.", "two.", "three."]);
   for (const person of people) person.leave();
 });
+
+test("[MOV5] an owner that ends by itself, as one out of memory does, is found out by its closed connection while people write", { timeout: 120_000 }, async () => {
+  const people = await enter("aborted");
+  const words: string[] = [];
+  const write = (): void => {
+    words.push(`w${words.length}.`);
+    people[words.length % 2]!.type(insertion(words.at(-1)!));
+  };
+  write();
+  await people[1]!.untilSaved();
+  const owner = await ownerOf(cluster, keyOf("aborted"));
+  const unownedBefore = await roomsUnowned();
+  const typing = setInterval(write, 20);
+  owner.signal("SIGABRT"); // What V8 ends a process with whose heap is full.
+  await owner.exited;
+  await eventually("another owns the room", async () => (await ownerOf(cluster, keyOf("aborted"))) !== owner);
+  clearInterval(typing);
+  expect(await roomsUnowned()).toBeGreaterThan(unownedBefore);
+  await agree("aborted", people, words);
+  await owner.startAgain();
+  for (const person of people) person.leave();
+});
