@@ -72,6 +72,11 @@ export class ConnectionHost {
     this.#events = new Events(world.reportError);
   }
 
+  /** What tells it from other servers. */
+  get server(): string {
+    return this.#address.http;
+  }
+
   get status(): LineStatus {
     return this.#line.core.status;
   }

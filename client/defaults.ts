@@ -2,6 +2,7 @@
 
 import type { ConnectionOptions } from "./connection.ts";
 import type { InboxOptions } from "./inbox.ts";
+import type { KeepingOptions } from "./keeping.ts";
 import type { OutboxOptions } from "./outbox.ts";
 import type { PresenceOptions } from "./room-presence.ts";
 import type { SessionOptions } from "./room-session.ts";
@@ -38,7 +39,19 @@ const TENTATIVE: TentativeOptions = {
   resubmitsAtOnceMax: 50,
 };
 
+/** Nothing is kept on this device unless the application gives a store. */
+const KEEPING: KeepingOptions = {
+  isWanted: false,
+  keepsDocument: false,
+  openMsMax: 3_000,
+  writeMsMax: 3_000,
+  delayMs: 250,
+  retryMs: 30_000,
+  bytesMax: 8 * 1024 ** 2,
+};
+
 export const ROOM: Omit<SessionOptions, "outbox"> = {
+  keeping: KEEPING,
   feed: { inbox: INBOX, tentative: TENTATIVE, gapPatienceMs: 2_000 },
   resyncBackoff: { baseMs: 500, maxMs: 15_000, jitterMs: 1_000 },
   joinMsMax: 15_000,

@@ -25,7 +25,7 @@ export class EditFeed {
   readonly #inbox: Inbox;
   readonly #tentative: TentativeEdits;
   #client: ClientId | undefined;
-  /** Every id this client has had: its edits under earlier ones are its own still. */
+  /** Every id this page has had: its edits under earlier ones are its own still. */
   readonly #ownClients = new Set<ClientId>();
   #saving: SavingState = "saved";
 
@@ -62,7 +62,8 @@ export class EditFeed {
   /** The log keeps up, unless the server says otherwise next. */
   joined(client: ClientId, now: Millis): void {
     this.#client = client;
-    this.#ownClients.add(client);
+    // Of a page before this one: what it made need not be known here.
+    if (!this.#outbox.keyIsInherited) this.#ownClients.add(client);
     this.receiveSaving("saved", now);
   }
 

@@ -57,12 +57,14 @@ export class EditSender {
   flush(line: Line, channel: Channel, parentSeq: Seq, saving: SavingState, now: Millis, effects: RoomEffect[]): void {
     if (!this.#rights.write) return;
     const bytesMax = this.bytesMaxOf(line);
-    while (this.#outbox.hasNext(windowOf(line, saving), now) && line.pace.take(now)) {
+    while (this.#outbox.hasNext(windowOf(line, saving), now) && line.pace.nextAt(now) <= now) {
       const next = this.#outbox.takeNext(parentSeq, bytesMax, now);
+      if (next.kind === "numbered") return;
       if (next.kind === "too-large") {
         effects.push({ kind: "problem", problem: tooLarge(next.payload, bytesMax) });
         continue;
       }
+      line.pace.take(now);
       const { counter, payload } = next.edit;
       line.pace.spend(payload.byteLength + FRAME_OVERHEAD_BYTES);
       effects.push({ kind: "send", frame: { type: "edit", channel, counter, ackedThrough: next.ackedThrough, parentSeq: next.edit.parentSeq, payload } });

@@ -8,7 +8,8 @@ import { fetchSnapshot } from "./io/fetch-snapshot.ts";
 import { openSocket } from "./io/node-socket.ts";
 import { reportError, systemChance, systemClock } from "./io/system.ts";
 import type { World } from "./ports.ts";
-import { RoomHost, type RoomHostOptions } from "./room-host.ts";
+import type { RoomHostOptions } from "./room-events.ts";
+import { RoomHost } from "./room-host.ts";
 import { type ProviderOptions, YjsProvider } from "./yjs-provider.ts";
 
 const world: World = { clock: systemClock, chance: systemChance, openSocket, fetchSnapshot, reportError };

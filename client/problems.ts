@@ -23,6 +23,8 @@ export type Problem =
   | { readonly kind: "outbox-full"; readonly payload: Uint8Array; readonly message: string }
   /** More was set to be shown of this client than the server takes: nothing of that call was taken. */
   | { readonly kind: "presence-too-large"; readonly bytesMax: number; readonly message: string }
+  /** Nothing is kept on this device, now or at all: it goes on as without a store. */
+  | { readonly kind: "storage-failed"; readonly message: string; readonly cause: unknown }
   | { readonly kind: "token-failed"; readonly message: string; readonly cause: unknown }
   | { readonly kind: "snapshot-unavailable"; readonly message: string }
   /** A committed edit of somebody could not be applied to the document; it was left out. */
@@ -56,6 +58,10 @@ export function tooLarge(payload: Uint8Array, bytesMax: number): Problem {
 
 export function outboxFull(payload: Uint8Array): Problem {
   return { kind: "outbox-full", payload, message: "too much waits to be sent: the edit was not taken" };
+}
+
+export function storageFailed(cause: unknown): Problem {
+  return { kind: "storage-failed", cause, message: `edits cannot be kept on this device, and are in memory only until they are acknowledged: ${cause instanceof Error ? cause.message : String(cause)}` };
 }
 
 export function presenceTooLarge(bytesMax: number): Problem {

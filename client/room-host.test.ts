@@ -6,7 +6,8 @@ import type { ClientId, RoomId } from "../shared/ids.ts";
 import type { ClientFrame } from "../shared/wire/frames.ts";
 import { ConnectionHost } from "./connection-host.ts";
 import type { Problem, Refusal } from "./problems.ts";
-import { RoomHost, type RoomHostOptions } from "./room-host.ts";
+import type { RoomHostOptions } from "./room-events.ts";
+import { RoomHost } from "./room-host.ts";
 import { FakeClock } from "./testing/fake-clock.ts";
 import { LIMITS, ModelServer } from "./testing/model-server.ts";
 

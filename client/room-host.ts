@@ -4,75 +4,25 @@
  */
 
 import { assert, assertNever } from "../shared/assert.ts";
-import { type ClientId, parseRoomId, type Position, type RoomId, type Seq } from "../shared/ids.ts";
-import type { Rights, SavingState, TentativeEdit } from "../shared/wire/frames.ts";
+import { type ClientId, parseRoomId, type RoomId, type Seq } from "../shared/ids.ts";
+import type { Rights, SavingState } from "../shared/wire/frames.ts";
 import type { PresenceField } from "../shared/wire/presence.ts";
 import { Alarm, earlier } from "./alarm.ts";
-import type { LineStatus } from "./connection.ts";
-import { ConnectionHost, type Token } from "./connection-host.ts";
+import { ConnectionHost } from "./connection-host.ts";
 import * as defaults from "./defaults.ts";
 import { Events } from "./events.ts";
-import type { RoomEdit } from "./inbox.ts";
 import { Leaderboard } from "./leaderboard.ts";
-import type { Participant, PresenceChange } from "./participants.ts";
+import type { Participant } from "./participants.ts";
 import type { Clock, World } from "./ports.ts";
 import { fieldsOf, type Presence } from "./presence-fields.ts";
 import type { Problem, Refusal } from "./problems.ts";
 import { type ModeFacts, type PresenceEffect, type PresenceInput, RoomPresence } from "./room-presence.ts";
 import { type BoardsEffect, RoomBoards, type WatchInput } from "./room-boards.ts";
+import type { RoomEvents, RoomHostOptions, Status } from "./room-events.ts";
 import type { RoomEffect, RoomInput } from "./room-messages.ts";
 import { RoomSession } from "./room-session.ts";
+import { StoreHost } from "./store-host.ts";
 import { Turns } from "./turns.ts";
-import type { EditFormat } from "./unsent.ts";
-
-/** `connection`: one that is shared with other rooms. Else the room has its own, made of url and token. */
-export type Reach = { readonly url: string; readonly token: Token; readonly connection?: never } | { readonly connection: ConnectionHost; readonly url?: never; readonly token?: never };
-
-/** How waiting edits are merged, and large ones cut. Without it they are sent as they are. */
-export type RoomHostOptions = RoomOptions & { readonly format?: EditFormat };
-
-export type RoomOptions = Reach & {
-  readonly room: string;
-  /** False: wait for `connect()`. */
-  readonly connect?: boolean;
-  /** False: each edit is sent by itself, even where several wait. */
-  readonly mergeUnsent?: boolean;
-  /** Edits sent and not acknowledged yet, at most; WELCOME may ask for fewer. */
-  readonly inFlightEditsMax?: number;
-};
-
-/** disconnected: not asked to connect. stopped: refused for good. waiting: between two attempts. */
-export type Status = LineStatus;
-
-export type RoomEvents = {
-  status: [{ status: Status }];
-  /** Whether everything up to the head that the server told has been delivered. */
-  synced: [boolean];
-  /** Whether every edit made here is acknowledged. */
-  saved: [boolean];
-  /** How the room's log keeps up. */
-  saving: [SavingState];
-  /** The newest seq delivered. */
-  seq: [Seq];
-  /** Committed edits, in seq order without a hole; those of one frame together. */
-  edits: [readonly RoomEdit[]];
-  edit: [RoomEdit];
-  /** Edits of others that the log does not hold yet. Each comes again as a committed edit. */
-  tentative: [readonly TentativeEdit[]];
-  /** Tentative edits that were shown here and never committed, however often they were sent in again: nobody else may have them. Send their payloads, or take them back. */
-  unconfirmed: [readonly TentativeEdit[]];
-  /** The room's whole state at this position: what was delivered before is part of it. */
-  snapshot: [{ readonly position: Position; readonly payload: Uint8Array }];
-  /** The server has lost edits that were delivered here. A snapshot or all its edits follow. */
-  "rolled-back": [];
-  /** Somebody came, went, or is another now: their name, role or rights. */
-  participants: [ReadonlyMap<ClientId, Participant>];
-  /** Whose presence changed, this client's own too; those who came and went among them. */
-  presence: [PresenceChange];
-  mode: [ModeFacts];
-  refused: [Refusal];
-  error: [Problem];
-};
 
 export class RoomHost {
   readonly room: RoomId;
@@ -89,8 +39,10 @@ export class RoomHost {
   readonly #turns = new Turns<PresenceInput | WatchInput>((input) => this.#take(input));
   readonly #alarm: Alarm;
   readonly #events: Events<RoomEvents>;
+  readonly #store: StoreHost | undefined;
   #flushing = false;
-  #told: { status: Status; synced: boolean; saved: boolean; saving: SavingState; seq: Seq };
+  #isDestroyed = false;
+  #told: Facts;
 
   constructor(options: RoomHostOptions, world: World) {
     const room = parseRoomId(options.room);
@@ -98,7 +50,8 @@ export class RoomHost {
     this.room = room;
     this.#clock = world.clock;
     const outbox = { ...defaults.OUTBOX, format: options.format, mergeUnsent: options.mergeUnsent ?? true, inFlightEditsMax: options.inFlightEditsMax ?? defaults.OUTBOX.inFlightEditsMax };
-    this.#session = new RoomSession({ ...defaults.ROOM, outbox }, world.chance);
+    const keeping = { ...defaults.ROOM.keeping, isWanted: options.store !== undefined, keepsDocument: options.format !== undefined };
+    this.#session = new RoomSession({ ...defaults.ROOM, outbox, keeping }, world.chance);
     this.#alarm = new Alarm(world.clock, () => this.receive({ kind: "tick" }));
     this.#events = new Events(world.reportError);
     this.leaderboard = new Leaderboard((board, shown) => this.#turns.receive({ kind: "watch-board", board, shown }), world.reportError);
@@ -108,6 +61,8 @@ export class RoomHost {
     this.#connection.on("refused", this.#tellRefused);
     this.#connection.on("error", this.#tellProblem);
     this.#told = this.#facts();
+    const stored = { server: this.#connection.server, room, condense: options.format?.condense ?? options.format?.merge };
+    this.#store = options.store && new StoreHost(options.store, stored, (input) => this.receive(input));
     if (options.connect ?? true) this.connect();
   }
 
@@ -123,6 +78,11 @@ export class RoomHost {
 
   get saved(): boolean {
     return this.#session.unsavedEdits === 0;
+  }
+
+  /** Every edit made here is acknowledged or kept on this device. */
+  get stored(): boolean {
+    return this.#session.stored;
   }
 
   get saving(): SavingState {
@@ -195,6 +155,8 @@ export class RoomHost {
     this.#connection.off("refused", this.#tellRefused);
     this.#connection.off("error", this.#tellProblem);
     this.#events.clear();
+    this.#isDestroyed = true;
+    if (this.#session.hasKeptAll) this.#end(); // Else once what was made last is kept.
   }
 
   /** Sends an edit, now or when it can be. The payload is the room's from here on: do not change it. */
@@ -226,11 +188,14 @@ export class RoomHost {
 
   #take(input: PresenceInput | WatchInput): void {
     const now = this.#clock.now();
+    const { isRestoring } = this.#session;
     if (input.kind !== "show") for (const effect of this.#boards.receive(input)) this.#carryOut(effect);
     if (input.kind === "watch-board") return;
     if (input.kind !== "show") for (const effect of this.#session.receive(input, now)) this.#carryOut(effect);
     for (const effect of this.#presence.receive(input, now)) this.#carryOut(effect);
+    if (isRestoring && !this.#session.isRestoring) this.#joinIfWanted();
     this.#tellChanges();
+    if (this.#isDestroyed && this.#session.hasKeptAll) return this.#end();
     if (!this.#flushing) this.#alarm.setFor(earlier(this.#session.dueAt(now), this.#presence.dueAt(now)));
   }
 
@@ -263,6 +228,12 @@ export class RoomHost {
         return this.#events.emit("mode", effect.mode);
       case "tell-board":
         return this.leaderboard.receive(effect.board, effect.facts);
+      case "restored":
+        return this.#events.emit("restored", effect.edits);
+      case "keep":
+        return this.#store?.keep(effect.write, effect.change);
+      case "close-store":
+        return this.#store?.close();
       case "refused":
         if (this.#ownsConnection) this.#connection.disconnect();
         return this.#tellRefused(effect.refusal);
@@ -271,6 +242,16 @@ export class RoomHost {
       default:
         return assertNever(effect);
     }
+  }
+
+  /** Now that it is known what is kept of it. */
+  #joinIfWanted(): void {
+    if (this.status !== "disconnected" && !this.#isDestroyed) this.#connection.enter(this);
+  }
+
+  #end(): void {
+    this.#alarm.setFor(undefined);
+    this.#store?.close();
   }
 
   async #fetchSnapshot(): Promise<void> {
@@ -288,11 +269,14 @@ export class RoomHost {
     if (now.status !== before.status) this.#events.emit("status", { status: now.status });
     if (now.saving !== before.saving) this.#events.emit("saving", now.saving);
     if (now.synced !== before.synced) this.#events.emit("synced", now.synced);
+    if (now.stored !== before.stored) this.#events.emit("stored", now.stored);
     if (now.saved !== before.saved) this.#events.emit("saved", now.saved);
   };
 
-  #facts(): { status: Status; synced: boolean; saved: boolean; saving: SavingState; seq: Seq } {
-    const { status, synced, saved, saving, seq } = this;
-    return { status, synced, saved, saving, seq };
+  #facts(): Facts {
+    const { status, synced, saved, stored, saving, seq } = this;
+    return { status, synced, saved, stored, saving, seq };
   }
 }
+
+type Facts = { readonly status: Status; readonly synced: boolean; readonly saved: boolean; readonly stored: boolean; readonly saving: SavingState; readonly seq: Seq };

@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 
 import type { ClientId, RoomId } from "../shared/ids.ts";
 import type { ServerFrame } from "../shared/wire/frames.ts";
-import { RoomHost, type RoomHostOptions } from "./room-host.ts";
+import type { RoomHostOptions } from "./room-events.ts";
+import { RoomHost } from "./room-host.ts";
 import { FakeClock } from "./testing/fake-clock.ts";
 import { ModelServer } from "./testing/model-server.ts";
 

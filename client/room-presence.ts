@@ -91,6 +91,9 @@ export class RoomPresence {
       case "line-open":
       case "edit":
       case "snapshot":
+      case "restored":
+      case "kept":
+      case "keep-failed":
         return effects;
     }
     return effects;

@@ -1,8 +1,8 @@
 /**
  * One room over one connection: joins it, comes back to it, sends what the outbox holds, delivers what the feed
- * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO15.
+ * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO18.
  * It brings together its parts, of which each knows one thing: `membership.ts` where the client stands, `edit-feed.ts`
- * what comes in, `edit-sender.ts` what goes out, `catching-up.ts` what is lacking.
+ * what comes in, `edit-sender.ts` what goes out, `catching-up.ts` what is lacking, `keeping.ts` what is kept here.
  *
  * Leaving the room or losing the line takes nothing from the outbox and nothing from the position.
  */
@@ -12,9 +12,12 @@ import type { ClientId, ClientKey, Millis, Position } from "../shared/ids.ts";
 import type { LeftReason, Rights, SavingState } from "../shared/wire/frames.ts";
 import type { Backoff } from "./backoff.ts";
 import { earlier } from "./alarm.ts";
-import { CatchingUp } from "./catching-up.ts";
+import { CatchingUp, type Next } from "./catching-up.ts";
+import type { KeptRoom } from "./edit-store.ts";
 import { EditFeed, type FeedOptions } from "./edit-feed.ts";
 import { EditSender, type Line } from "./edit-sender.ts";
+import { inherit } from "./inheritance.ts";
+import { Keeping, type KeepingOptions } from "./keeping.ts";
 import { type Joined, Membership, type RoomStatus } from "./membership.ts";
 import { Outbox, type OutboxOptions } from "./outbox.ts";
 import type { Chance, SnapshotAnswer } from "./ports.ts";
@@ -25,6 +28,7 @@ import type { RoomEffect, RoomFrame, RoomInput } from "./room-messages.ts";
 export type SessionOptions = {
   readonly outbox: OutboxOptions;
   readonly feed: FeedOptions;
+  readonly keeping: KeepingOptions;
   readonly resyncBackoff: Backoff;
   readonly joinMsMax: number;
   readonly joinJitterMs: number;
@@ -39,6 +43,7 @@ export class RoomSession {
   readonly #feed: EditFeed;
   readonly #sender: EditSender;
   readonly #catchingUp: CatchingUp;
+  readonly #keeping: Keeping;
   readonly #membership = new Membership();
   #clientKey: ClientKey;
   /** When the line was last known to hold. */
@@ -52,6 +57,7 @@ export class RoomSession {
     this.#feed = new EditFeed(options.feed, this.#outbox, unit);
     this.#sender = new EditSender(this.#outbox);
     this.#catchingUp = new CatchingUp(this.#feed, new Resync(options.resyncBackoff, unit));
+    this.#keeping = new Keeping(options.keeping, this.#outbox);
     this.#clientKey = chance.clientKey();
   }
 
@@ -76,6 +82,21 @@ export class RoomSession {
     return this.#outbox.unsavedEdits;
   }
 
+  /** What waits here would outlast this page. */
+  get stored(): boolean {
+    return this.#outbox.isEmpty || this.#keeping.isKept;
+  }
+
+  /** It is not known yet what is kept on this device: the room is joined after that. */
+  get isRestoring(): boolean {
+    return this.#keeping.isOpening;
+  }
+
+  /** Nothing is to be written any more. */
+  get hasKeptAll(): boolean {
+    return this.#keeping.isDone;
+  }
+
   get client(): ClientId | undefined {
     return this.#feed.client;
   }
@@ -92,31 +113,45 @@ export class RoomSession {
 
   /** When a tick is next needed. */
   dueAt(now: Millis): Millis | undefined {
+    const keepAt = this.#keeping.dueAt(now);
     const { live } = this.#membership;
-    if (live === undefined) return this.#membership.askAgainAt;
+    if (live === undefined) return earlier(keepAt, this.#membership.askAgainAt);
     const resubmitAt = this.#sender.rights.write ? this.#feed.resubmitAt : undefined;
-    return earlier(this.#catchingUp.dueAt, earlier(resubmitAt, this.#sender.dueAt(live.line, this.#feed.saving, now)));
+    return earlier(keepAt, earlier(this.#catchingUp.dueAt, earlier(resubmitAt, this.#sender.dueAt(live.line, this.#feed.saving, now))));
   }
 
   receive(input: RoomInput, now: Millis): RoomEffect[] {
     const effects: RoomEffect[] = [];
+    this.#take(input, now, effects);
+    if (input.kind === "edit") return effects; // Kept and sent with the tick that follows: what is made at once together.
+    if (input.kind !== "restored") this.#keeping.observe(effects, this.position);
+    this.#keeping.follow({ clientKey: this.#clientKey, isEnd: input.kind === "leave" }, now, effects);
+    return effects;
+  }
+
+  #take(input: RoomInput, now: Millis, effects: RoomEffect[]): void {
     switch (input.kind) {
       case "enter":
-        this.#membership.enter();
-        return effects;
+        return this.#membership.enter();
       case "leave":
-        this.#receiveLeave(now, effects);
-        return effects;
+        return this.#receiveLeave(now, effects);
       case "line-open":
-        if (this.#membership.needsLine) this.#joinAgain(input, now, effects);
-        return effects;
+        if (this.#membership.needsLine && !this.#keeping.isOpening) this.#joinAgain(input, now, effects);
+        return;
       case "line-lost":
         if (this.#membership.joined !== undefined) this.#heardAt = input.heardAt;
         if (this.#membership.line !== undefined) this.#end("offline");
-        return effects;
+        return;
       case "edit":
-        this.#sender.receiveEdit(input.payload, effects);
-        return effects;
+        return this.#sender.receiveEdit(input.payload, effects);
+      case "restored":
+        return this.#receiveRestored(input.kept, effects);
+      case "keep-failed":
+        this.#keeping.failed(input.write, input.cause, now, effects);
+        break;
+      case "kept":
+        this.#keeping.kept(input.write, this.#clientKey);
+        break;
       case "frame":
         this.#receiveFrame(input.frame, now, effects);
         break;
@@ -130,7 +165,18 @@ export class RoomSession {
         assertNever(input);
     }
     this.#send(now, effects);
-    return effects;
+  }
+
+  #receiveRestored({ document, edits }: KeptRoom, effects: RoomEffect[]): void {
+    if (!this.#keeping.isOpening) {
+      effects.push({ kind: "close-store" }); // It took too long, and the room goes on without.
+      return;
+    }
+    const inheritance = inherit(edits);
+    this.#outbox.inherit(inheritance);
+    this.#keeping.opened(inheritance.places);
+    if (document !== undefined) this.#catchingUp.restored(document, effects);
+    effects.push({ kind: "restored", edits: edits.map(({ payload, made }) => ({ payload, made })) });
   }
 
   #receiveLeave(now: Millis, effects: RoomEffect[]): void {
@@ -151,12 +197,11 @@ export class RoomSession {
 
   #join(line: Line, before: Joined | undefined, now: Millis, effects: RoomEffect[]): void {
     this.#membership.ask(line, before, (now + this.#options.joinMsMax) as Millis);
-    effects.push({ kind: "join", clientKey: this.#clientKey, position: this.#feed.position });
+    effects.push({ kind: "join", clientKey: this.#clientKey, position: this.#catchingUp.joinFrom });
   }
 
   #takeNewKey(): void {
-    this.#outbox.newKey();
-    this.#clientKey = this.#chance.clientKey();
+    this.#clientKey = this.#outbox.newKey() ?? this.#chance.clientKey();
   }
 
   #end(kind: "out" | "refused" | "offline"): void {
@@ -173,10 +218,8 @@ export class RoomSession {
       case "left":
         return this.#receiveLeft(frame.reason, now, effects);
       case "committed":
-        if (this.#membership.joined !== undefined) this.#feed.receiveCommitted(frame, !this.synced, now, effects);
-        return this.#deliveredSoFar(now, effects);
       case "ack":
-        if (this.#membership.joined !== undefined) this.#feed.receiveAck(frame, !this.synced, now, effects);
+        if (this.#membership.joined !== undefined) this.#rejoinIf(this.#catchingUp.receiveSequenced(frame, this.client, now, effects), now, effects);
         return this.#deliveredSoFar(now, effects);
       case "acked-through":
         this.#outbox.receiveAck(frame.counter, now);
@@ -184,7 +227,7 @@ export class RoomSession {
       case "nack":
         return this.#sender.receiveNack(frame, now, effects);
       case "resync-required":
-        if (this.#membership.live !== undefined) this.#catchingUp.receiveResyncRequired(frame, now, effects);
+        if (this.#membership.live !== undefined) this.#catchingUp.receiveResyncRequired(frame.reason, now, effects);
         return;
       case "tentative":
         return this.#feed.receiveTentative(frame.edit, now, effects);
@@ -204,7 +247,7 @@ export class RoomSession {
     if (!this.#membership.receiveJoined({ channel, head })) return;
     this.#feed.joined(client, now);
     this.#sender.joined(rights, now, effects);
-    this.#catchingUp.joined(head);
+    this.#rejoinIf(this.#catchingUp.joined(head, effects), now, effects);
   }
 
   #receiveJoinRefused({ reason, retryAfterMs, message }: RoomFrame & { type: "join-refused" }, now: Millis, effects: RoomEffect[]): void {
@@ -245,12 +288,16 @@ export class RoomSession {
 
   #repair(now: Millis, effects: RoomEffect[]): void {
     const { live } = this.#membership;
-    if (live !== undefined && this.#catchingUp.repair(live.joined.channel, now, effects) === "rejoin") this.#join(live.line, live.joined, now, effects);
+    if (live !== undefined) this.#rejoinIf(this.#catchingUp.repair(live.joined.channel, now, effects), now, effects);
   }
 
   #receiveSnapshot(answer: SnapshotAnswer, now: Millis, effects: RoomEffect[]): void {
+    if (this.#membership.live !== undefined) this.#rejoinIf(this.#catchingUp.receiveSnapshot(answer, now, effects), now, effects);
+  }
+
+  #rejoinIf(next: Next, now: Millis, effects: RoomEffect[]): void {
     const { live } = this.#membership;
-    if (live !== undefined && this.#catchingUp.receiveSnapshot(answer, now, effects) === "rejoin") this.#join(live.line, live.joined, now, effects);
+    if (next === "rejoin" && live !== undefined) this.#join(live.line, live.joined, now, effects);
   }
 
   #receiveTick(now: Millis, effects: RoomEffect[]): void {

@@ -7,6 +7,8 @@
 export type EditFormat = {
   /** One payload that does what all of them do, in their order. */
   merge(payloads: readonly Uint8Array[]): Uint8Array;
+  /** As `merge`, of a room's whole content: what was deleted may be forgotten. For what is kept on this device. */
+  condense?(payloads: readonly Uint8Array[]): Uint8Array;
   /** Payloads of at most `bytesMax` that together do the same; undefined if it cannot be cut so small. */
   split(payload: Uint8Array, bytesMax: number): readonly Uint8Array[] | undefined;
 };
@@ -49,6 +51,11 @@ export class Unsent {
 
   get isEmpty(): boolean {
     return this.#start === this.#edits.length;
+  }
+
+  /** Oldest first. */
+  get waiting(): readonly UnsentEdit[] {
+    return this.#edits.slice(this.#start);
   }
 
   get made(): number {

@@ -5,7 +5,18 @@ import * as Y from "yjs";
 
 import type { EditFormat } from "./unsent.ts";
 
-export const yjsEdits: EditFormat = { merge: (payloads) => Y.mergeUpdates([...payloads]), split: splitEdit };
+export const yjsEdits: EditFormat = { merge: (payloads) => Y.mergeUpdates([...payloads]), condense, split: splitEdit };
+
+/** Without what was deleted. Bytes that are no Yjs update are in no document, and left out. */
+function condense(payloads: readonly Uint8Array[]): Uint8Array {
+  const doc = new Y.Doc();
+  doc.transact(() => {
+    for (const payload of payloads) if (isUpdate(payload)) Y.applyUpdate(doc, payload);
+  });
+  const condensed = Y.encodeStateAsUpdate(doc);
+  doc.destroy();
+  return condensed;
+}
 
 /** What the document has beyond these edits, deletions included; undefined if that is nothing. */
 export function lackingIn(received: readonly Uint8Array[], doc: Y.Doc): Uint8Array | undefined {

@@ -1,14 +1,10 @@
 /**
- * Keeps a Yjs document and a room the same. `main.ts` makes it `CoroomProvider`.
- *
- * Until the room is known whole, changes of the document are not sent one by one: what the document has and the
- * room lacks is worked out then, so that content loaded from elsewhere is not sent anew in each session.
- * Rules YJS1 to YJS10.
+ * Keeps a Yjs document and a room the same: what comes from the room goes into the document, what the room lacks of it
+ * (`yjs-changes.ts`) into the room. `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS13.
  */
 
 import * as Y from "yjs";
 
-import { assertNever } from "../shared/assert.ts";
 import type { ClientId, Seq } from "../shared/ids.ts";
 import type { Rights, SavingState } from "../shared/wire/frames.ts";
 import { RoomAwareness } from "./awareness.ts";
@@ -19,10 +15,14 @@ import type { Participant, PresenceChange } from "./participants.ts";
 import type { World } from "./ports.ts";
 import type { Presence } from "./presence-fields.ts";
 import type { Problem, Refusal } from "./problems.ts";
-import { RoomHost, type RoomOptions, type Status } from "./room-host.ts";
+import type { RoomOptions, Status } from "./room-events.ts";
+import { RoomHost } from "./room-host.ts";
 import type { ModeFacts } from "./room-presence.ts";
-import { type Clocks, clocksBefore, contentSince, isUpdate, lackingIn, saysNothing, splitEdit, yjsEdits } from "./yjs-edits.ts";
+import type { RestoredEdit } from "./room-messages.ts";
+import { YjsChanges } from "./yjs-changes.ts";
+import { isUpdate, yjsEdits } from "./yjs-edits.ts";
 
+/** `doc`: with a store, give it empty: its content is loaded from there. */
 export type ProviderOptions = RoomOptions & { readonly doc: Y.Doc };
 
 export type ProviderEvents = {
@@ -31,6 +31,10 @@ export type ProviderEvents = {
   synced: [boolean];
   /** Whether every change made here is acknowledged. */
   saved: [boolean];
+  /** Whether every change made here is acknowledged or kept on this device: then closing the page loses nothing. */
+  stored: [boolean];
+  /** What was kept on this device is in the document again. */
+  restored: [];
   /** How the room's log keeps up. */
   saving: [SavingState];
   /** The newest seq in the document. */
@@ -44,30 +48,24 @@ export type ProviderEvents = {
   error: [Problem];
 };
 
-type Mode =
-  /** Not known yet what the room holds. `received`: what has come of it; `made`: changes meanwhile. */
-  | { readonly kind: "meeting"; readonly received: Uint8Array[]; readonly hadContent: boolean; made: number }
-  /** Each change is sent as it is made. */
-  | { readonly kind: "following" }
-  /** A change could not be sent, and those behind it would be unreadable without it: all from `since` on waits. */
-  | { readonly kind: "withholding"; readonly since: Clocks; made: number };
-
 export class YjsProvider {
   readonly doc: Y.Doc;
   /** For editor bindings: what each shows of itself, carets above all. */
   readonly awareness: RoomAwareness;
   readonly #room: RoomHost;
   readonly #events: Events<ProviderEvents>;
-  #mode: Mode;
+  readonly #changes: YjsChanges;
   #synced = false;
   #saved: boolean;
+  #stored: boolean;
 
   constructor({ doc, ...options }: ProviderOptions, world: World) {
     this.doc = doc;
     this.#events = new Events(world.reportError);
-    this.#mode = { kind: "meeting", received: [], hadContent: doc.store.clients.size > 0, made: 0 };
     this.#room = new RoomHost({ ...options, format: yjsEdits, connect: false }, world);
+    this.#changes = new YjsChanges(doc, this.#room);
     this.#saved = this.saved;
+    this.#stored = this.stored;
     this.awareness = new RoomAwareness(doc, this.#room, world);
 
     doc.on("update", this.#receiveChange);
@@ -76,9 +74,11 @@ export class YjsProvider {
     this.#room.on("tentative", (edits) => this.#apply(edits));
     this.#room.on("unconfirmed", (edits) => this.#receiveUnconfirmed(edits));
     this.#room.on("snapshot", ({ position: { seq }, payload }) => this.#receiveContent([{ seq, payload }]));
-    this.#room.on("rolled-back", () => this.#meetAgain());
+    this.#room.on("restored", (edits) => this.#receiveRestored(edits));
+    this.#room.on("rolled-back", () => this.#receiveRolledBack());
     this.#room.on("synced", (synced) => this.#receiveSynced(synced));
     this.#room.on("saved", () => this.#receiveSaved());
+    this.#room.on("stored", () => this.#tellSaved());
     this.#room.on("error", (problem) => this.#receiveProblem(problem));
     this.#room.on("status", (change) => this.#events.emit("status", change));
     this.#room.on("saving", (state) => this.#events.emit("saving", state));
@@ -103,7 +103,12 @@ export class YjsProvider {
   }
 
   get saved(): boolean {
-    return this.unsavedEdits === 0 && !(this.#mode.kind === "meeting" && this.#mode.hadContent);
+    return this.unsavedEdits === 0 && !this.#changes.mayLack;
+  }
+
+  /** Every change made here is acknowledged or kept on this device. */
+  get stored(): boolean {
+    return this.saved || (this.#room.stored && this.#changes.unsent === 0 && !this.#changes.mayLack);
   }
 
   get saving(): SavingState {
@@ -112,7 +117,7 @@ export class YjsProvider {
 
   /** How many changes made here are not acknowledged yet. */
   get unsavedEdits(): number {
-    return this.#room.unsavedEdits + (this.#mode.kind === "following" ? 0 : this.#mode.made);
+    return this.#room.unsavedEdits + this.#changes.unsent;
   }
 
   get seq(): Seq {
@@ -178,21 +183,7 @@ export class YjsProvider {
 
   readonly #receiveChange = (update: Uint8Array, origin: unknown): void => {
     if (origin === this) return;
-    const mode = this.#mode;
-    switch (mode.kind) {
-      case "meeting":
-        mode.made += 1;
-        break;
-      case "following":
-        this.#room.send(update);
-        break;
-      case "withholding":
-        mode.made += 1;
-        this.#tryAgain();
-        break;
-      default:
-        assertNever(mode);
-    }
+    this.#changes.receiveChange(update);
     this.#tellSaved();
   };
 
@@ -204,13 +195,19 @@ export class YjsProvider {
   }
 
   #receiveEdits(edits: readonly RoomEdit[]): void {
-    const unknown = this.#mode.kind === "meeting" ? edits : edits.filter(({ own }) => !own);
+    const unknown = this.#changes.isMeeting ? edits : edits.filter(({ own }) => !own);
     if (unknown.length > 0) this.#receiveContent(unknown);
   }
 
-  #receiveContent(edits: readonly { readonly seq: Seq; readonly payload: Uint8Array }[]): void {
-    const read = this.#apply(edits);
-    if (this.#mode.kind === "meeting") for (const payload of read) this.#mode.received.push(payload);
+  #receiveContent(edits: readonly { readonly seq?: Seq; readonly payload: Uint8Array }[]): void {
+    this.#changes.receiveContent(this.#apply(edits));
+  }
+
+  #receiveRestored(edits: readonly RestoredEdit[]): void {
+    this.#receiveContent(edits);
+    this.#changes.receiveRestored(this.#room.seq > 0);
+    this.#events.emit("restored");
+    this.#tellSaved();
   }
 
   /** In one transaction, so that an editor draws once, and one that is not `local`: bindings and undo go by that. Those that could be read. */
@@ -237,64 +234,34 @@ export class YjsProvider {
     this.#tellSaved();
   }
 
-  /** The log has lost what this document still has. */
-  #meetAgain(): void {
-    const made = this.#mode.kind === "following" ? 0 : this.#mode.made;
-    this.#mode = { kind: "meeting", received: [], hadContent: true, made };
+  #receiveRolledBack(): void {
+    this.#changes.meetAgain();
     this.#tellSaved();
   }
 
   #receiveSynced(synced: boolean): void {
-    const mode = this.#mode;
-    if (synced && mode.kind === "meeting") {
-      this.#mode = { kind: "following" };
-      const lacking = mode.hadContent || mode.made > 0 ? lackingIn(mode.received, this.doc) : undefined;
-      if (lacking !== undefined) this.#room.send(lacking);
-    }
+    if (synced) this.#changes.receiveSynced();
     this.#synced = synced;
     this.#events.emit("synced", synced);
     this.#tellSaved();
   }
 
   #receiveSaved(): void {
-    if (this.#mode.kind === "withholding") this.#tryAgain();
+    this.#changes.tryAgain();
     this.#tellSaved();
   }
 
   #receiveProblem(problem: Problem): void {
-    if (problem.kind === "edit-too-large" || problem.kind === "outbox-full") this.#withhold(problem.payload);
+    if (problem.kind === "edit-too-large" || problem.kind === "outbox-full") this.#changes.withhold(problem.payload);
     this.#events.emit("error", problem);
     this.#tellSaved();
   }
 
-  #withhold(payload: Uint8Array): void {
-    if (this.#mode.kind === "meeting") return; // Whatever is lacking then will be sent.
-    const since = clocksBefore([payload]);
-    const made = 1;
-    if (this.#mode.kind === "following") this.#mode = { kind: "withholding", since, made };
-    else this.#mode = { kind: "withholding", since: earliest(this.#mode.since, since), made: this.#mode.made + made };
-  }
-
-  /** What was too large may be gone by now (undone, for one), or the outbox have room. */
-  #tryAgain(): void {
-    const bytesMax = this.#room.editBytesMax;
-    if (this.#mode.kind !== "withholding" || bytesMax === undefined) return;
-    const withheld = contentSince(this.#mode.since, this.doc);
-    if (withheld.byteLength > bytesMax && splitEdit(withheld, bytesMax) === undefined) return;
-    this.#mode = { kind: "following" };
-    if (!saysNothing(withheld)) this.#room.send(withheld);
-  }
-
   #tellSaved(): void {
-    const { saved } = this;
-    if (saved === this.#saved) return;
-    this.#saved = saved;
-    this.#events.emit("saved", saved);
+    const { saved, stored } = this;
+    const [savedBefore, storedBefore] = [this.#saved, this.#stored];
+    [this.#saved, this.#stored] = [saved, stored];
+    if (stored !== storedBefore) this.#events.emit("stored", stored);
+    if (saved !== savedBefore) this.#events.emit("saved", saved);
   }
-}
-
-function earliest(a: Clocks, b: Clocks): Clocks {
-  const clocks = new Map(a);
-  for (const [client, clock] of b) clocks.set(client, Math.min(clock, clocks.get(client) ?? clock));
-  return clocks;
 }

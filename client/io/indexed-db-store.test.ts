@@ -1,0 +1,194 @@
+/** What a store promises, of the one in browsers (on a database in memory) and of the tests' own alike. */
+
+import "fake-indexeddb/auto";
+
+import { openDB } from "idb";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+
+import type { ClientId, ClientKey, Epoch, Position, RoomId, Seq } from "../../shared/ids.ts";
+import type { DocumentChange, EditStore, KeptChange, KeptEdit, RoomStore, StoredRoom } from "../edit-store.ts";
+import { MemoryStore } from "../testing/memory-store.ts";
+import { forgetIndexedDbStore, indexedDbStore } from "./indexed-db-store.ts";
+
+const ROOM: StoredRoom = { server: "http://h", room: "notes" as RoomId, condense: (payloads) => Uint8Array.from(payloads.flatMap((payload) => [...payload])) };
+const bytes = (...values: number[]): Uint8Array => new Uint8Array(values);
+const at = (seq: number, epoch = 1): Position => ({ epoch: epoch as Epoch, seq: seq as Seq });
+const unsent = (place: number, ...values: number[]): KeptEdit => ({ place, payload: bytes(...values), made: 1, sent: undefined });
+const sent = (place: number, counter: number, ...values: number[]): KeptEdit => ({ ...unsent(place, ...values), sent: { clientKey: "key-of-a-page" as ClientKey, counter, parentSeq: 3 as Seq } });
+const last = (counter: number) => ({ client: "somebody________" as ClientId, counter });
+const continued = (after: number, position: Position, ...payloads: Uint8Array[]): DocumentChange => ({ kind: "continued", after: after as Seq, position, last: last(position.seq), payloads });
+const change = (more: Partial<KeptChange>): KeptChange => ({ put: [], drop: [], document: [], ...more });
+
+/** What a browser's Web Locks do, as far as it is needed: held until the promise is kept. */
+class Locks {
+  readonly #held = new Set<string>();
+
+  async request(name: string, run: () => Promise<void>): Promise<void> {
+    this.#held.add(name);
+    await run();
+    this.#held.delete(name);
+  }
+
+  async query(): Promise<{ held: { name: string }[] }> {
+    return { held: [...this.#held].map((name) => ({ name })) };
+  }
+
+  /** The pages that held them are gone. */
+  drop(): void {
+    this.#held.clear();
+  }
+}
+
+let locks: Locks;
+let owners = 0;
+let pages: RoomStore[] = [];
+
+beforeEach(() => {
+  locks = new Locks();
+  vi.stubGlobal("navigator", { locks });
+});
+
+afterEach(() => {
+  for (const page of pages) page.close();
+  pages = [];
+  vi.unstubAllGlobals();
+});
+
+async function open(store: EditStore, room = ROOM): Promise<RoomStore> {
+  const page = await store.open(room);
+  pages.push(page);
+  return page;
+}
+
+describe.each([
+  ["in memory", () => new MemoryStore()],
+  ["in IndexedDB", () => indexedDbStore({ owner: `acme/${owners++}` })],
+] as const)("%s", (_, storeOf) => {
+  test("[STO1] a page that comes after another has what that one left, in its order", async () => {
+    const store = storeOf();
+    const first = await open(store);
+    expect(first.kept).toEqual({ document: undefined, edits: [] });
+    await first.keep(change({ put: [unsent(1, 1), unsent(2, 2), unsent(3, 3)] }));
+    await first.keep(change({ drop: [1, 2], put: [sent(4, 1, 1, 2)] }));
+    first.close();
+    const { kept } = await open(store);
+    expect(kept.edits).toEqual([unsent(1, 3), sent(2, 1, 1, 2)]);
+  });
+
+  test("[STO2] what waits in a page that still runs is its own; the room's document is everybody's", async () => {
+    const store = storeOf();
+    const first = await open(store);
+    await first.keep(change({ put: [unsent(1, 1)], document: [continued(0, at(2), bytes(1), bytes(2))] }));
+    const second = await open(store);
+    expect(second.kept).toEqual({ document: { position: at(2), last: last(2), payload: bytes(1, 2) }, edits: [] });
+    await second.keep(change({ put: [unsent(1, 9)] }));
+    first.close();
+    expect((await open(store)).kept.edits).toEqual([unsent(1, 1)]);
+  });
+
+  test("[STO3] pages that write the same document write each edit once", async () => {
+    const store = storeOf();
+    const [first, second] = [await open(store), await open(store)];
+    await first.keep(change({ document: [continued(0, at(2), bytes(1), bytes(2))] }));
+    await second.keep(change({ document: [continued(0, at(3), bytes(1), bytes(2), bytes(3))] }));
+    await first.keep(change({ document: [continued(2, at(3), bytes(3))] }));
+    await first.keep(change({ document: [continued(3, at(4, 2), bytes(4))] }));
+    expect((await open(store)).kept.document).toEqual({ position: at(4, 2), last: last(4), payload: bytes(1, 2, 3, 4) });
+  });
+
+  test("[STO4] what would leave a hole, or comes from a log that was lost, is left out", async () => {
+    const store = storeOf();
+    const page = await open(store);
+    await page.keep(change({ document: [continued(0, at(2, 5), bytes(1), bytes(2))] }));
+    await page.keep(change({ document: [continued(3, at(4, 5), bytes(4))] }));
+    await page.keep(change({ document: [continued(2, at(3, 4), bytes(9))] }));
+    expect((await open(store)).kept.document).toMatchObject({ position: at(2, 5), payload: bytes(1, 2) });
+  });
+
+  test("[STO5] a snapshot takes the place of what is behind it, and of nothing else", async () => {
+    const store = storeOf();
+    const page = await open(store);
+    await page.keep(change({ document: [continued(0, at(1), bytes(1)), { kind: "begun", position: at(9), payload: bytes(7) }] }));
+    await page.keep(change({ document: [{ kind: "begun", position: at(4), payload: bytes(8) }] }));
+    expect((await open(store)).kept.document).toEqual({ position: at(9), last: undefined, payload: bytes(7) });
+    await page.keep(change({ document: [continued(9, at(10), bytes(3))] }));
+    expect((await open(store)).kept.document).toEqual({ position: at(10), last: last(10), payload: bytes(7, 3) });
+    await page.keep(change({ document: [{ kind: "forgotten" }, continued(0, at(1, 2), bytes(1))] }));
+    expect((await open(store)).kept.document).toEqual({ position: at(1, 2), last: last(1), payload: bytes(1) });
+  });
+
+  test("[STO6] rooms and servers are apart, and a room whose payloads cannot be condensed keeps only what waits", async () => {
+    const store = storeOf();
+    const page = await open(store);
+    await page.keep(change({ put: [unsent(1, 1)], document: [continued(0, at(1), bytes(1))] }));
+    page.close();
+    for (const other of [{ ...ROOM, room: "note" as RoomId }, { ...ROOM, server: "http://other" }]) expect((await open(store, other)).kept).toEqual({ document: undefined, edits: [] });
+    expect((await open(store, { ...ROOM, condense: undefined })).kept).toEqual({ document: undefined, edits: [unsent(1, 1)] });
+  });
+});
+
+test("[STO7] a document that grows is condensed now and then, so that what is kept stays as small as the document", async () => {
+  let condensed = 0;
+  const room: StoredRoom = { ...ROOM, condense: (payloads) => bytes(payloads.length === 0 ? 0 : (condensed += 1)) };
+  const store = indexedDbStore({ owner: "acme/large" });
+  const page = await open(store, room);
+  for (let seq = 0; seq < 40; seq++) await page.keep(change({ document: [continued(seq, at(seq + 1), new Uint8Array(10_000))] }));
+  expect(condensed).toBe(5);
+  const db = await openDB("coroom/acme/large");
+  expect(await db.count("pieces")).toBeLessThan(8);
+  db.close();
+});
+
+test("[STO7] of a view of a large buffer only what is seen is stored", async () => {
+  const store = indexedDbStore({ owner: "acme/views" });
+  const page = await open(store);
+  const payload = new Uint8Array(1_000_000).subarray(10, 13);
+  await page.keep(change({ put: [{ ...unsent(1), payload }], document: [continued(0, at(1), payload)] }));
+  const db = await openDB("coroom/acme/views");
+  const [edit] = (await db.getAll("edits")) as { payload: Uint8Array }[];
+  const [piece] = (await db.getAll("pieces")) as { payloads: Uint8Array[] }[];
+  expect([edit!.payload.buffer.byteLength, piece!.payloads[0]!.buffer.byteLength]).toEqual([3, 3]);
+  db.close();
+});
+
+test("[STO8] a page that dies lets go of what it left", async () => {
+  const store = indexedDbStore({ owner: "acme/dies" });
+  const page = await open(store);
+  await page.keep(change({ put: [unsent(1, 1)] }));
+  expect((await open(store)).kept.edits).toEqual([]);
+  locks.drop();
+  expect((await open(store)).kept.edits).toEqual([unsent(1, 1)]);
+});
+
+test("[STO8] two pages that come at once do not both take over what is left", async () => {
+  const store = indexedDbStore({ owner: "acme/at-once" });
+  const page = await open(store);
+  await page.keep(change({ put: [unsent(1, 1), sent(2, 1, 2)] }));
+  page.close();
+  const taken = (await Promise.all([open(store), open(store), open(store)])).map(({ kept }) => kept.edits.length);
+  expect(taken.sort()).toEqual([0, 0, 2]);
+});
+
+test("[STO9] owners are apart, and what one leaves behind is removed when asked", async () => {
+  const [ada, grace] = [indexedDbStore({ owner: "acme/ada" }), indexedDbStore({ owner: "acme/grace" })];
+  const page = await open(ada);
+  await page.keep(change({ put: [unsent(1, 1)] }));
+  expect((await open(grace)).kept.edits).toEqual([]);
+  await forgetIndexedDbStore({ owner: "acme/ada" }); // Though a page has it open.
+  await expect(page.keep(change({ put: [unsent(2, 2)] }))).rejects.toThrow("did not take them");
+  page.close();
+  expect((await open(ada)).kept.edits).toEqual([]);
+});
+
+test("[STO9] what a later version of this package has written is not touched", async () => {
+  (await openDB("coroom/acme/later", 7)).close();
+  await expect(indexedDbStore({ owner: "acme/later" }).open(ROOM)).rejects.toThrow("later version");
+});
+
+test.each([
+  ["IndexedDB", () => vi.stubGlobal("indexedDB", undefined), "no IndexedDB here: leave the option `store` out in Node"],
+  ["Web Locks", () => vi.stubGlobal("navigator", {}), "no Web Locks here: serve the page over https"],
+])("[STO9] without %s it says what to do", async (_, takeAway, advice) => {
+  takeAway();
+  await expect(indexedDbStore({ owner: "acme/nowhere" }).open(ROOM)).rejects.toThrow(advice);
+});

@@ -1,0 +1,223 @@
+/**
+ * Keeps rooms in the browser's IndexedDB, over the page's end. Several pages may have a room open: each writes what
+ * waits in it to rows of its own, and all the same document, of which each row joins on to the one before. A page holds
+ * a Web Lock for as long as it lives; what pages without one left behind goes to the next page that opens the room.
+ */
+
+import { type DBSchema, type IDBPDatabase, type IDBPTransaction, openDB } from "idb";
+
+import type { Position, Seq } from "../../shared/ids.ts";
+import type { DocumentChange, EditName, EditStore, KeptChange, KeptDocument, KeptEdit, KeptRoom, RoomStore, StoredRoom } from "../edit-store.ts";
+
+export type IndexedDbStoreOptions = {
+  /**
+   * Whose edits and documents these are: nobody else on this device is shown them, or sends them as their own.
+   * Give what is unique among all who may sign in here, such as tenant and user id: `acme/ada`.
+   */
+  readonly owner: string;
+};
+
+/** Version 1. A later one adds its step to `upgrade`, and leaves those before it as they are. */
+const SCHEMA_VERSION = 1;
+
+interface Schema extends DBSchema {
+  /** A room's document: how far its pieces go. */
+  heads: { key: string; value: Head };
+  /** In their order. */
+  pieces: { key: [string, number]; value: { readonly room: string; readonly place: number; readonly payloads: readonly Uint8Array[] } };
+  /** What waits, by page. */
+  edits: { key: [string, string, number]; value: KeptEdit & { readonly room: string; readonly page: string } };
+}
+
+type Head = { readonly room: string; readonly position: Position; readonly last: EditName | undefined; /** Of the last piece. */ readonly place: number; /** Of the pieces behind the first. */ readonly bytes: number; readonly condensedBytes: number };
+type Writing = IDBPTransaction<Schema, ["heads", "pieces", "edits"], "readwrite">;
+type PageId = string;
+type Condense = StoredRoom["condense"];
+
+const ALL = ["heads", "pieces", "edits"] as const;
+/** Pieces are condensed into one when they have as many bytes as the last such one, and not for less than this. */
+const CONDENSE_BYTES_MIN = 65_536;
+const PAGE_ID_BYTES = 12;
+
+/** One for the whole application; each room opens its own part. */
+export function indexedDbStore({ owner }: IndexedDbStoreOptions): EditStore {
+  const closed = new Set<PageId>();
+  return { open: (room) => openRoom({ name: databaseOf(owner), closed }, room) };
+}
+
+/** For signing out: removes everything that is kept of this owner's. Pages that have rooms open go on without a store. Resolves when it is gone. */
+export async function forgetIndexedDbStore({ owner }: IndexedDbStoreOptions): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const request = indexedDB.deleteDatabase(databaseOf(owner));
+    request.onsuccess = () => resolve();
+    request.onerror = () => reject(new Error("what is kept on this device could not be removed: try again when no other page of this application is open", { cause: request.error }));
+  });
+}
+
+function databaseOf(owner: string): string {
+  return `coroom/${owner}`;
+}
+
+/** `closed`: here, for their locks go a moment later. */
+async function openRoom({ name, closed }: { name: string; closed: Set<PageId> }, { server, room, condense }: StoredRoom): Promise<RoomStore> {
+  if (typeof indexedDB === "undefined") throw new Error("there is no IndexedDB here: leave the option `store` out in Node, or give a store of your own");
+  if (typeof navigator === "undefined" || navigator.locks === undefined) throw new Error("there are no Web Locks here: serve the page over https (or from localhost)");
+  const key = `${server} ${room}`;
+  const page = randomId();
+  const db = await openDatabase(name);
+  const letGo = await hold(lockOf(name, page));
+  try {
+    const live = await livePages(name, closed);
+    const transaction = db.transaction(ALL, "readwrite");
+    const kept: KeptRoom = { document: condense && (await readDocument(transaction, key, condense)), edits: await takeOver(transaction, key, page, live) };
+    await transaction.done;
+    return {
+      kept,
+      keep: (change) => write(db, { key, page, condense }, change),
+      close: () => {
+        closed.add(page);
+        db.close();
+        letGo();
+      },
+    };
+  } catch (cause) {
+    db.close();
+    letGo();
+    throw cause;
+  }
+}
+
+async function openDatabase(name: string): Promise<IDBPDatabase<Schema>> {
+  try {
+    const db = await openDB<Schema>(name, SCHEMA_VERSION, {
+      upgrade: (opened, from) => {
+        if (from >= 1) return;
+        opened.createObjectStore("heads", { keyPath: "room" });
+        opened.createObjectStore("pieces", { keyPath: ["room", "place"] });
+        opened.createObjectStore("edits", { keyPath: ["room", "page", "place"] });
+      },
+      blocking: () => db.close(), // Another page wants a later version, or all of it gone: writes fail from here on, and say so.
+    });
+    return db;
+  } catch (cause) {
+    const isLater = cause instanceof DOMException && cause.name === "VersionError";
+    throw new Error(isLater ? "what is kept here was written by a later version of this application, and is left alone: load the page again" : "the browser does not open its database: in private windows some do not", { cause });
+  }
+}
+
+/** What is left of pages that are gone, in their order, as this page's own. */
+async function takeOver(transaction: Writing, key: string, page: PageId, live: ReadonlySet<PageId>): Promise<KeptEdit[]> {
+  const edits = transaction.objectStore("edits");
+  const left = (await edits.getAll(allOf(key))).filter((edit) => !live.has(edit.page));
+  const taken = left.map(({ payload, made, sent }, index): KeptEdit => ({ place: index + 1, payload, made, sent }));
+  for (const edit of left) await edits.delete([key, edit.page, edit.place]);
+  for (const edit of taken) await edits.put({ ...edit, room: key, page });
+  return taken;
+}
+
+async function readDocument(transaction: Writing, key: string, condense: NonNullable<Condense>): Promise<KeptDocument | undefined> {
+  const head = await transaction.objectStore("heads").get(key);
+  if (head === undefined) return undefined;
+  const payload = await condensed(transaction, head, condense);
+  return { position: head.position, last: head.last, payload };
+}
+
+async function write(db: IDBPDatabase<Schema>, { key, page, condense }: { key: string; page: PageId; condense: Condense }, { put, drop, document }: KeptChange): Promise<void> {
+  try {
+    const transaction = db.transaction(ALL, "readwrite");
+    const edits = transaction.objectStore("edits");
+    const writing = async (): Promise<void> => {
+      for (const place of drop) await edits.delete([key, page, place]);
+      for (const edit of put) await edits.put({ ...edit, payload: ownBytes(edit.payload), room: key, page });
+      if (condense !== undefined) for (const change of document) await writeDocument(transaction, key, change, condense);
+    };
+    await Promise.all([writing(), transaction.done]);
+  } catch (cause) {
+    const isFull = cause instanceof DOMException && cause.name === "QuotaExceededError";
+    throw new Error(isFull ? "the browser gives this site no more storage: free some on this device" : "the browser's database did not take them: load the page again", { cause });
+  }
+}
+
+async function writeDocument(transaction: Writing, key: string, change: DocumentChange, condense: NonNullable<Condense>): Promise<void> {
+  const [heads, pieces] = [transaction.objectStore("heads"), transaction.objectStore("pieces")];
+  const before = await heads.get(key);
+  switch (change.kind) {
+    case "forgotten":
+      await heads.delete(key);
+      await pieces.delete(allOf(key));
+      return;
+    case "begun":
+      if (before !== undefined && isBehind(change.position, before.position)) return;
+      await pieces.delete(allOf(key));
+      await heads.put({ room: key, position: change.position, last: undefined, place: 1, bytes: 0, condensedBytes: change.payload.byteLength });
+      await pieces.put({ room: key, place: 1, payloads: [ownBytes(change.payload)] });
+      return;
+    case "continued": {
+      const { position, after, last } = change;
+      const from = before?.position.seq ?? (0 as Seq);
+      if (from < after || position.seq <= from || position.epoch < (before?.position.epoch ?? 0)) return; // It leaves a hole, or is known.
+      const payloads = change.payloads.slice(from - after).map(ownBytes);
+      const head = { room: key, position, last, place: (before?.place ?? 0) + 1, bytes: (before?.bytes ?? 0) + bytesOf(payloads), condensedBytes: before?.condensedBytes ?? 0 };
+      await heads.put(head);
+      await pieces.put({ room: key, place: head.place, payloads });
+      if (head.bytes > Math.max(CONDENSE_BYTES_MIN, head.condensedBytes)) await condensed(transaction, head, condense);
+    }
+  }
+}
+
+/** All pieces as one, which takes their place. */
+async function condensed(transaction: Writing, head: Head, condense: NonNullable<Condense>): Promise<Uint8Array> {
+  const pieces = transaction.objectStore("pieces");
+  const all = (await pieces.getAll(allOf(head.room))).flatMap(({ payloads }) => payloads);
+  const [only] = all;
+  if (only !== undefined && all.length === 1) return only;
+  const payload = ownBytes(condense(all));
+  await pieces.delete(allOf(head.room));
+  await pieces.put({ room: head.room, place: head.place, payloads: [payload] });
+  await transaction.objectStore("heads").put({ ...head, bytes: 0, condensedBytes: payload.byteLength });
+  return payload;
+}
+
+function isBehind(one: Position, other: Position): boolean {
+  return one.seq <= other.seq && one.epoch <= other.epoch;
+}
+
+/** Every row of the room: an array is behind all numbers and texts. */
+function allOf(key: string): IDBKeyRange {
+  return IDBKeyRange.bound([key], [key, []]);
+}
+
+/** A view of a larger buffer would be stored with all of it. */
+function ownBytes(bytes: Uint8Array): Uint8Array {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
+}
+
+function bytesOf(payloads: readonly Uint8Array[]): number {
+  return payloads.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
+
+function lockOf(name: string, page: PageId): string {
+  return `${name} page ${page}`;
+}
+
+/** Resolves once the lock is held, with what gives it back. */
+function hold(lock: string): Promise<() => void> {
+  return new Promise((held, failed) => {
+    const until = new Promise<void>((letGo) => {
+      navigator.locks.request(lock, () => {
+        held(letGo);
+        return until;
+      }).catch(failed);
+    });
+  });
+}
+
+async function livePages(name: string, closed: ReadonlySet<PageId>): Promise<ReadonlySet<PageId>> {
+  const prefix = lockOf(name, "");
+  const { held = [] } = await navigator.locks.query();
+  return new Set(held.flatMap(({ name: lock }) => (lock?.startsWith(prefix) ? [lock.slice(prefix.length)] : [])).filter((page) => !closed.has(page)));
+}
+
+function randomId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(PAGE_ID_BYTES)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

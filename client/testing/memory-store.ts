@@ -1,0 +1,77 @@
+/** A device's store in memory: pages that are open, and what the others left. Promises what the real one does. */
+
+import type { EditStore, KeptChange, KeptDocument, KeptEdit, RoomStore, StoredRoom } from "../edit-store.ts";
+
+type Kept = { document: (Omit<KeptDocument, "payload"> & { payloads: Uint8Array[] }) | undefined; readonly pages: Map<object, Map<number, KeptEdit>>; readonly open: Set<object> };
+
+export class MemoryStore implements EditStore {
+  readonly #rooms = new Map<string, Kept>();
+  /** Writes are refused. */
+  isFull = false;
+  /** Nothing is answered. */
+  isStuck = false;
+  /** Rows written. */
+  written = 0;
+
+  async open({ server, room, condense }: StoredRoom): Promise<RoomStore> {
+    await this.#answer();
+    const key = `${server} ${room}`;
+    const kept: Kept = this.#rooms.get(key) ?? { document: undefined, pages: new Map(), open: new Set() };
+    this.#rooms.set(key, kept);
+    const page = {};
+    const left = [...kept.pages].filter(([other]) => !kept.open.has(other));
+    for (const [other] of left) kept.pages.delete(other);
+    const edits = left.flatMap(([, rows]) => [...rows.values()].sort((a, b) => a.place - b.place)).map((edit, index) => ({ ...edit, place: index + 1 }));
+    kept.pages.set(page, new Map(edits.map((edit) => [edit.place, edit])));
+    kept.open.add(page);
+    const { document } = kept;
+    return {
+      kept: { document: document && condense && { position: document.position, last: document.last, payload: condense(document.payloads) }, edits },
+      keep: async (change) => {
+        await this.#answer();
+        if (this.isFull) throw new Error("full");
+        this.written += change.put.length;
+        apply(kept, kept.pages.get(page)!, change);
+      },
+      close: () => void kept.open.delete(page),
+    };
+  }
+
+  /** As one page has it; `die`: nothing that it asks for happens any more, and others may take over. */
+  forPage(): EditStore & { die(): void } {
+    let isDead = false;
+    const stores: RoomStore[] = [];
+    return {
+      open: async (room) => {
+        const { kept, keep, close } = await this.open(room);
+        stores.push({ kept, keep, close });
+        if (isDead) close();
+        return { kept, close, keep: (change) => (isDead ? new Promise(() => {}) : keep(change)) };
+      },
+      die: () => {
+        isDead = true;
+        for (const store of stores) store.close();
+      },
+    };
+  }
+
+  async #answer(): Promise<void> {
+    if (this.isStuck) await new Promise(() => {});
+  }
+}
+
+function apply(kept: Kept, rows: Map<number, KeptEdit>, { put, drop, document }: KeptChange): void {
+  for (const place of drop) rows.delete(place);
+  for (const edit of put) rows.set(edit.place, edit);
+  for (const change of document) {
+    const before = kept.document;
+    if (change.kind === "forgotten") kept.document = undefined;
+    else if (change.kind === "begun") {
+      if (before === undefined || change.position.seq > before.position.seq || change.position.epoch > before.position.epoch) kept.document = { position: change.position, last: undefined, payloads: [change.payload] };
+    } else {
+      const from = before?.position.seq ?? 0;
+      if (from < change.after || change.position.seq <= from || change.position.epoch < (before?.position.epoch ?? 0)) continue;
+      kept.document = { position: change.position, last: change.last, payloads: [...(before?.payloads ?? []), ...change.payloads.slice(from - change.after)] };
+    }
+  }
+}
