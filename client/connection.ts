@@ -7,8 +7,8 @@ import { assertNever } from "../shared/assert.ts";
 import type { Millis } from "../shared/ids.ts";
 import { CLOSE, reconnectAfterClose } from "../shared/wire/close-codes.ts";
 import { type ClientFrame, type Limits, PROTOCOL_VERSION, type ServerFrame, type UnknownFrame } from "../shared/wire/frames.ts";
-import { type Backoff, backoffMs } from "./backoff.ts";
 import { connectionRefused, type Problem, type Refusal, tokenExpired } from "./problems.ts";
+import { Retry, type RetryOptions } from "./retry.ts";
 
 export type ConnectionInput =
   | { kind: "connect" }
@@ -36,7 +36,7 @@ export type ConnectionEffect =
   | { kind: "refused"; refusal: Refusal }
   | { kind: "problem"; problem: Problem };
 
-export type ConnectionOptions = {
+export type ConnectionOptions = RetryOptions & {
   readonly agent: string;
   /** Whether asking for a token again may bring another. */
   readonly tokenIsFixed: boolean;
@@ -46,14 +46,8 @@ export type ConnectionOptions = {
   /** However short tokens live, they are not asked for more often. */
   readonly renewMsMin: number;
   readonly openMsMax: number;
-  /** What a server may ask for at most before the next attempt. */
-  readonly retryMsMax: number;
-  /** How long it believes to be banned at most. */
-  readonly banMsMax: number;
   /** A line that held for so long was healthy: the first attempt after it comes quickly. */
   readonly healthyAfterMs: number;
-  readonly quickRetryMs: number;
-  readonly backoff: Backoff;
 };
 
 /** idle: not wanted. waiting: between two attempts. refused: given up until asked to connect again. */
@@ -73,23 +67,16 @@ export type LineStatus = "disconnected" | "stopped" | "waiting" | "connecting" |
 
 export class Connection {
   readonly #options: ConnectionOptions;
-  readonly #unit: () => number;
+  readonly #retry: Retry;
   #state: State = { kind: "idle" };
-  /** Attempts in a row that led to no healthy line. */
-  #failures = 0;
   #pings = 0;
   /** What the last ERROR frame said: the reason behind the close that follows. */
   #said: string | undefined;
 
-  /** The least that the server wants to be left alone for. */
-  #retryAfterMs = 0;
-  /** Banned for so long, and not one of many who come too fast. */
-  #isToldToWait = false;
-
   /** `unit`: a number in [0, 1). */
   constructor(options: ConnectionOptions, unit: () => number) {
     this.#options = options;
-    this.#unit = unit;
+    this.#retry = new Retry(options, unit);
   }
 
   get status(): LineStatus {
@@ -140,7 +127,7 @@ export class Connection {
       case "connect":
         return ["idle", "refused", "waiting"].includes(this.#state.kind) ? this.#attempt(now) : [];
       case "disconnect":
-        this.#failures = 0;
+        this.#retry.healthy();
         return this.#end({ kind: "idle" });
       case "token":
         if (this.#state.kind === "open") return [{ kind: "send", frame: { type: "renew", token: input.token } }];
@@ -165,8 +152,7 @@ export class Connection {
   #attempt(now: Millis): ConnectionEffect[] {
     this.#state = { kind: "asking-token", until: (now + this.#options.tokenMsMax) as Millis };
     this.#said = undefined;
-    this.#retryAfterMs = 0;
-    this.#isToldToWait = false;
+    this.#retry.attempted();
     return [{ kind: "ask-token" }];
   }
 
@@ -187,7 +173,7 @@ export class Connection {
     if (state.kind === "open") state.heardAt = now;
     if (frame === undefined) return this.#giveUp(connectionRefused(CLOSE.badFrame.code, "the server sent bytes that are no frame: it may speak another protocol"));
     if (frame.type === "error") this.#said = frame.message;
-    if (frame.type === "retry-later") this.#retryAfterMs = frame.retryAfterMs;
+    if (frame.type === "retry-later") this.#retry.asked(frame.retryAfterMs);
     if (frame.type === "going-away" && state.kind === "open") state.moveAt = (now + frame.reconnectAfterMs) as Millis;
     if (frame.type === "degraded" && state.kind === "open") return receiveDegraded(state, frame, now);
     if (frame.type === "renewed" && state.kind === "open") state.renewAt = this.#renewAt(frame.tokenExpiresInMs, now);
@@ -206,7 +192,7 @@ export class Connection {
       case "with-new-token":
         return this.#options.tokenIsFixed ? this.#giveUp(tokenExpired()) : this.#breakOff(now);
       case "when-told":
-        this.#isToldToWait = true;
+        this.#retry.banned();
         return this.#breakOff(now);
       case "now":
       case "after-backoff":
@@ -265,7 +251,7 @@ export class Connection {
 
   /** The line is no more, and is wanted still. */
   #breakOff(now: Millis): ConnectionEffect[] {
-    if (this.#state.kind === "open" && now - this.#state.since >= this.#options.healthyAfterMs) this.#failures = 0;
+    if (this.#state.kind === "open" && now - this.#state.since >= this.#options.healthyAfterMs) this.#retry.healthy();
     const lost = this.#end({ kind: "idle" });
     this.#wait(now);
     return lost;
@@ -295,16 +281,7 @@ export class Connection {
   }
 
   #wait(now: Millis): void {
-    const delayMs = this.#failures === 0 ? this.#unit() * this.#options.quickRetryMs : backoffMs(this.#options.backoff, this.#failures, this.#unit());
-    const askedForMs = this.#retryAfterMs === 0 ? 0 : this.#askedForMs();
-    this.#failures += 1;
-    this.#state = { kind: "waiting", until: (now + Math.max(delayMs, askedForMs)) as Millis };
-  }
-
-  #askedForMs(): number {
-    const { retryMsMax, banMsMax, backoff } = this.#options;
-    if (this.#isToldToWait) return Math.min(this.#retryAfterMs, banMsMax) + this.#unit() * backoff.jitterMs;
-    return Math.min(this.#retryAfterMs, retryMsMax) * (1 + this.#unit()); // Spread over as much again, so that a crowd does not come back as one.
+    this.#state = { kind: "waiting", until: (now + this.#retry.nextMs()) as Millis };
   }
 
   #openUntil(now: Millis): Millis {

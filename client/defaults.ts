@@ -43,8 +43,8 @@ const TENTATIVE: TentativeOptions = {
 const KEEPING: KeepingOptions = {
   isWanted: false,
   keepsDocument: false,
-  openMsMax: 3_000,
-  writeMsMax: 3_000,
+  openMsMax: 8_000,
+  writeMsMax: 5_000,
   delayMs: 250,
   retryMs: 30_000,
   bytesMax: 8 * 1024 ** 2,

@@ -91,7 +91,7 @@ test("[KEE3] no edit goes out before it is kept, and typing goes on meanwhile", 
   page.type("a");
   await server.clock.advance(2_000);
   page.type("b");
-  await server.clock.advance(900);
+  await server.clock.advance(2_900);
   expect(heard(server, "edit")).toEqual([]);
   await server.clock.advance(1_000); // The store takes too long.
   expect([page.provider.saved, page.provider.stored, page.told]).toEqual([true, true, ["restored", "storage-failed"]]);
@@ -133,7 +133,7 @@ test("[KEE4] a store that cannot be opened, or does not answer, is done without"
   other.type("b");
   await server.clock.advance(2_000);
   expect([page.provider.saved, other.provider.saved]).toEqual([true, false]);
-  await server.clock.advance(2_000);
+  await server.clock.advance(7_000);
   expect([page.provider.saved, other.provider.saved, page.told, other.told]).toEqual([true, true, ["storage-failed"], ["storage-failed"]]);
   expect([...page.text].sort().join("")).toBe("ab");
 });

@@ -31,7 +31,7 @@ let loaded = false;
 document.title = `${room} · Coroom`;
 element("room", HTMLElement).textContent = room;
 
-const provider = openSharedDocument({ room, doc, token: () => demoToken({ room, user, name: self, rights }) });
+const provider = openSharedDocument({ room, user, doc, token: () => demoToken({ room, user, name: self, rights }) });
 const crowd = crowdOf(provider);
 const takeName = (name: string): void => {
   self = name;
@@ -61,7 +61,7 @@ const showNotice = noticeView(async (action) => {
   if (action === "reload") location.reload();
   else if (!(await copyText(text.toString()))) editor.selectAll();
 });
-watchFacts(provider, (facts) => {
+watchFacts(provider, rights !== "read", (facts) => {
   showStatus(facts);
   showNotice(noticeFor(facts));
   const writable = facts.loaded && facts.mayWrite && facts.status !== "stopped";

@@ -4,7 +4,7 @@ import type { Status } from "@coroom/client";
 
 import { type Facts, noticeFor, saveRemark } from "./status.ts";
 
-const WELL: Facts = { status: "connected", loaded: true, saving: "saved", mayWrite: true, unsavedEdits: 0, tooLarge: false, seq: 7, lastSaveMs: 12 };
+const WELL: Facts = { status: "connected", loaded: true, saving: "saved", mayWrite: true, unsavedEdits: 0, keptHere: true, tooLarge: false, seq: 7, lastSaveMs: 12 };
 
 const EVERY: readonly Facts[] = (["disconnected", "connecting", "connected", "degraded", "waiting", "stopped"] as Status[]).flatMap((status) =>
   [true, false].flatMap((loaded) =>
@@ -50,6 +50,11 @@ test("[PAGE9] whatever is wrong comes with what to do", () => {
 test("[PAGE9] a first connect is no trouble yet; a lost one is", () => {
   expect(noticeFor({ ...WELL, status: "connecting", loaded: false })).toBeUndefined();
   expect(noticeFor({ ...WELL, status: "connecting" })?.title).toBe("You are offline.");
+});
+
+test("[PAGE9] offline it says where what is written is kept", () => {
+  expect(noticeFor({ ...WELL, status: "waiting", unsavedEdits: 2 })?.advice).toContain("on this device");
+  expect(noticeFor({ ...WELL, status: "waiting", unsavedEdits: 2, keptHere: false })?.advice).toContain("leave this tab open");
 });
 
 test("[PAGE9] a person whose edits could not be saved is offered a copy of the text before anything else", () => {

@@ -12,6 +12,8 @@ export type Facts = {
   readonly saving: SavingState;
   readonly mayWrite: boolean;
   readonly unsavedEdits: number;
+  /** Edits are kept on this device until they are saved, not only in this tab. */
+  readonly keptHere: boolean;
   /** Something was pasted that the server does not take; nothing after it is saved either. */
   readonly tooLarge: boolean;
   readonly seq: number;
@@ -54,10 +56,10 @@ export function statusRemark(status: Status): Remark {
 }
 
 /** What deserves a sentence of its own; undefined when all is well. */
-export function noticeFor({ status, loaded, saving, mayWrite, unsavedEdits, tooLarge }: Facts): Notice | undefined {
+export function noticeFor({ status, loaded, saving, mayWrite, unsavedEdits, keptHere, tooLarge }: Facts): Notice | undefined {
   if (status === "stopped") return unsavedEdits > 0 ? CUT_OFF : CLOSED;
   if (!loaded) return status === "waiting" ? UNREACHABLE : undefined;
-  if (!isOnline(status)) return OFFLINE;
+  if (!isOnline(status)) return keptHere ? OFFLINE : OFFLINE_IN_TAB;
   if (status !== "connected") return DEGRADED;
   if (!mayWrite) return READ_ONLY;
   if (tooLarge) return TOO_LARGE;
@@ -73,9 +75,11 @@ function isOnline(status: string): boolean {
 const OFFLINE: Notice = {
   tone: "warning",
   title: "You are offline.",
-  advice: "Keep writing: it is kept in this tab, and sent when the connection is back.",
+  advice: "Keep writing: it is kept on this device, and sent when the connection is back.",
   action: undefined,
 };
+
+const OFFLINE_IN_TAB: Notice = { ...OFFLINE, advice: "Keep writing, and leave this tab open: what you write is kept in it, and sent when the connection is back." };
 
 const DEGRADED: Notice = {
   tone: "warning",

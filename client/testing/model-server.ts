@@ -6,11 +6,11 @@
 import { assert } from "../../shared/assert.ts";
 import type { ClientId, ClientKey, Position, RoomId, Seq } from "../../shared/ids.ts";
 import { Prng } from "../../shared/prng.ts";
-import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import type { Channel, ClientFrame, CommittedEdit, JoinRefusal, Limits, Rights, ServerFrame } from "../../shared/wire/frames.ts";
 import type { PresenceNews } from "../../shared/wire/presence.ts";
-import type { OpenSocket, SnapshotAnswer, SocketListener, World } from "../ports.ts";
+import type { OpenSocket, SnapshotAnswer, World } from "../ports.ts";
 import type { FakeClock } from "./fake-clock.ts";
+import { Line } from "./model-line.ts";
 import { ModelPresence } from "./model-presence.ts";
 import { ModelRoom, type SubmittedEdit } from "./model-room.ts";
 
@@ -27,7 +27,6 @@ export type Faults = {
 };
 const NO_FAULTS: Faults = { committedFrameLost: 0, committedFrameTwice: 0, editLost: 0, editTwice: 0, editRefused: 0, delayMsMax: 0 };
 
-type Member = { readonly client: ClientId; readonly room: RoomId; live: boolean };
 
 export class ModelServer {
   readonly clock: FakeClock;
@@ -275,61 +274,5 @@ export class ModelServer {
 
   #positionAt(id: RoomId, seq: number): Position {
     return { epoch: this.room(id).log[seq - 1]!.epoch, seq: seq as Seq };
-  }
-}
-
-/** One socket: bytes keep their order in each direction; what is under way when it is cut is lost. */
-class Line {
-  readonly members = new Map<Channel, Member>();
-  readonly #server: ModelServer;
-  readonly #listener: SocketListener;
-  #state: "opening" | "open" | "deaf" | "closed" = "opening";
-  #lastUp = 0;
-  #lastDown = 0;
-
-  constructor(server: ModelServer, listener: SocketListener) {
-    this.#server = server;
-    this.#listener = listener;
-  }
-
-  open(): void {
-    if (this.#state !== "opening") return;
-    this.#state = "open";
-    this.#listener.opened();
-  }
-
-  fromClient(bytes: Uint8Array): void {
-    const { clock } = this.#server;
-    this.#lastUp = Math.max(this.#lastUp, clock.now() + this.#server.delayMs());
-    const copy = bytes.slice();
-    clock.after(this.#lastUp - clock.now(), () => {
-      const frame = decodeFrame(copy);
-      assert(frame !== undefined, "a client sends frames");
-      if (this.#state === "open") this.#server.receive(this, frame as ClientFrame);
-    });
-  }
-
-  toClient(frame: ServerFrame): void {
-    const { clock } = this.#server;
-    // Presence draws no chance: a seed's edits meet the same faults with it as without.
-    this.#lastDown = Math.max(this.#lastDown, clock.now() + (frame.type === "presence-news" ? 0 : this.#server.delayMs()));
-    const bytes = encodeFrame(frame);
-    clock.after(this.#lastDown - clock.now(), () => {
-      if (this.#state === "open") this.#listener.received(bytes);
-    });
-  }
-
-  goDeaf(): void {
-    if (this.#state === "open") this.#state = "deaf";
-    this.members.clear();
-  }
-
-  /** Undefined: the client has closed it. */
-  cut(code: number | undefined): void {
-    if (this.#state === "closed") return;
-    this.#state = "closed";
-    this.#server.lines.delete(this);
-    for (const channel of this.members.keys()) this.#server.receiveGone(this, channel);
-    if (code !== undefined) this.#listener.closed(code);
   }
 }

@@ -14,7 +14,9 @@ export function noticeView(act: (action: Action) => void): (notice: Notice | und
   let current: Notice | undefined;
   let showing: ReturnType<typeof setTimeout> | undefined;
 
-  const show = (notice: Notice): void => {
+  const show = (): void => {
+    const notice = current;
+    if (notice === undefined) return;
     box.dataset["tone"] = notice.tone;
     title.textContent = notice.title;
     advice.textContent = notice.advice;
@@ -26,10 +28,12 @@ export function noticeView(act: (action: Action) => void): (notice: Notice | und
     if (current?.action !== undefined) act(current.action);
   });
   return (notice) => {
-    if (notice?.title === current?.title) return;
+    const isSame = notice?.title === current?.title;
     current = notice;
+    if (isSame && !box.hidden) show(); // What to do about it may be another thing by now.
+    if (isSame) return;
     clearTimeout(showing);
     if (notice === undefined) box.hidden = true;
-    else showing = setTimeout(() => show(notice), SHOWN_AFTER_MS);
+    else showing = setTimeout(show, SHOWN_AFTER_MS);
   };
 }

@@ -1,37 +1,40 @@
 /** The document over @coroom/client, and the facts about it that the page shows. */
 
 import { CoroomProvider } from "@coroom/client";
+import { indexedDbStore } from "@coroom/client/indexeddb";
 import type * as Y from "yjs";
 
 import type { Facts } from "../status.ts";
 
-export type SharedDocument = { readonly room: string; readonly doc: Y.Doc; readonly token: () => Promise<string> };
+export type SharedDocument = { readonly room: string; readonly user: string; readonly doc: Y.Doc; readonly token: () => Promise<string> };
 
 /** Something waits and nothing of the room was stored for so long: told even where the server cannot tell it. */
 const STANDSTILL_MS = 3000;
 
-export function openSharedDocument({ room, doc, token }: SharedDocument): CoroomProvider {
-  const provider = new CoroomProvider({ url: location.origin.replace(/^http/, "ws"), room, doc, token });
+export function openSharedDocument({ room, user, doc, token }: SharedDocument): CoroomProvider {
+  const provider = new CoroomProvider({ url: location.origin.replace(/^http/, "ws"), room, doc, token, store: indexedDbStore({ owner: `demo/${user}` }) });
   provider.on("refused", ({ message }) => console.error(message));
   provider.on("error", ({ message }) => console.warn(message));
   window.addEventListener("beforeunload", (event) => {
-    if (!provider.saved) event.preventDefault(); // The browser asks before it closes the tab.
+    if (!provider.stored) event.preventDefault(); // The browser asks before it closes the tab.
   });
   return provider;
 }
 
-/** Tells them at once, and whenever they change. */
-export function watchFacts(provider: CoroomProvider, receiveFacts: (facts: Facts) => void): void {
+/** Tells them at once, and whenever they change. `asksToWrite`: what is gone by until the server has told the rights. */
+export function watchFacts(provider: CoroomProvider, asksToWrite: boolean, receiveFacts: (facts: Facts) => void): void {
   let loaded = false;
   let tooLarge = false;
+  let keptHere = true;
   let standsStill = false;
   let standstill: ReturnType<typeof setTimeout> | undefined;
   let unsavedSince: number | undefined;
   let lastSaveMs: number | undefined;
 
   const tell = (): void => {
-    const { status, saving, rights, unsavedEdits, seq } = provider;
-    receiveFacts({ status, loaded, saving: standsStill && saving === "saved" ? "saving" : saving, mayWrite: rights.write, unsavedEdits, tooLarge, seq, lastSaveMs });
+    const { status, saving, rights, client, unsavedEdits, seq } = provider;
+    const mayWrite = client === undefined ? asksToWrite : rights.write;
+    receiveFacts({ status, loaded, saving: standsStill && saving === "saved" ? "saving" : saving, mayWrite, keptHere, unsavedEdits, tooLarge, seq, lastSaveMs });
   };
   const moves = (): void => {
     clearTimeout(standstill);
@@ -54,12 +57,21 @@ export function watchFacts(provider: CoroomProvider, receiveFacts: (facts: Facts
   provider.on("seq", moves);
   provider.on("saved", receiveSaved);
   provider.on("saving", tell);
+  provider.on("stored", (stored) => {
+    if (stored && !provider.saved) keptHere = true; // It works again.
+    tell();
+  });
+  provider.on("restored", () => {
+    loaded ||= provider.doc.store.clients.size > 0; // It was here before: no need to wait for a connection.
+    tell();
+  });
   provider.on("synced", (synced) => {
     loaded ||= synced;
     tell();
   });
   provider.on("error", ({ kind }) => {
     tooLarge ||= kind === "edit-too-large";
+    keptHere &&= kind !== "storage-failed";
     tell();
   });
   provider.doc.on("update", tell); // One more edit may be unsaved; "saved" tells only the first.

@@ -55,6 +55,13 @@ export class DemoSystem {
     this.#child = (await this.#start()).child;
   }
 
+  /** Where it was, and with nothing of what it had. */
+  async startAnew(): Promise<void> {
+    await this.#child.stop(STOP_PATIENCE_MS);
+    rmSync(join(this.folder, "data"), { recursive: true });
+    await this.startAgain();
+  }
+
   async stop(): Promise<void> {
     await this.#child.stop(STOP_PATIENCE_MS);
     rmSync(this.folder, { recursive: true });

@@ -1,0 +1,114 @@
+/** What is typed without a connection outlasts the page: it is loaded again, shows it, and sends it once. */
+
+import type { Browser, BrowserContext } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+
+import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor } from "./browser.ts";
+import { eventually } from "./eventually.ts";
+import { NetworkSwitch } from "./network-switch.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
+
+let system: DemoSystem;
+let browser: Browser;
+let contexts: BrowserContext[] = [];
+
+beforeAll(async () => {
+  [system, browser] = await Promise.all([DemoSystem.start(), openBrowser()]);
+}, FIRST_START_MS_MAX);
+
+afterEach(async () => {
+  await Promise.all(contexts.map((context) => context.close()));
+  contexts = [];
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await system?.stop();
+});
+
+test("[PAGE20] what was typed offline is there after the page is loaded again offline, and reaches the others once", async () => {
+  const device = await newDevice();
+  const network = await NetworkSwitch.of(device);
+  const ada = await openIn(device, "kept", "Ada");
+  await ada.types("before; ");
+  await isSaved(ada);
+
+  await network.off();
+  await ada.types("on a train; ");
+  await eventually("the page says that it is offline, and where it keeps what is typed", async () => (await ada.notice()).includes("kept on this device"));
+  await ada.page.reload(); // Nobody asks whether to leave: nothing would be lost.
+  await eventually("the text is there, without a connection", async () => (await ada.text()) === "before; on a train; ");
+  await ada.page.keyboard.press("Control+End");
+  await ada.types("in a tunnel; ");
+  await ada.page.reload();
+  await eventually("all of it", async () => (await ada.text()) === "before; on a train; in a tunnel; ");
+  expect(await ada.saveRemark()).toMatch(/^Offline, \d+ edits? kept here$/);
+
+  network.on();
+  await isSaved(ada);
+  const grace = await openIn(await newDevice(), "kept", "Grace");
+  await eventually("Grace has it, once", async () => (await grace.text()) === "before; on a train; in a tunnel; ");
+  expect(await ada.text()).toBe(await grace.text());
+});
+
+test("[PAGE20] two tabs of one browser keep each what was typed in it, and the tab that comes after both has all of it", async () => {
+  const device = await newDevice();
+  const network = await NetworkSwitch.of(device);
+  const [left, right] = [await openIn(device, "tabs", "Ada"), await openIn(device, "tabs", "Ada")];
+  await left.types("both. ");
+  await isSaved(left);
+  await eventually("the other tab has it", async () => (await right.text()) === "both. ");
+  await network.off();
+  await left.types("left ");
+  await right.page.keyboard.press("Control+End");
+  await right.types("right ");
+  await eventually("both are offline", async () => [await left.notice(), await right.notice()].every((notice) => notice.includes("kept on this device")));
+  await Promise.all([left.page.close(), right.page.close()]);
+
+  const after = await openIn(device, "tabs", "Ada");
+  await eventually("what both typed is there, once", async () => {
+    const text = await after.text();
+    return ["both. ", "left ", "right "].every((typed) => text.split(typed).length === 2);
+  });
+  network.on();
+  await isSaved(after);
+  const grace = await openIn(await newDevice(), "tabs", "Grace");
+  await eventually("Grace has the same", async () => (await grace.text()) === (await after.text()));
+});
+
+test("[PAGE21] a document kept from a log that is gone is told from the one that is there, and nothing is doubled", async () => {
+  const device = await newDevice();
+  const ada = await openIn(device, "wiped", "Ada");
+  await ada.types("old ");
+  await isSaved(ada);
+  await ada.page.close();
+  await system.startAnew();
+
+  const grace = await openIn(await newDevice(), "wiped", "Grace");
+  await grace.types("new ");
+  await isSaved(grace);
+  const again = await openIn(device, "wiped", "Ada");
+  await isSaved(again);
+  await eventually("both have both, once", async () => {
+    const [seen, text] = [await again.text(), await grace.text()];
+    return seen === text && text.split("old ").length === 2 && text.split("new ").length === 2;
+  });
+});
+
+async function newDevice(): Promise<BrowserContext> {
+  const context = await browser.newContext();
+  contexts.push(context);
+  return context;
+}
+
+async function openIn(context: BrowserContext, room: string, name: string): Promise<Visitor> {
+  const visitor = new Visitor(await context.newPage());
+  await visitor.page.goto(`${system.url}/?${new URLSearchParams({ room, name })}`);
+  await eventually("the document is open", async () => (await visitor.saveRemark()) !== "Opening…");
+  return visitor;
+}
+
+async function isSaved(visitor: Visitor): Promise<void> {
+  await eventually("it is saved", async () => (await visitor.saveRemark()) === "Saved", 60_000);
+}

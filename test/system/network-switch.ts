@@ -1,0 +1,35 @@
+/** The network of a browser context, as the page has it: what goes on inside the machine (its files) is left alone. */
+
+import type { BrowserContext, WebSocketRoute } from "playwright-core";
+
+export class NetworkSwitch {
+  readonly #sockets = new Set<WebSocketRoute>();
+  #isOn = true;
+
+  /** Before the context opens its first page. */
+  static async of(context: BrowserContext): Promise<NetworkSwitch> {
+    const network = new NetworkSwitch();
+    await context.routeWebSocket(/./, (socket) => network.#route(socket));
+    await context.route(/\/(?:demo|v1)\//, (route) => (network.#isOn ? route.continue() : route.abort("internetdisconnected")));
+    return network;
+  }
+
+  async off(): Promise<void> {
+    this.#isOn = false;
+    await Promise.all([...this.#sockets].map((socket) => socket.close()));
+    this.#sockets.clear();
+  }
+
+  on(): void {
+    this.#isOn = true;
+  }
+
+  #route(socket: WebSocketRoute): void {
+    if (!this.#isOn) {
+      void socket.close();
+      return;
+    }
+    this.#sockets.add(socket);
+    socket.connectToServer();
+  }
+}
