@@ -43,7 +43,7 @@ function masked(payload: Uint8Array): Uint8Array {
   return Uint8Array.of(0x82, 0xfe, payload.length >> 8, payload.length & 255, 0, 0, 0, 0, ...payload);
 }
 
-test("[HRD1] of 2,000 that come in bursts half are gone before their turn; all others are let in, and no line breaks", async () => {
+test("[DOOR1] of 2,000 that come in bursts half are gone before their turn; all others are let in, and no line breaks", async () => {
   const address = await rig.start({ connectsPerSecondMax: "500" });
   const port = Number(address.split(":")[1]);
   const hello = encodeFrame({ type: "hello", version: 1, token: await tokenOf("ann"), agent: "test" });
@@ -63,7 +63,7 @@ test("[HRD1] of 2,000 that come in bursts half are gone before their turn; all o
   await until(async () => (await metric(address, "coroom_gateway_connections")) === 0, "the rest to be forgotten", WAIT_MS_MAX);
 }, 180_000);
 
-test("[HRD2] a request that asks for its line to be closed is upgraded like any other, also when it has to wait", async () => {
+test("[DOOR2] a request that asks for its line to be closed is upgraded like any other, also when it has to wait", async () => {
   const address = await rig.start({ connectsPerSecondMax: "20" });
   const hello = encodeFrame({ type: "hello", version: 1, token: await tokenOf("ann"), agent: "test" });
   const crowd = Array.from({ length: 10 }, () => come(Number(address.split(":")[1]), hello, "close"));

@@ -136,3 +136,81 @@ test("[LIM7] a user fetches so many snapshots, and all together so many; the nex
   expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="snapshots"}')).toBeGreaterThanOrEqual(1);
   expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="gateway-snapshots"}')).toBeGreaterThanOrEqual(1);
 });
+
+test("[LIM8] every other limit of one connection has its answer and its count", async () => {
+  rig.startOwner();
+  const address = await rig.start({ roomsPerConnectionMax: "1", frameBytesMax: "4000", editBytesMax: "1000", presenceBurst: "10", presencePerSecondMax: "1", presenceMemberBytesMax: "200", catchUpBytesBurst: "10", catchUpBytesPerSecond: "1", resendBurst: "5" });
+  const bytes = (count: number): Uint8Array => new Uint8Array(count).fill(1);
+  const repeat = (count: number, run: (index: number) => void): void => Array.from({ length: count }, (_, index) => index).forEach(run);
+  const cases: readonly [what: string, meet: (client: WireClient, channel: number) => void, answer: (client: WireClient) => Promise<unknown>, expected: unknown, sample: string][] = [
+    ["one room too many", (client) => void client.join("another", "annannann").catch(() => {}), async (client) => (await client.next("join-refused")).reason, "too-many-rooms", 'coroom_gateway_joins_total{outcome="too-many-rooms"}'],
+    ["an edit too large", (client, channel) => client.edit(channel, 1, "x".repeat(2_000)), async (client) => (await client.next("nack")).reason, "too-large", 'coroom_gateway_nacks_total{reason="too-large"}'],
+    ["a frame too large", (client) => client.sendBytes(bytes(5_000)), async (client) => (await client.end()).code, 4104, 'coroom_gateway_closes_total{close="frameTooLarge"}'],
+    ["presence a little too fast", (client, channel) => repeat(20, (x) => client.send({ type: "presence", channel, fields: [{ name: "x", value: bytes(1 + x) }] })), async (client) => client.closed, undefined, 'coroom_gateway_presence_refused_total{limit="rate"}'],
+    ["presence far too fast", (client, channel) => repeat(60, () => client.send({ type: "presence", channel, fields: [] })), async (client) => (await client.end()).code, 4006, 'coroom_gateway_limits_reached_total{limit="presence"}'],
+    ["presence too large", (client, channel) => client.send({ type: "presence", channel, fields: [{ name: "x", value: bytes(500) }] }), async (client) => (await client.next("error")).type, "error", 'coroom_gateway_presence_refused_total{limit="bytes"}'],
+    ["the same edit again and again", (client, channel) => repeat(30, () => client.edit(channel, 1, "x")), async (client) => (await client.end()).code, 4006, 'coroom_gateway_limits_reached_total{limit="edits"}'],
+  ];
+  for (const [what, meet, answer, expected, sample] of cases) {
+    const before = await metric(address, sample);
+    const client = await rig.greet(address, "ann");
+    meet(client, (await client.join(ROOM, "annannann")).channel);
+    expect([what, await answer(client)]).toEqual([what, expected]);
+    await until(async () => (await metric(address, sample)) > before, `${what} to be counted`);
+    client.close();
+  }
+}, 60_000);
+
+test("[LIM9] past what a connection may have itself sent of rooms' past, its next question ends it; a client that only reads what comes is let be", async () => {
+  rig.startOwner();
+  const address = await rig.start({ catchUpBytesBurst: "200", catchUpBytesPerSecond: "1" });
+  const ann = await rig.greet(address, "ann");
+  const { channel } = await ann.join(ROOM, "annannann");
+  for (let counter = 1; counter <= 5; counter++) ann.edit(channel, counter, "x".repeat(100), counter - 1);
+  const bob = await rig.greet(address, "bob");
+  await until(async () => (await metric(address, "coroom_gateway_committed_edits_total")) === 5, "the edits");
+  await bob.join(ROOM, "bobbobbob");
+  await bob.until(() => bob.committed().size === 5, "the past");
+  void bob.join(ROOM, "bobbobbob").catch(() => {});
+  expect((await bob.end()).code).toBe(4006);
+  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="catch-ups"}')).toBe(1);
+  expect(ann.closed).toBeUndefined();
+});
+
+test("[LIM10] a gateway has so many connections; the next are told so with HTTP 503, and one not heard of makes room", async () => {
+  const address = await rig.start({ connectionsMax: "1", silenceMsMax: "1500", pingIntervalMs: "1000" });
+  const ann = await rig.greet(address, "ann");
+  await ann.next("welcome");
+  await expect(rig.connect(address)).rejects.toThrow("HTTP 503");
+  expect(await metric(address, 'coroom_gateway_turned_away_total{reason="full"}')).toBe(1);
+  expect((await ann.end()).code).toBe(4004);
+  expect(await metric(address, 'coroom_gateway_closes_total{close="silent"}')).toBe(1);
+  await until(() => rig.connect(address).catch(() => undefined), "the place to be free");
+});
+
+test("[LIM11] a backend tells of activities so often; then it is told to put more into one request", async () => {
+  const address = await rig.start({ activityBurst: "2", activitiesPerSecond: "1" });
+  const token = await tokenOf("backend", { rights: ["award"] });
+  const tell = async (): Promise<number> => (await fetch(`http://${address}/v1/rooms/${ROOM}/activities`, { method: "POST", headers: { authorization: `Bearer ${token}` }, body: "{}" })).status;
+  expect([await tell(), await tell(), await tell()]).toEqual([400, 400, 429]); // 400: there is nothing in it.
+  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="activities"}')).toBe(1);
+});
+
+test("[LIM12] a client that takes nothing is told of no presence once so much waits for it, and has every edit when it reads on", async () => {
+  rig.startOwner();
+  const address = await rig.start({ behindBytesMax: "10000", slowMsMax: "60000", slowBytesMax: "1000000000", outboundBytesMax: "1000000000", editBurst: "1000", bytesBurst: "1000000000" });
+  const [ann, bob] = [await rig.greet(address, "ann"), await rig.greet(address, "bob")];
+  const { channel } = await ann.join(ROOM, "annannann");
+  await bob.join(ROOM, "bobbobbob");
+  bob.pause();
+  const edits = 150; // More than the kernel holds for a line.
+  for (let counter = 1; counter <= edits; counter++) {
+    ann.edit(channel, counter, "x".repeat(100_000), counter - 1);
+    await ann.next("ack");
+  }
+  await until(async () => (await metric(address, "coroom_gateway_presence_behind_total")) === 1, "bob to be seen behind", 20_000);
+  expect(await metric(address, "coroom_gateway_behind_connections")).toBe(1);
+  bob.resume();
+  await until(() => bob.committed().size === edits, "every edit", 20_000);
+  expect(bob.closed).toBeUndefined();
+}, 60_000);

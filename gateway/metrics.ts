@@ -16,6 +16,7 @@ export const gatewayMetrics = (registry: Registry) => {
     countSources: new Gauge({ name: "coroom_gateway_count_sources", help: "Other gateways and room servers whose counts are known", registers }),
     sanctions: new Gauge({ name: "coroom_gateway_sanctions", help: "Bans and downgrades in force", registers }),
     abuse: new Counter({ name: "coroom_gateway_abuse_total", help: "What came of abuse: hold-off, a connection told to wait; ban, a user or an address banned; suspect: user, address or tenant", labelNames: ["measure", "suspect"], registers }),
+    suspects: new Gauge({ name: "coroom_gateway_suspects", help: "Users, addresses and tenants watched for abuse", registers }),
     faults: new Counter({ name: "coroom_gateway_faults_total", help: "What is held against users and addresses, by kind: connect, join, bad-token, no-hello, too-fast, too-large, bad-frame", labelNames: ["fault"], registers }),
     connectsWaiting: new Gauge({ name: "coroom_gateway_connects_waiting", help: "Connections that wait for their turn to be let in", registers }),
     connectWaitSeconds: new Histogram({ name: "coroom_gateway_connect_wait_seconds", help: "How long those waited that had to", buckets: [0.01, 0.05, 0.2, 0.5, 1, 2, 5], registers }),

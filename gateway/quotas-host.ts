@@ -17,6 +17,7 @@ export function shareCounts({ quotas, abuse }: { quotas: Quotas; abuse: Abuse },
   let cancel = (): void => {};
   const beat = (): void => {
     for (const { kind, key, points } of abuse.endSecond(clock.now())) quotas.receiveFaults(`${kind}-faults`, key, points);
+    metrics.suspects.set(abuse.watched);
     const counts = quotas.endSecond(clock.now());
     if (isLineUp()) line.tell({ source: gateway, counts });
     metrics.countSources.set(quotas.sources);

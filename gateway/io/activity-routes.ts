@@ -41,7 +41,10 @@ export function activityRoutes(tokens: Tokens, activities: Activities, { kinds, 
     const room = parseRoomId(decodeParameter(question.parameters[0] ?? ""));
     if (room === undefined) return errorAnswer(400, "bad-room", "a room is 1 to 128 characters without control characters");
     if (!identity.rights.award || !opens(identity, room)) return NOT_AWARDING;
-    if (!rates.take(`${identity.tenant} ${identity.user}`, clock.now())) return TOO_FAST;
+    if (!rates.take(`${identity.tenant} ${identity.user}`, clock.now())) {
+      metrics.limitsReached.inc({ limit: "activities" });
+      return TOO_FAST;
+    }
     const body = decodeJson(Body, question.body);
     if (body === undefined) return BAD_BODY;
     const unknown = body.activities.find(({ kind }) => !kinds.includes(kind));

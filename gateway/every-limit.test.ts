@@ -1,0 +1,80 @@
+/**
+ * Each limit has a number, a metric and a test that reaches it. Every setting is named here, as a limit with those or
+ * as something else, so that no limit comes to be without them.
+ */
+
+import { readdirSync, readFileSync } from "node:fs";
+
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import { gatewaySettings } from "./config.ts";
+import { gatewayMetrics } from "./metrics.ts";
+
+type Setting = keyof typeof gatewaySettings;
+type Limit = { readonly settings: readonly Setting[]; readonly metric: string; readonly tests: readonly string[] };
+
+const LIMITS: readonly Limit[] = [
+  { settings: ["connectionsMax"], metric: "coroom_gateway_turned_away_total", tests: ["LIM10"] },
+  { settings: ["connectsPerSecondMax"], metric: "coroom_gateway_connects_waiting", tests: ["GW24", "ADM3"] },
+  { settings: ["connectQueueMax"], metric: "coroom_gateway_turned_away_total", tests: ["GW23", "GW24"] },
+  { settings: ["connectQueueBytesMax"], metric: "coroom_gateway_turned_away_total", tests: ["LOB3"] },
+  { settings: ["connectionsPerIpMax"], metric: "coroom_gateway_turned_away_total", tests: ["LIM1"] },
+  { settings: ["connectionsPerTenantMax"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM2"] },
+  { settings: ["roomsPerTenantMax"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM4"] },
+  { settings: ["participantsPerRoomMax"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM3"] },
+  { settings: ["tenantEditsPerSecondMax"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM5"] },
+  { settings: ["roomsPerConnectionMax"], metric: "coroom_gateway_joins_total", tests: ["LIM8"] },
+  { settings: ["frameBytesMax"], metric: "coroom_gateway_closes_total", tests: ["LIM8"] },
+  { settings: ["editBytesMax"], metric: "coroom_gateway_nacks_total", tests: ["LIM8"] },
+  { settings: ["editBurst", "editsPerSecond", "bytesBurst", "bytesPerSecond", "controlBurst", "controlsPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM6"] },
+  { settings: ["resendBurst", "resendsPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM8", "RATE4"] },
+  { settings: ["catchUpBytesBurst", "catchUpBytesPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM9"] },
+  { settings: ["ownerSearchesMax"], metric: "coroom_gateway_owner_searches_waiting", tests: ["OWS1"] },
+  { settings: ["abusePointsMax", "tenantAbusePointsMax"], metric: "coroom_gateway_abuse_total", tests: ["ABS6", "ABS7"] },
+  { settings: ["suspectsMax"], metric: "coroom_gateway_suspects", tests: ["ABU5"] },
+  { settings: ["sanctionsMax"], metric: "coroom_gateway_sanctions", tests: ["SAN4"] },
+  { settings: ["knownTokensMax"], metric: "coroom_gateway_token_checks_total", tests: ["TOK3"] },
+  { settings: ["snapshotBurst", "snapshotsPerSecond", "gatewaySnapshotBurst", "gatewaySnapshotsPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM7"] },
+  { settings: ["snapshotSharedBytesMax"], metric: "coroom_gateway_limits_reached_total", tests: ["SNAP4"] },
+  { settings: ["documentWriteBurst", "documentWritesPerSecond", "writesMax", "writeMsMax"], metric: "coroom_gateway_limits_reached_total", tests: ["WRI3", "WRI4"] },
+  { settings: ["boardReadBurst", "boardReadsPerSecond"], metric: "coroom_gateway_board_reads_total", tests: ["HTTP22"] },
+  { settings: ["activityBurst", "activitiesPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM11"] },
+  { settings: ["boardsPerConnectionMax"], metric: "coroom_gateway_board_watchers", tests: ["GBO7"] },
+  { settings: ["helloMsMax"], metric: "coroom_gateway_closes_total", tests: ["HALF2", "HALF3"] },
+  { settings: ["joinMsMax"], metric: "coroom_gateway_joins_total", tests: ["GW10", "ROOM20"] },
+  { settings: ["silenceMsMax"], metric: "coroom_gateway_closes_total", tests: ["LIM10"] },
+  { settings: ["outboundBytesMax"], metric: "coroom_gateway_behind_bytes", tests: ["GW15"] },
+  { settings: ["behindBytesMax"], metric: "coroom_gateway_presence_behind_total", tests: ["LIM12"] },
+  { settings: ["slowBytesMax", "slowMsMax"], metric: "coroom_gateway_closes_total", tests: ["GW14", "OUT1", "OUT4"] },
+  { settings: ["presenceBurst", "presencePerSecondMax", "presenceMemberBytesMax", "presenceFieldsMax"], metric: "coroom_gateway_presence_refused_total", tests: ["LIM8"] },
+  { settings: ["forwardedEditsPerRoomMax", "forwardedBytesPerRoomMax", "forwardedBytesMax"], metric: "coroom_gateway_unacked_bytes", tests: ["UNA5", "ROOM8"] },
+  { settings: ["gapBytesMax"], metric: "coroom_gateway_gaps_total", tests: ["ORD4"] },
+  { settings: ["shedDelayMsMin", "shedOutboundBytesMin", "shedNatsLagMsMin"], metric: "coroom_gateway_shed_level", tests: ["SHED1"] },
+  { settings: ["drainMsMax"], metric: "coroom_gateway_closes_total", tests: ["GW20"] },
+  { settings: ["backboneLossMsMax"], metric: "coroom_gateway_closes_total", tests: ["GW17"] },
+];
+
+/** Where it listens, whom it believes, how often it does things, how long it keeps what is bounded by something else. */
+const NO_LIMITS: readonly Setting[] = [
+  "host", "port", "production", "allowedOrigins", "staticDir", "jwtSecret", "jwksUrl", "jwksFile", "jwtIssuer", "jwtAudience", "jwtClockToleranceSeconds", "internalSecret", "clientAddressHeader",
+  "knownTokenMsMax", "retryAfterMs", "abuseBanMs", "abuseBanMsMax", "snapshotSharedMs", "pingIntervalMs", "presenceFlushMs", "presenceRepeatMs", "presenceKeepaliveMs",
+  "presenceOwnerSilenceMsMax", "spectatorAfterMs", "gatewayHeartbeatMs", "ownerSilenceMsMax", "forwardedKeptMs", "recentBytesMax", "recentMsMax", "roomLingerMs", "shedCalmMs",
+  "boardKinds", "boardSessionMs", "boardSessionPoints", "boardWatchMs",
+];
+
+test("[GCF3] every setting is a limit with a metric and a test, or is none", () => {
+  const named = [...LIMITS.flatMap(({ settings }) => settings), ...NO_LIMITS];
+  const settings = Object.keys(gatewaySettings);
+  expect(settings.filter((setting) => !named.includes(setting as Setting)), "name it in LIMITS, or in NO_LIMITS").toEqual([]);
+  expect(named.toSorted()).toEqual(settings.toSorted()); // Each once.
+});
+
+test("[GCF4] the metrics and tests of all limits are there", () => {
+  const registry = new Registry();
+  gatewayMetrics(registry);
+  const metrics = new Set(registry.getMetricsAsArray().map(({ name }) => name));
+  const tests = new Set(["", "io/"].flatMap((folder) => readdirSync(new URL(`./${folder}`, import.meta.url)).filter((file) => file.endsWith(".test.ts")).flatMap((file) => [...readFileSync(new URL(`./${folder}${file}`, import.meta.url), "utf8").matchAll(/\[([A-Z]+\d+)\]/g)].map(([, id]) => id))));
+  expect(LIMITS.filter(({ metric }) => !metrics.has(metric))).toEqual([]);
+  expect(LIMITS.flatMap((limit) => limit.tests).filter((id) => !tests.has(id))).toEqual([]);
+});
