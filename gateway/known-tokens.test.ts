@@ -33,6 +33,14 @@ test("[TOK3] of too many tokens the one found valid longest ago is forgotten", (
   expect(["a", "b", "c"].filter((digest) => known.find(digest, at(4)) !== undefined)).toEqual(["a", "c"]);
 });
 
+test("[TOK7] those whose time is up are let go of, though nobody asks for them again", () => {
+  const known = new KnownTokens(options);
+  known.add("a", identityUntil(1e9), at(0));
+  known.add("b", identityUntil(1e9), at(500));
+  known.receiveTick(at(1_000));
+  expect([known.size, known.find("b", at(1_000)) !== undefined]).toEqual([1, true]);
+});
+
 test("[TOK4] with no time to be known for, every token is checked each time", () => {
   const known = new KnownTokens({ ...options, knownTokenMsMax: 0 });
   known.add("a", identityUntil(1e9), at(0));

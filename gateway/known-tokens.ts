@@ -38,6 +38,14 @@ export class KnownTokens {
     return undefined;
   }
 
+  /** Lets go of those whose time is up. The oldest go first; one that ends before its time waits for them. */
+  receiveTick(now: Millis): void {
+    for (const [digest, { until }] of this.#known) {
+      if (until > now) return;
+      this.#known.delete(digest);
+    }
+  }
+
   add(digest: string, identity: Identity, now: Millis): void {
     const until = Math.min(identity.expiresAt, now + this.#options.knownTokenMsMax) as Millis;
     if (until <= now) return;

@@ -9,6 +9,15 @@ import type { Tokens } from "../ports.ts";
 
 export function rememberedTokens(tokens: Tokens, options: KnownTokensOptions, { clock, metrics }: { clock: Clock; metrics: Pick<GatewayMetrics, "tokenChecks"> }): Tokens {
   const known = new KnownTokens(options);
+  let isSweeping = false;
+  const sweepLater = (): void => {
+    isSweeping = known.size > 0;
+    if (isSweeping) clock.after(options.knownTokenMsMax, sweep);
+  };
+  const sweep = (): void => {
+    known.receiveTick(clock.now());
+    sweepLater();
+  };
   return {
     verify: async (token) => {
       const digest = createHash("sha256").update(token).digest("base64");
@@ -17,6 +26,7 @@ export function rememberedTokens(tokens: Tokens, options: KnownTokensOptions, { 
       if (identity !== undefined) return { kind: "valid", identity };
       const verdict = await tokens.verify(token);
       if (verdict.kind === "valid") known.add(digest, verdict.identity, clock.now());
+      if (!isSweeping) sweepLater();
       return verdict;
     },
   };
