@@ -90,6 +90,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
     },
   };
   let names = 0;
+  const tenants = redisTenants(line.redis, keys, { roles: config.boardRoles });
   const paces = () => [new ReadingPace(systemClock, { restMs: () => config.boardReadMs, ...HURRY })];
   const ports = {
     boards: watched,
@@ -100,8 +101,9 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
     activities: await jetstreamActivities(nats, subjects, paces(), { partitions: 1, replicas: 1, bytesMax: config.boardActivityBytesMax, dedupeMs: config.boardActivityDedupeMs }),
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, 1),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas: 1, partitions: 1, newName: () => `bench-${++names}` }),
-    archive: await kvArchive(nats, subjects, { replicas: 1, daysMax: 1 }),
-    tenants: redisTenants(line.redis, keys, { roles: config.boardRoles }),
+    ...(await kvArchive(nats, subjects, { replicas: 1, daysMax: 1 })),
+    tenants,
+    closedTenants: tenants,
     names: redisNames(line.redis, keys, { namesMax: 1 }),
     shown: { publish: () => {} },
   };

@@ -235,10 +235,10 @@ test("[BREST5] without Redis boards are unavailable; flushed, they come back who
 const OF_GATEWAYS = ["no-token", "token-refused", "token-expired", "not-allowed", "rate-limited", "no-leaderboard"];
 
 test("[BREST6] every error that the document declares was met", () => {
-  // Boards that are being counted anew are seen for too short a moment to wait for; [LB2] has them.
+  // Boards that are being counted anew are seen for too short a moment to wait for; [LB2] has them. What the archive does not name is in [TEN2].
   const declared = Object.entries(openapi.paths).flatMap(([path, { get: operation }]) =>
     Object.entries(operation?.responses ?? {}).flatMap(([status, { content }]) => (content["application/json"].schema.allOf?.[1].properties.error.enum ?? []).map((error) => `${path} ${status} ${error}`)),
   );
   const isOfGateways = (error: string) => OF_GATEWAYS.some((name) => error.endsWith(` ${name}`)) || error.includes("/leaderboard/me ");
-  expect(declared.filter((error) => !met.has(error) && !error.endsWith("rebuilding") && !isOfGateways(error))).toEqual([]);
+  expect(declared.filter((error) => !met.has(error) && !error.endsWith("rebuilding") && !error.endsWith("/rooms 400 too-deep") && !isOfGateways(error))).toEqual([]);
 });

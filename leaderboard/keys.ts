@@ -10,6 +10,8 @@
  *   {env}:board:{<room>}:<role>:<window>:counts  hash: band of scores -> members in it; `points` -> sum of all scores; `ordered` -> 1 where there are
  *   {env}:board:{<room>}:<role>:<window>:in:<band>  sorted set: the band's members, as in the hot set; of long boards, where exact ranks are wanted
  *   {env}:tenant:{<tenant>}:<window>             sorted set: the tenant's rooms, by their points in the window
+ *   {env}:tenant:{<tenant>}:<window>:people      HyperLogLog: users with points in any of the rooms
+ *   {env}:tenants:closing                      sorted set: tenants' windows to archive, by the instant they end
  *   {env}:boards:<partition>:progress          string: the projector's word on how far it is; gone when Redis lost its data
  *   {env}:boards:<partition>:closing           sorted set: windows to archive, by the instant they end
  */
@@ -36,6 +38,8 @@ export function keysOf(env: string) {
       return { hot: `${board}:hot`, full: `${board}:full`, counts: `${board}:counts`, inBand: `${board}:in:` };
     },
     tenant: (tenant: TenantId, window: Pick<Window, "id">) => `${env}:tenant:{${tenant}}:${window.id}`,
+    people: (tenant: TenantId, window: Pick<Window, "id">) => `${env}:tenant:{${tenant}}:${window.id}:people`,
+    tenantsClosing: `${env}:tenants:closing`,
     progress: (partition: number) => `${env}:boards:${partition}:progress`,
     closing: (partition: number) => `${env}:boards:${partition}:closing`,
   } as const;

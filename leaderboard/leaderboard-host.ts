@@ -8,10 +8,10 @@ import type { Counted } from "./watched-boards.ts";
 import { TenantReader } from "./tenant-reads-host.ts";
 import { NamesHost, type NamesOptions } from "./names-host.ts";
 import { PartitionHost, type PartitionDeps, type PartitionOptions, type PartitionPorts } from "./partition-host.ts";
-import type { Shown, StoredNames, TenantBoards } from "./ports.ts";
+import type { Shown, StoredNames, TenantArchive, TenantBoards } from "./ports.ts";
 import { BoardReader, type ReadsOptions, type ReadsPorts } from "./reads-host.ts";
 
-export type LeaderboardPorts = PartitionPorts & ReadsPorts & { readonly shown: Shown; readonly names: StoredNames; readonly tenants: TenantBoards };
+export type LeaderboardPorts = PartitionPorts & ReadsPorts & { readonly shown: Shown; readonly names: StoredNames; readonly tenants: TenantBoards; readonly tenantArchive: TenantArchive };
 export type LeaderboardOptions = PartitionOptions & ReadsOptions & LiveOptions & NamesOptions;
 
 export class LeaderboardHost {

@@ -97,7 +97,7 @@ class SetClock implements Clock {
 
 type Started = { readonly host: LeaderboardHost; readonly ports: LeaderboardPorts; readonly line: RedisLine; readonly shown: BoardShown[]; readonly registry: Registry };
 
-async function start(environment: string, log: MadeUpLog, clock: Clock, flags: Record<string, string> = {}): Promise<Started> {
+async function start(environment: string, log: MadeUpLog, clock: Clock, flags: Record<string, string> = {}, meddle: (ports: LeaderboardPorts) => LeaderboardPorts = (ports) => ports): Promise<Started> {
   const config = readSettings({ ...sharedSettings, ...leaderboardSettings }, {
     env: {},
     flags: { environment, boardsLeaseMs: "400", boardTotalsMs: "50", boardBatchMs: "20", boardShownMax: "3", boardPointsPerMinuteMax: "20", boardCheckpointMsMax: "300", boardArchiveGraceMs: "1", ...flags },
@@ -106,10 +106,11 @@ async function start(environment: string, log: MadeUpLog, clock: Clock, flags: R
   const line = redisLine(redisServer.url, LOG);
   lines.push(line);
   const boards = redisBoard(line.redis, keys, { hotMembers: 2 * config.boardShownMax, tail: config.boardTail, roles: config.boardRoles });
+  const tenants = redisTenants(line.redis, keys, { roles: config.boardRoles });
   const service = `service-${++services}`;
   const shown: BoardShown[] = [];
   let names = 0;
-  const ports: LeaderboardPorts = {
+  const ports = meddle({
     boards,
     reads: boards,
     closings: redisClosings(line, keys),
@@ -118,11 +119,12 @@ async function start(environment: string, log: MadeUpLog, clock: Clock, flags: R
     activities: log.activities,
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, 1),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas: 1, partitions: config.logPartitions, newName: () => `${service}-${++names}` }),
-    archive: await kvArchive(nats, subjects, { replicas: 1, daysMax: 400 }),
-    tenants: redisTenants(line.redis, keys, { roles: config.boardRoles }),
+    ...(await kvArchive(nats, subjects, { replicas: 1, daysMax: 400 })),
+    tenants,
+    closedTenants: tenants,
     names: redisNames(line.redis, keys, { namesMax: 10 }),
     shown: { publish: (news) => void (news.kind === "shown" && shown.push(news)) },
-  };
+  });
   const registry = new Registry();
   const host = new LeaderboardHost(ports, { ...config, service }, { clock, log: LOG, metrics: leaderboardMetrics(registry) });
   hosts.push(host);
@@ -280,8 +282,55 @@ test("[LB5] a window that ended is archived once, and read from there when Redis
   const before = await started.ports.archive.read(ROOMS[0]!, parseWindow("2028")!);
   expect(await other.ports.archive.write(ROOMS[0]!, parseWindow("2028")!, { applied: before!.applied, boards: [] })).toBe("there");
   for (const room of ROOMS) for (const id of ended) await hour.del(Object.values(keysOf("lb5").board(room, "everyone", { id })));
+  for (const id of ended) await eventually(`${id} of the tenant is archived`, async () => (await started.ports.tenantArchive.read(TENANT, parseWindow(id)!)) !== undefined);
+  for (const id of ended) await hour.del(keysOf("lb5").tenant(TENANT, { id }), keysOf("lb5").people(TENANT, { id }));
   clock.advance(1_000); // So that no snapshot is shared any more.
   await expectReference(log, other);
+  await expectTenantReference(log, other);
+  const rooms = await other.host.tenants.page(TENANT, "2028", { offset: 0, limit: 10 });
+  expect(rooms.kind === "rooms" && [rooms.about.isArchived, rooms.about.rooms, rooms.about.people]).toEqual([true, ROOMS.length, USERS.length]);
+});
+
+test("[LB8] whoever dies between writing a closed window and letting it go: another finishes it, and each is written once", { timeout: 60_000 }, async () => {
+  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(8)];
+  const written: string[] = [];
+  const watched = (ports: LeaderboardPorts): LeaderboardPorts => ({
+    ...ports,
+    archive: {
+      ...ports.archive,
+      write: async (room, window, archived) => {
+        const outcome = await ports.archive.write(room, window, archived);
+        if (outcome === "written") written.push(`${room} ${window.id}`);
+        return outcome;
+      },
+    },
+    tenantArchive: {
+      ...ports.tenantArchive,
+      write: async (tenant, window, archived) => {
+        const outcome = await ports.tenantArchive.write(tenant, window, archived);
+        if (outcome === "written") written.push(`${tenant} ${window.id}`);
+        return outcome;
+      },
+    },
+  });
+  const dying = (ports: LeaderboardPorts): LeaderboardPorts => ({
+    ...watched(ports),
+    closings: { ...ports.closings, finish: () => Promise.reject(new Error("it died")) },
+    closedTenants: { ...ports.closedTenants, finish: () => Promise.reject(new Error("it died")) },
+  });
+  const first = await start("lb8", log, clock, {}, dying);
+  type(log, prng, clock.wallNow(), 60);
+  await eventually("all is counted", () => counted(log, first));
+  clock.advance(30 * MINUTE_MS);
+  await eventually("it has written some and let none go", () => written.length > 0);
+  const second = await start("lb8", log, clock, {}, watched);
+  await first.host.stop();
+  const ended = ["2028-12-31T23", "2028-12-31", "2028-W52", "2028-12", "2028"];
+  const wanted = [...ROOMS, TENANT].flatMap((owner) => ended.map((id) => `${owner} ${id}`)).sort();
+  await eventually("all is written", () => written.length >= wanted.length);
+  await eventually("nothing is left", async () => (await second.ports.closings.due(0, clock.wallNow(), 100)).length + (await second.ports.closedTenants.due(clock.wallNow(), 100)).length === 0);
+  expect([...written].sort()).toEqual(wanted);
+  await expectReference(log, second);
 });
 
 test("[LB6] a watched board is published when it changed, at most once in the push interval, and only by who counts it", { timeout: 60_000 }, async () => {

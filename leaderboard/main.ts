@@ -44,6 +44,7 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
   await ensureLogStreams(nats, subjects, { partitions, replicas });
   const redis = redisLine(config.redisUrl, log);
   const boards = redisBoard(redis.redis, keys, { hotMembers: 2 * config.boardShownMax, tail: config.boardTail, roles: config.boardRoles });
+  const tenants = redisTenants(redis.redis, keys, { roles: config.boardRoles });
   const paces = () => Array.from({ length: partitions }, () => new ReadingPace(systemClock, { restMs: () => (host.isWatched ? config.boardWatchedReadMs : config.boardReadMs), ...HURRY }));
   let named = 0;
   const ports: LeaderboardPorts = {
@@ -55,8 +56,9 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
     activities: await jetstreamActivities(nats, subjects, paces(), { partitions, replicas, bytesMax: config.boardActivityBytesMax, dedupeMs: config.boardActivityDedupeMs }),
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, replicas),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas, partitions, newName: () => `${service}-${++named}` }),
-    archive: await kvArchive(nats, subjects, { replicas, daysMax: config.boardArchiveDaysMax }),
-    tenants: redisTenants(redis.redis, keys, { roles: config.boardRoles }),
+    ...(await kvArchive(nats, subjects, { replicas, daysMax: config.boardArchiveDaysMax })),
+    tenants,
+    closedTenants: tenants,
     names: redisNames(redis.redis, keys, { namesMax: config.boardNamesPerRoomMax }),
     shown: natsShown(nats, subjects),
   };

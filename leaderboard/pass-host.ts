@@ -16,11 +16,15 @@ import { PassRooms, type PassRoomsOptions } from "./pass-rooms.ts";
 import type { ActivityStream, EditLog, Progress, Word } from "./ports.ts";
 import { BoardRoom, type Received, type RoomDeps, type RoomOptions, type RoomPorts } from "./room-host.ts";
 import { Trouble } from "./trouble.ts";
+import { archiveTenants, type TenantArchivingOptions, type TenantArchivingPorts } from "./tenant-archiving-host.ts";
 import { eachOf } from "./turns.ts";
 
-export type PassPorts = RoomPorts & ArchivingPorts & { readonly log: EditLog; readonly activities: ActivityStream; readonly progress: Progress };
+export type PassPorts = RoomPorts &
+  ArchivingPorts &
+  TenantArchivingPorts & { readonly log: EditLog; readonly activities: ActivityStream; readonly progress: Progress };
 export type PassOptions = RoomOptions &
   ArchivingOptions &
+  TenantArchivingOptions &
   PassRoomsOptions & {
     /** This run of the leaderboard: no other ever has its name. */
     readonly service: string;
@@ -28,7 +32,6 @@ export type PassOptions = RoomOptions &
     readonly boardBatchMs: number;
     readonly boardWritesMax: number;
     readonly boardCheckpointWritesMax: number;
-    readonly boardArchiveGraceMs: number;
     readonly boardTotalsMs: number;
   };
 export type PassDeps = RoomDeps & { readonly watchedRooms: () => Iterable<RoomKey>; readonly onFloor: (floor: number) => void };
@@ -52,6 +55,8 @@ export class PassHost {
   readonly #received: Record<Source, number>;
   #forgotten = 0;
   #through: UnixMillis;
+  /** How far it was when all totals had been told. */
+  #told = 0 as UnixMillis;
   /** Once all up to `end` is counted, all is that the streams took before `asked`. */
   #target: { readonly end: Readonly<Record<Source, number>>; readonly asked: UnixMillis } | undefined;
   #isRebuilding = true;
@@ -89,6 +94,7 @@ export class PassHost {
     const end = (): void => this.#over.abort();
     signal.addEventListener("abort", end);
     await this.#part(async () => {
+      this.#forgotten = this.#received.activities = await this.#ports.activities.forgotten(this.#partition);
       if ((await this.#ports.progress.beat(this.#partition, this.#word())) === "lost") await this.#restoreAll();
       await Promise.all([() => this.#follow("edits"), () => this.#follow("activities"), () => this.#count(), () => this.#save(), () => this.#beat(), () => this.#archive(), () => this.#tellTotals()].map((work) => this.#part(work)));
     });
@@ -233,7 +239,7 @@ export class PassHost {
   }
 
   #word(): Word {
-    return { service: this.#options.service, through: this.#through, isRebuilding: this.#isRebuilding };
+    return { service: this.#options.service, through: this.#through, told: this.#told, isRebuilding: this.#isRebuilding };
   }
 
   async #beat(): Promise<void> {
@@ -262,16 +268,21 @@ export class PassHost {
         this.#rooms.get(closing.room)?.forgetWindow(closing.window.id);
         this.#deps.metrics.archived.inc({ outcome });
       });
+      if (this.#partition !== 0 || this.#isOver) continue; // Of all partitions one looks after the tenants.
+      const outcomes = await archiveTenants(this.#ports, this.#options, { wallNow: this.#deps.clock.wallNow(), confirm: () => this.#expectKept() });
+      for (const outcome of outcomes) this.#deps.metrics.archived.inc({ outcome });
     }
   }
 
   async #tellTotals(): Promise<void> {
     while (!this.#isOver) {
       await pause(this.#deps.clock, this.#options.boardTotalsMs, this.#over.signal);
+      const [through, hasCaughtUp] = [this.#through, this.hasCaughtUp];
       const untold = this.#rooms.all.filter(({ isUntold }) => isUntold);
       await eachOf(untold, this.#options.boardWritesMax, async (room) => {
         if (!this.#isOver) await room.tellTotals();
       });
+      if (hasCaughtUp && !this.#isOver) this.#told = through;
     }
   }
 

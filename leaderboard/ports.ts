@@ -24,6 +24,8 @@ export interface ActivityStream {
   readNow(partition: number): Promise<void>;
   /** Everything up to there is in checkpoints. */
   forget(partition: number, through: number): Promise<void>;
+  /** Up to which stream sequence nothing is there any more. */
+  forgotten(partition: number): Promise<number>;
 }
 
 /** `stale`: the boards are counted up to there, not to where the writer thought; nothing was done. */
@@ -56,8 +58,8 @@ export interface BoardReads {
   all(room: RoomKey, role: Role, window: Window): AsyncIterable<readonly Standing[]>;
 }
 
-/** What the one who counts a partition says of itself. `through`: all that the log took before it is counted. */
-export type Word = { readonly service: string; readonly through: UnixMillis; readonly isRebuilding: boolean };
+/** What the one who counts a partition says of itself. `through`: all that the streams took before it is counted; `told`: and the rooms' totals are told. */
+export type Word = { readonly service: string; readonly through: UnixMillis; readonly told: UnixMillis; readonly isRebuilding: boolean };
 /** `kept`: nothing that was written since the last word can be gone. `lost`: no word is there any more, and none was put there. */
 export type Beat = "kept" | "doubtful" | "lost";
 
@@ -113,13 +115,33 @@ export interface StoredNames {
 /** Rooms with equal points have the same rank. */
 export type RankedRoom = { readonly rank: number; readonly room: RoomId; readonly points: number };
 
+/** `people`: how many users have points in any of the rooms, give or take a percent. */
+export type TenantPage = { readonly rooms: number; readonly people: number; readonly ranking: readonly RankedRoom[] };
+
 /** The rooms of each tenant, by the points of all in them. */
 export interface TenantBoards {
+  /** These users have points in the room: to be told before the first of them counts. */
+  meet(room: RoomKey, windows: readonly Window[], users: readonly string[]): Promise<void>;
   /** Brings the room's totals of these windows up to what its boards hold. It may be told again at any time. */
   tell(room: RoomKey, windows: readonly Window[]): Promise<void>;
-  page(tenant: TenantId, window: Window, page: { readonly offset: number; readonly limit: number }): Promise<{ readonly rooms: number; readonly ranking: readonly RankedRoom[] }>;
+  page(tenant: TenantId, window: Window, page: { readonly offset: number; readonly limit: number }): Promise<TenantPage>;
   /** Undefined: without points in the window. */
   rankOf(room: RoomKey, window: Window): Promise<RankedRoom | undefined>;
+}
+
+export type ClosedTenant = { readonly tenant: TenantId; readonly window: Window };
+
+/** Tenants' windows with points in them, until they are archived. */
+export interface ClosedTenants {
+  /** Those that ended before an instant, the oldest first. */
+  due(endedBefore: UnixMillis, countMax: number): Promise<ClosedTenant[]>;
+  finish(closed: ClosedTenant, keepUntil: UnixMillis): Promise<void>;
+}
+
+export interface TenantArchive {
+  /** Once: where the window is there already, nothing is done. `ranking`: the first of the rooms. */
+  write(tenant: TenantId, window: Window, archived: TenantPage): Promise<"written" | "there">;
+  read(tenant: TenantId, window: Window): Promise<TenantPage | undefined>;
 }
 
 /** Tells whoever watches. */

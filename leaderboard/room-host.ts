@@ -9,7 +9,7 @@ import { headOf, type LogRecord } from "../shared/bus/record.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Millis, RoomKey, Seq, UnixMillis } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
-import { isAhead, type Mark, NO_USES, NOTHING_APPLIED } from "./board.ts";
+import { type Batch, isAhead, type Mark, NO_USES, NOTHING_APPLIED } from "./board.ts";
 import { Coverage } from "./coverage.ts";
 import { type Source, timeOf } from "./instants.ts";
 import type { LeaderboardMetrics } from "./metrics.ts";
@@ -19,7 +19,7 @@ import type { ScoringOptions } from "./scoring.ts";
 import { Trouble } from "./trouble.ts";
 import { type Window, windowsAt } from "./windows.ts";
 
-export type RoomPorts = { readonly boards: Boards; readonly closings: Closings; readonly checkpoints: Checkpoints; readonly tenants: Pick<TenantBoards, "tell"> };
+export type RoomPorts = { readonly boards: Boards; readonly closings: Closings; readonly checkpoints: Checkpoints; readonly tenants: Pick<TenantBoards, "meet" | "tell"> };
 export type RoomOptions = ScoringOptions & { readonly boardCheckpointMsMax: number };
 export type RoomDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: LeaderboardMetrics; readonly onCounted: (room: RoomKey) => void };
 
@@ -48,6 +48,8 @@ export class BoardRoom {
   /** Until then all of a stream lies in windows that are known. */
   readonly #hourEnds: Record<Source, number> = { edits: 0, activities: 0 };
   readonly #registered = new Set<string>();
+  /** Users that the tenant's windows of an hour know of. */
+  #met: { readonly hour: string; readonly users: Set<string> } = { hour: "", users: new Set() };
   #applying: Promise<void> | undefined;
   #isSaving = false;
 
@@ -117,6 +119,7 @@ export class BoardRoom {
     const dump = await checkpoints.read(this.room);
     if (dump !== undefined) {
       await closings.open(this.#partition, this.room, dump.boards.map(({ window }) => window));
+      for (const { window, standings } of dump.boards) await this.#ports.tenants.meet(this.room, [window], standings.map(({ member }) => member));
       if ((await boards.restore(this.room, dump)).kind === "written") this.#deps.metrics.restores.inc();
     }
     return boards.load(this.room);
@@ -164,6 +167,7 @@ export class BoardRoom {
   async #applyAll(): Promise<void> {
     for (let batch = this.#projection?.takeBatch(); batch !== undefined; batch = this.#projection?.takeBatch()) {
       await this.#register(batch.windows);
+      await this.#meet(batch);
       const endTimer = this.#deps.metrics.batches.startTimer();
       const write = await this.#ports.boards.apply(this.room, batch);
       endTimer();
@@ -180,6 +184,16 @@ export class BoardRoom {
     await this.#ports.closings.open(this.#partition, this.room, fresh);
     this.#registered.clear();
     for (const { id } of windows) this.#registered.add(id);
+  }
+
+  /** Who was met in this hour was met in all windows of it. */
+  async #meet({ windows, awards }: Batch): Promise<void> {
+    const [hour] = windows;
+    if (hour !== undefined && this.#met.hour !== hour.id) this.#met = { hour: hour.id, users: new Set() };
+    const fresh = [...new Set([...awards.values()].flatMap((ofRole) => ofRole.map(({ member }) => member)))].filter((user) => !this.#met.users.has(user));
+    if (fresh.length === 0) return;
+    await this.#ports.tenants.meet(this.room, windows, fresh);
+    for (const user of fresh) this.#met.users.add(user);
   }
 
   /** Brings the tenant's board of rooms up to date. */

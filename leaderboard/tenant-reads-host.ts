@@ -1,17 +1,19 @@
 /** Which rooms of a tenant are busiest. Rooms with equal points share a rank, and stand by their names. */
 
 import type { Clock } from "../shared/clock.ts";
-import { type RoomKey, tenantOf, type TenantId } from "../shared/ids.ts";
-import type { Progress, RankedRoom, TenantBoards } from "./ports.ts";
+import { type RoomKey, roomOf, tenantOf, type TenantId } from "../shared/ids.ts";
+import type { Progress, RankedRoom, TenantArchive, TenantBoards, TenantPage } from "./ports.ts";
 import type { Page, Refusal } from "./reads-host.ts";
 import { type Window, windowNamed } from "./windows.ts";
 
-export type TenantReadsPorts = { readonly tenants: TenantBoards; readonly progress: Pick<Progress, "read"> };
+export type TenantReadsPorts = { readonly tenants: TenantBoards; readonly tenantArchive: TenantArchive; readonly progress: Pick<Progress, "read"> };
 export type TenantReadsOptions = { readonly logPartitions: number; readonly boardBehindMsMax: number };
 
-export type AboutRooms = { readonly window: { readonly id: string; readonly kind: string; readonly start: number; readonly end: number | null }; readonly isBehind: boolean; readonly rooms: number };
+export type AboutRooms = { readonly window: { readonly id: string; readonly kind: string; readonly start: number; readonly end: number | null }; readonly isArchived: boolean; readonly isBehind: boolean; readonly rooms: number; readonly people: number };
 export type RoomsAnswer = { readonly kind: "rooms"; readonly about: AboutRooms; readonly ranking: readonly RankedRoom[]; readonly nextOffset: number | undefined };
 export type RoomAnswer = { readonly kind: "room"; readonly about: AboutRooms; readonly own: RankedRoom };
+
+type Found = TenantPage & { readonly isArchived: boolean };
 
 export class TenantReader {
   readonly #ports: TenantReadsPorts;
@@ -24,20 +26,31 @@ export class TenantReader {
     this.#clock = clock;
   }
 
-  async page(tenant: TenantId, windowName: string, { offset, limit }: Page): Promise<RoomsAnswer | Refusal> {
+  async page(tenant: TenantId, windowName: string, page: Page): Promise<RoomsAnswer | Refusal> {
     const window = this.#window(windowName);
     if (window === undefined) return { kind: "unknown-window" };
-    const [{ rooms, ranking }, isBehind] = await Promise.all([this.#ports.tenants.page(tenant, window, { offset, limit }), this.#isBehind()]);
-    if (rooms === 0 && window.end <= this.#clock.wallNow()) return { kind: "unknown-window" };
-    const end = offset + ranking.length;
-    return { kind: "rooms", about: aboutOf(window, rooms, isBehind), ranking, nextOffset: end < rooms && ranking.length > 0 ? end : undefined };
+    const [found, isBehind] = await Promise.all([this.#read(tenant, window, page), this.#isBehind()]);
+    if (found === undefined) return { kind: "unknown-window" };
+    if (found.isArchived && page.offset + page.limit > found.ranking.length && found.ranking.length < found.rooms) return { kind: "too-deep" };
+    const ranking = found.isArchived ? found.ranking.slice(page.offset, page.offset + page.limit) : found.ranking;
+    const end = page.offset + ranking.length;
+    return { kind: "rooms", about: aboutOf(window, found, isBehind), ranking, nextOffset: end < found.rooms && ranking.length > 0 ? end : undefined };
   }
 
   async room(room: RoomKey, windowName: string): Promise<RoomAnswer | Refusal> {
     const window = this.#window(windowName);
     if (window === undefined) return { kind: "unknown-window" };
-    const [own, { rooms }, isBehind] = await Promise.all([this.#ports.tenants.rankOf(room, window), this.#ports.tenants.page(tenantOf(room), window, { offset: 0, limit: 1 }), this.#isBehind()]);
-    return own === undefined ? { kind: "not-ranked" } : { kind: "room", about: aboutOf(window, rooms, isBehind), own };
+    const [found, isBehind] = await Promise.all([this.#read(tenantOf(room), window, { offset: 0, limit: 1 }), this.#isBehind()]);
+    const own = found?.isArchived === true ? found.ranking.find((ranked) => ranked.room === roomOf(room)) : await this.#ports.tenants.rankOf(room, window);
+    return found === undefined || own === undefined ? { kind: "not-ranked" } : { kind: "room", about: aboutOf(window, found, isBehind), own };
+  }
+
+  /** From the archive, whole, once Redis has it no more. */
+  async #read(tenant: TenantId, window: Window, page: Page): Promise<Found | undefined> {
+    const found = await this.#ports.tenants.page(tenant, window, page);
+    if (found.rooms > 0 || window.end > this.#clock.wallNow()) return { ...found, isArchived: false };
+    const archived = await this.#ports.tenantArchive.read(tenant, window);
+    return archived && { ...archived, isArchived: true };
   }
 
   #window(name: string): Window | undefined {
@@ -53,6 +66,6 @@ export class TenantReader {
   }
 }
 
-function aboutOf({ id, kind, start, end }: Window, rooms: number, isBehind: boolean): AboutRooms {
-  return { window: { id, kind, start, end: Number.isFinite(end) ? end : null }, isBehind, rooms };
+function aboutOf({ id, kind, start, end }: Window, { rooms, people, isArchived }: Found, isBehind: boolean): AboutRooms {
+  return { window: { id, kind, start, end: Number.isFinite(end) ? end : null }, isArchived, isBehind, rooms, people };
 }

@@ -24,6 +24,7 @@ export async function jetstreamActivities(nats: NatsConnection, subjects: Subjec
     follow: await followStream(nats, subjects.activityStream, (partition, signal) => paces[partition]!.rest(signal)),
     end: async (partition) => (await manager.streams.info(subjects.activityStream(partition))).state.last_seq,
     readNow: (partition) => paces[partition]!.readNow(),
+    forgotten: async (partition) => Math.max(0, (await manager.streams.info(subjects.activityStream(partition))).state.first_seq - 1),
     forget: async (partition, through) => {
       await manager.streams.purge(subjects.activityStream(partition), { seq: through + 1 });
     },

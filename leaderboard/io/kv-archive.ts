@@ -8,13 +8,13 @@ import type { KV } from "@nats-io/kv";
 import { z } from "zod";
 
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import type { RoomKey } from "../../shared/ids.ts";
+import type { RoomId, RoomKey, TenantId } from "../../shared/ids.ts";
 import { kvBucket } from "../../shared/io/copies.ts";
 import { replace } from "../../shared/io/kv-replace.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { WrittenApplied } from "../checkpoint.ts";
 import { ROLES } from "../keys.ts";
-import type { Archive } from "../ports.ts";
+import type { Archive, TenantArchive } from "../ports.ts";
 import { type Window, WINDOW_KINDS, type WindowKind } from "../windows.ts";
 
 const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)];
@@ -28,31 +28,47 @@ const Written = z.object({
   ),
 });
 
-export async function kvArchive(nats: NatsConnection, subjects: Subjects, options: { replicas: number; daysMax: number }): Promise<Archive> {
+const WrittenRooms = z.object({
+  rooms: z.int(),
+  people: z.int(),
+  ranking: z.array(z.object({ rank: z.int(), room: z.string().transform((text) => text as RoomId), points: z.number() })),
+});
+
+export async function kvArchive(nats: NatsConnection, subjects: Subjects, options: { replicas: number; daysMax: number }): Promise<{ archive: Archive; tenantArchive: TenantArchive }> {
   const buckets = new Map<WindowKind, KV>();
   for (const kind of WINDOW_KINDS) {
     if (kind === "all") continue;
     const ttl = KEPT_FOR_GOOD.includes(kind) ? 0 : options.daysMax * DAY_MS;
     buckets.set(kind, await kvBucket(jetstream(nats), subjects.boardArchiveBucket(kind), { replicas: options.replicas, ttl }));
   }
-  const keyOf = (room: RoomKey, window: Window) => `${room}.${window.id}`;
-  return {
-    write: async (room, window, { applied, boards }) => {
-      const bucket = buckets.get(window.kind);
-      if (bucket === undefined) return "there"; // All time never closes.
+  /** A room's key is two tokens, a tenant's one. */
+  const keyOf = (owner: RoomKey | TenantId, window: Window) => `${owner}.${window.id}`;
+  const writeOnce = async (owner: RoomKey | TenantId, window: Window, written: object): Promise<"written" | "there"> => {
+    const bucket = buckets.get(window.kind);
+    if (bucket === undefined) return "there"; // All time never closes.
+    const revision = await replace(bucket, keyOf(owner, window), await deflate(JSON.stringify(written)), 0);
+    return revision === undefined ? "there" : "written";
+  };
+  const readBack = async <Read>(owner: RoomKey | TenantId, window: Window, schema: z.ZodType<Read>): Promise<Read | undefined> => {
+    const entry = await buckets.get(window.kind)?.get(keyOf(owner, window));
+    if (entry == null || entry.operation !== "PUT") return undefined;
+    const { data } = schema.safeParse(JSON.parse((await inflate(entry.value)).toString()));
+    if (data === undefined) throw new Error(`the archived window ${window.id} of ${owner} does not decode: was it written by a newer version?`);
+    return data;
+  };
+  const archive: Archive = {
+    write: (room, window, { applied, boards }) => {
       const written: z.input<typeof Written> = {
         applied,
         boards: boards.map((board) => ({ ...board, standings: board.standings.map(({ member, score, reachedAt }) => [member, score, reachedAt]) })),
       };
-      const revision = await replace(bucket, keyOf(room, window), await deflate(JSON.stringify(written)), 0);
-      return revision === undefined ? "there" : "written";
+      return writeOnce(room, window, written);
     },
     read: async (room, window) => {
-      const entry = await buckets.get(window.kind)?.get(keyOf(room, window));
-      if (entry == null || entry.operation !== "PUT") return undefined;
-      const { data } = Written.safeParse(JSON.parse((await inflate(entry.value)).toString()));
-      if (data === undefined) throw new Error(`the archived window ${window.id} of room ${room} does not decode: was it written by a newer version?`);
-      return { applied: data.applied, boards: data.boards.map((board) => ({ ...board, standings: board.standings.map(([member, score, reachedAt]) => ({ member, score, reachedAt })) })) };
+      const data = await readBack(room, window, Written);
+      return data && { applied: data.applied, boards: data.boards.map((board) => ({ ...board, standings: board.standings.map(([member, score, reachedAt]) => ({ member, score, reachedAt })) })) };
     },
   };
+  const tenantArchive: TenantArchive = { write: writeOnce, read: (tenant, window) => readBack(tenant, window, WrittenRooms) };
+  return { archive, tenantArchive };
 }

@@ -8,7 +8,7 @@ import type { Closing, Closings, Progress } from "../ports.ts";
 import { parseWindow } from "../windows.ts";
 import type { RedisLine } from "../../shared/io/redis.ts";
 
-const StoredWord = z.object({ service: z.string(), through: z.number().transform((number) => number as UnixMillis), isRebuilding: z.boolean() });
+const StoredWord = z.object({ service: z.string(), through: z.number().transform((number) => number as UnixMillis), told: z.number().default(0).transform((number) => number as UnixMillis), isRebuilding: z.boolean() });
 
 export function redisProgress({ redis, breaks }: RedisLine, keys: Keys): Progress {
   /** How often the line had broken when this partition's last word was said. */

@@ -49,6 +49,7 @@ test("[ACT1] what is told is stored once under its id, and comes in order to who
 
 test("[ACT2] what checkpoints cover is forgotten, and the stream goes on with its numbers", async () => {
   const { stream, activities } = await begin("act2");
+  expect(await stream.forgotten(0)).toBe(0);
   for (const id of ["a", "b", "c"]) await activities.tell(ROOM, ANN, id);
   await stream.forget(0, 2);
   const over = new AbortController();
@@ -57,7 +58,7 @@ test("[ACT2] what checkpoints cover is forgotten, and the stream goes on with it
     over.abort();
   }
   await stream.forget(0, 3);
-  expect(await stream.end(0)).toBe(3);
+  expect([await stream.forgotten(0), await stream.end(0)]).toEqual([3, 3]);
   expect(await activities.tell(ROOM, ANN, "b")).toBe("known"); // Forgotten, not unheard.
   await activities.tell(ROOM, ANN, "d");
   expect(await stream.end(0)).toBe(4);

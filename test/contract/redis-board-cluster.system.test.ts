@@ -86,7 +86,10 @@ test("[BOARD10] rooms on every server of a cluster count, read, dump and restore
     for (const user of ["ann", "bob", "cy"]) await names.write(room, user, user.toUpperCase());
     expect(await names.read(room, ["bob", "cy", "nobody"])).toEqual(new Map([["bob", "BOB"]])); // No more than two.
   }
-  const { rooms, ranking } = await tenants.page("acme" as TenantId, ALL_TIME, { offset: 5, limit: 3 });
+  await tenants.meet("acme.room-1" as RoomKey, [ALL_TIME], ["ann", "bob"]);
+  await tenants.meet("acme.room-2" as RoomKey, [ALL_TIME], ["bob", "cy"]);
+  const { rooms, people, ranking } = await tenants.page("acme" as TenantId, ALL_TIME, { offset: 5, limit: 3 });
+  expect(people).toBe(3);
   expect([rooms, ranking.map(({ rank, points }) => [rank, points])]).toEqual([20, [[1, 3], [1, 3], [1, 3]]]);
   expect(await tenants.rankOf("acme.room-7" as RoomKey, ALL_TIME)).toEqual({ rank: 1, room: "room-7", points: 3 });
   const perServer = await Promise.all(servers.map(({ redis }) => redis.dbsize()));
