@@ -39,9 +39,9 @@ try {
       await postgres.fill(members, SEED);
       for (const [name, times] of Object.entries(await postgres.ranks(members, reads, SEED))) say(`  PostgreSQL  ${name.padEnd(26)} ${line(times)}`);
     }
-    const { hot, full, counts, allOrdered } = await benchMemory(board, "bench-large");
+    const { hot, full, counts, bands, allOrdered } = await benchMemory(board, "bench-large");
     const perMember = (bytes: number): string => (bytes / members).toFixed(1);
-    say(`  memory: ordered part ${hot}, full scores ${full}, bands ${counts} bytes: ${perMember(hot + full + counts)} a member; one sorted set of all ${perMember(allOrdered)}, and ${perMember(allOrdered + full)} with what finds a member in it`);
+    say(`  memory: ordered part ${hot}, full scores ${full}, counts of bands ${counts} bytes: ${perMember(hot + full + counts)} a member; the tail in order ${perMember(bands)} more; one sorted set of all ${perMember(allOrdered)}, and ${perMember(allOrdered + full)} with what finds a member in it`);
     board.line.stop();
   }
 } finally {

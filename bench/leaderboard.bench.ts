@@ -183,10 +183,10 @@ export function scoresOf(members: number, seed: number): { user: string; score: 
 const MEMBERS_AT_A_TIME = 500;
 const UNUSED = { period: 0, hasBegun: false, points: new Map<UserId, number>() };
 
-/** A board of so many through the real script, and beside it the plain alternative: one sorted set of all. */
+/** A board of so many through the real script, its tail in order, and beside it the plain alternative: one sorted set of all. */
 export async function fillLargeBoard(redisUrl: string, members: number, environment: string, seed: number): Promise<LargeBoard> {
   const line = await connectedRedis(redisUrl);
-  const boards = redisBoard(line.redis, keysOf(environment), { hotMembers: HOT_MEMBERS, tail: "counted", roles: ["everyone"] });
+  const boards = redisBoard(line.redis, keysOf(environment), { hotMembers: HOT_MEMBERS, tail: "ordered", roles: ["everyone"] });
   const room = `bench.large-${members}` as RoomKey;
   const allOrdered = `${environment}:ordered:${members}`;
   const scores = scoresOf(members, seed);
@@ -205,7 +205,7 @@ export async function fillLargeBoard(redisUrl: string, members: number, environm
   return { line, boards, room, allOrdered, members };
 }
 
-export type ReadFigures = Readonly<Record<"first 100" | "own rank, as a range" | "own rank, one sorted set", readonly number[]>>;
+export type ReadFigures = Readonly<Record<"first 100" | "own rank, as a range" | "own rank, exact, with 5 around" | "own rank, one sorted set", readonly number[]>>;
 
 /** Milliseconds of each read, one after the other; `users` are drawn from all of them. */
 export async function benchReads({ line, boards, room, allOrdered, members }: LargeBoard, reads: number, seed: number): Promise<ReadFigures> {
@@ -227,6 +227,7 @@ export async function benchReads({ line, boards, room, allOrdered, members }: La
       const [own] = await boards.members(room, "everyone", ALL_TIME, [scores[prng.below(members)]!.user]);
       return ranksWithin(bands, own!.score);
     }),
+    "own rank, exact, with 5 around": await timed(() => boards.places(room, "everyone", ALL_TIME, { kind: "around", member: scores[prng.below(members)]!.user, around: 5 })),
     "own rank, one sorted set": await timed(() => {
       const { user, reachedAt } = scores[prng.below(members)]!;
       return line.redis.zrevrank(allOrdered, stampOf(reachedAt) + user);
@@ -234,13 +235,15 @@ export async function benchReads({ line, boards, room, allOrdered, members }: La
   };
 }
 
-export type MemoryFigures = { readonly hot: number; readonly full: number; readonly counts: number; readonly allOrdered: number };
+export type MemoryFigures = { readonly hot: number; readonly full: number; readonly counts: number; readonly bands: number; readonly allOrdered: number };
 
 /** Bytes as Redis counts them, every entry looked at. */
 export async function benchMemory({ line, room, allOrdered }: LargeBoard, environment: string): Promise<MemoryFigures> {
   const bytes = async (key: string): Promise<number> => Number(await line.redis.call("MEMORY", "USAGE", key, "SAMPLES", "0"));
-  const { hot, full, counts } = keysOf(environment).board(room, "everyone", ALL_TIME);
-  return { hot: await bytes(hot), full: await bytes(full), counts: await bytes(counts), allOrdered: await bytes(allOrdered) };
+  const { hot, full, counts, inBand } = keysOf(environment).board(room, "everyone", ALL_TIME);
+  let bands = 0;
+  for (const band of await line.redis.hkeys(counts)) bands += await bytes(`${inBand}${band}`);
+  return { hot: await bytes(hot), full: await bytes(full), counts: await bytes(counts), bands, allOrdered: await bytes(allOrdered) };
 }
 
 export function percentile(times: readonly number[], percent: number): number {

@@ -11,6 +11,7 @@ import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { Millis, RoomKey, UnixMillis } from "../shared/ids.ts";
 import { pause, unlessMistake } from "../shared/pause.ts";
 import { archiveWindow, type ArchivingOptions, type ArchivingPorts } from "./archiving-host.ts";
+import { Headway } from "./headway.ts";
 import type { Source } from "./instants.ts";
 import { PassRooms, type PassRoomsOptions } from "./pass-rooms.ts";
 import type { ActivityStream, EditLog, Progress, Word } from "./ports.ts";
@@ -51,23 +52,16 @@ export class PassHost {
   readonly #over = new AbortController();
   readonly #rooms: PassRooms;
   #floor: number;
-  /** The last stream sequences handed to a room. What checkpoints cover of the activities is not there any more. */
-  readonly #received: Record<Source, number>;
+  /** What checkpoints cover of the activities is not there any more. */
   #forgotten = 0;
-  #through: UnixMillis;
-  /** How far it was when all totals had been told. */
-  #told = 0 as UnixMillis;
-  /** Once all up to `end` is counted, all is that the streams took before `asked`. */
-  #target: { readonly end: Readonly<Record<Source, number>>; readonly asked: UnixMillis } | undefined;
-  #isRebuilding = true;
+  readonly #headway: Headway;
   #reason = "lease";
 
   /** `through`: how far the pass before had come, for those who ask meanwhile. */
   constructor(partition: number, from: { floor: number; through: UnixMillis }, ports: PassPorts, options: PassOptions, deps: PassDeps) {
     this.#partition = partition;
     this.#floor = from.floor;
-    this.#received = { edits: from.floor, activities: 0 };
-    this.#through = from.through;
+    this.#headway = new Headway({ edits: from.floor, activities: 0 }, from.through);
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
@@ -75,11 +69,11 @@ export class PassHost {
   }
 
   get hasCaughtUp(): boolean {
-    return !this.#isRebuilding;
+    return this.#headway.hasCaughtUp;
   }
 
   get through(): UnixMillis {
-    return this.#through;
+    return this.#headway.through;
   }
 
   /** Resolves once all that the streams have of the room now is counted, or after a while. */
@@ -94,7 +88,8 @@ export class PassHost {
     const end = (): void => this.#over.abort();
     signal.addEventListener("abort", end);
     await this.#part(async () => {
-      this.#forgotten = this.#received.activities = await this.#ports.activities.forgotten(this.#partition);
+      this.#forgotten = await this.#ports.activities.forgotten(this.#partition);
+      this.#headway.receive("activities", this.#forgotten);
       if ((await this.#ports.progress.beat(this.#partition, this.#word())) === "lost") await this.#restoreAll();
       await Promise.all([() => this.#follow("edits"), () => this.#follow("activities"), () => this.#count(), () => this.#save(), () => this.#beat(), () => this.#archive(), () => this.#tellTotals()].map((work) => this.#part(work)));
     });
@@ -152,10 +147,10 @@ export class PassHost {
 
   async #follow(source: Source): Promise<void> {
     const stream = source === "edits" ? this.#ports.log : this.#ports.activities;
-    for await (const stored of stream.follow(this.#partition, this.#received[source], this.#over.signal)) {
+    for await (const stored of stream.follow(this.#partition, this.#headway.received[source], this.#over.signal)) {
       const received = this.#read(source, stored);
       if (received !== undefined) this.#rooms.receive(stored.room, received);
-      this.#received[source] = stored.streamSeq;
+      this.#headway.receive(source, stored.streamSeq);
       this.#deps.metrics.records.inc();
       while (this.#rooms.isFull && !this.#isOver) await pause(this.#deps.clock, FULL_PAUSE_MS, this.#over.signal);
     }
@@ -187,27 +182,18 @@ export class PassHost {
       due = Math.max(clock.now(), due + this.#options.boardBatchMs / WATCHED_TURNS) as Millis;
       await pause(clock, due - clock.now(), this.#over.signal);
       if (this.#isOver) return;
-      const received = this.#rooms.areOpen ? { ...this.#received } : undefined;
+      const received = this.#rooms.areOpen ? this.#headway.received : undefined;
       const rooms = turn === 0 ? this.#rooms.all : this.#watched();
       await eachOf(rooms.filter(({ pending }) => pending > 0), this.#options.boardWritesMax, (room) => room.apply());
       if (this.#isOver) return;
       if (turn !== 0) continue;
-      if (received !== undefined) this.#reach(received);
+      if (received !== undefined && this.#headway.count(received)) this.#deps.log.info({ partition: this.#partition, through: received }, "the boards are up to date");
       this.#observe();
     }
   }
 
   #watched(): BoardRoom[] {
     return [...this.#deps.watchedRooms()].flatMap((key) => this.#rooms.get(key) ?? []);
-  }
-
-  /** All that was received up to there is counted. */
-  #reach(counted: Readonly<Record<Source, number>>): void {
-    if (this.#target === undefined || counted.edits < this.#target.end.edits || counted.activities < this.#target.end.activities) return;
-    if (this.#isRebuilding) this.#deps.log.info({ partition: this.#partition, through: counted }, "the boards are up to date");
-    this.#through = this.#target.asked;
-    this.#target = undefined;
-    this.#isRebuilding = false;
   }
 
   /** Checkpoints what is due, and forgets who is quiet. */
@@ -226,20 +212,21 @@ export class PassHost {
   }
 
   #raiseFloor(): void {
-    this.#floor = Math.max(this.#floor, this.#rooms.coveredThrough("edits", this.#received.edits));
+    this.#floor = Math.max(this.#floor, this.#rooms.coveredThrough("edits", this.#headway.received.edits));
     this.#deps.onFloor(this.#floor);
   }
 
   /** What checkpoints cover of them nobody reads again. */
   async #forgetActivities(): Promise<void> {
-    const covered = this.#rooms.coveredThrough("activities", this.#received.activities);
+    const covered = this.#rooms.coveredThrough("activities", this.#headway.received.activities);
     if (covered <= this.#forgotten) return;
     await this.#ports.activities.forget(this.#partition, covered);
     this.#forgotten = covered;
   }
 
   #word(): Word {
-    return { service: this.#options.service, through: this.#through, told: this.#told, isRebuilding: this.#isRebuilding };
+    const { through, told, hasCaughtUp } = this.#headway;
+    return { service: this.#options.service, through, told, isRebuilding: !hasCaughtUp };
   }
 
   async #beat(): Promise<void> {
@@ -247,7 +234,7 @@ export class PassHost {
       await this.#expectKept();
       const asked = this.#deps.clock.wallNow();
       const [edits, activities] = await Promise.all([this.#ports.log.end(this.#partition), this.#ports.activities.end(this.#partition)]);
-      this.#target ??= { end: { edits, activities }, asked };
+      this.#headway.aimAt({ edits, activities }, asked);
       await pause(this.#deps.clock, BEAT_MS, this.#over.signal);
     }
   }
@@ -260,8 +247,8 @@ export class PassHost {
   async #archive(): Promise<void> {
     while (!this.#isOver) {
       await pause(this.#deps.clock, BEAT_MS, this.#over.signal);
-      if (this.#isOver || this.#isRebuilding) continue;
-      const due = await this.#ports.closings.due(this.#partition, (this.#through - this.#options.boardArchiveGraceMs) as UnixMillis, CLOSINGS_AT_A_TIME);
+      if (this.#isOver || !this.hasCaughtUp) continue;
+      const due = await this.#ports.closings.due(this.#partition, (this.through - this.#options.boardArchiveGraceMs) as UnixMillis, CLOSINGS_AT_A_TIME);
       await eachOf(due, this.#options.boardCheckpointWritesMax, async (closing) => {
         if (this.#isOver) return;
         const outcome = await archiveWindow(closing, this.#partition, this.#ports, this.#options, { wallNow: this.#deps.clock.wallNow(), confirm: () => this.#expectKept() });
@@ -277,12 +264,12 @@ export class PassHost {
   async #tellTotals(): Promise<void> {
     while (!this.#isOver) {
       await pause(this.#deps.clock, this.#options.boardTotalsMs, this.#over.signal);
-      const [through, hasCaughtUp] = [this.#through, this.hasCaughtUp];
+      const { through, hasCaughtUp } = this.#headway;
       const untold = this.#rooms.all.filter(({ isUntold }) => isUntold);
       await eachOf(untold, this.#options.boardWritesMax, async (room) => {
         if (!this.#isOver) await room.tellTotals();
       });
-      if (hasCaughtUp && !this.#isOver) this.#told = through;
+      if (hasCaughtUp && !this.#isOver) this.#headway.tell(through);
     }
   }
 
@@ -291,6 +278,6 @@ export class PassHost {
     const partition = String(this.#partition);
     metrics.rooms.set({ partition }, this.#rooms.size);
     metrics.pending.set({ partition }, this.#rooms.pending);
-    metrics.behind.set({ partition }, (clock.wallNow() - this.#through) / 1_000);
+    metrics.behind.set({ partition }, (clock.wallNow() - this.through) / 1_000);
   }
 }

@@ -40,6 +40,8 @@ export class RoomProjection {
   readonly #drafts: Draft[] = [];
   #applied: Applied;
   #entries = 0;
+  /** Of the last entry: the calendar is asked once an hour. */
+  #windows: readonly Window[] = [];
 
   /** `applied` and `uses` as they are stored: what counts on has to stand on exactly that. */
   constructor(applied: Applied, uses: Uses, options: ScoringOptions) {
@@ -138,11 +140,11 @@ export class RoomProjection {
   /** The last one, unless it lies in another hour or these users would be too many for it. */
   #draftFor(users: readonly UserId[], time: UnixMillis): Draft {
     const last = this.#drafts.at(-1);
-    const hour = last?.windows[0];
-    if (last !== undefined && hour !== undefined && time >= hour.start && time < hour.end && hasPlaceFor(last, users)) return last;
+    if (!isWithin(this.#windows, time)) this.#windows = windowsAt(time);
+    if (last !== undefined && last.windows === this.#windows && hasPlaceFor(last, users)) return last;
     const draft: Draft = {
       after: { seq: this.#applied.seq, activity: this.#applied.activity },
-      windows: windowsAt(time),
+      windows: this.#windows,
       awards: new Map(),
       users: new Set(),
       uses: usesOf(this.#caps),
@@ -152,6 +154,10 @@ export class RoomProjection {
     this.#drafts.push(draft);
     return draft;
   }
+}
+
+function isWithin([hour]: readonly Window[], time: UnixMillis): boolean {
+  return hour !== undefined && time >= hour.start && time < hour.end;
 }
 
 function hasPlaceFor({ users: known }: Draft, users: readonly UserId[]): boolean {
