@@ -73,5 +73,6 @@ function figuresOf(ordinary: Moved, cpu: CpuByRole, ms: number): Figures {
 
 function latenciesOf(whose: string, { edits, presence }: Moved): Figures {
   const kinds = { edits: Latencies.fromPairs(edits), presence: Latencies.fromPairs(presence) };
-  return Object.fromEntries(Object.entries(kinds).flatMap(([kind, latencies]) => [50, 99].map((percent) => [`${whose} ${kind} p${percent}, ms`, latencies.percentile(percent)] as const)));
+  const measured = Object.entries(kinds).filter(([, { total }]) => total > 0); // A room held back far enough is told no presence.
+  return Object.fromEntries(measured.flatMap(([kind, latencies]) => [50, 99].map((percent) => [`${whose} ${kind} p${percent}, ms`, latencies.percentile(percent)] as const)));
 }

@@ -44,20 +44,21 @@ async function measure(system: MeasuredSystem, { clients, small, say }: Experime
     const { rosterMs } = await load.call("open", await seatsOf(system, clients));
     const movers = Math.ceil(clients * MOVERS_SHARE);
     await load.call("move", { ...motion, movers: warmUp === "calm" ? 0 : movers });
+    const beforeCalm = cpuByRole(system.processes);
     const calm = await load.call("move", { ...motion, movers: 0 });
     const before = cpuByRole(system.processes);
     const moved = await load.call("move", { ...motion, movers });
     const cpu = cpuBetween(before, cpuByRole(system.processes));
     await load.call("close", undefined as never);
     say(`${system.name}: ${clients} in the room, every one of them told of every other; every edit came to all`);
-    return figuresOf(moved, calm, rosterMs, cpu, motion.ms / 1000);
+    return figuresOf(moved, calm, rosterMs, { calm: cpuBetween(beforeCalm, before), moved: cpu }, motion.ms / 1000);
   } finally {
     await load.end();
     await system.stop();
   }
 }
 
-function figuresOf(moved: Moved, calm: Moved, rosterMs: number, cpu: CpuByRole, seconds: number): Figures {
+function figuresOf(moved: Moved, calm: Moved, rosterMs: number, cpu: { calm: CpuByRole; moved: CpuByRole }, seconds: number): Figures {
   const [presence, edits, before] = [moved.presence, moved.edits, calm.edits].map((pairs) => Latencies.fromPairs(pairs)) as [Latencies, Latencies, Latencies];
   return {
     "all have come and know of all, ms": rosterMs,
@@ -70,10 +71,15 @@ function figuresOf(moved: Moved, calm: Moved, rosterMs: number, cpu: CpuByRole, 
     "edits p99 without presence, ms": before.percentile(99),
     "edits p50 with it, ms": edits.percentile(50),
     "edits p99 with it, ms": edits.percentile(99),
-    "CPU of all servers, cores": Object.values(cpu).reduce((total, used) => total + used, 0) / seconds,
-    ...Object.fromEntries(Object.entries(cpu).map(([role, used]) => [`  ${role}, cores`, used / seconds])),
+    "CPU of all servers without presence, cores": sumOf(cpu.calm) / seconds,
+    "CPU of all servers with it, cores": sumOf(cpu.moved) / seconds,
+    ...Object.fromEntries(Object.entries(cpu.moved).map(([role, used]) => [`  ${role}, cores`, used / seconds])),
     "load's own CPU, cores": moved.cpuSeconds / seconds,
   };
+}
+
+function sumOf(cpu: CpuByRole): number {
+  return Object.values(cpu).reduce((total, used) => total + used, 0);
 }
 
 /** All in one room, over the system's gateways in turn. */
