@@ -46,6 +46,8 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
           return receivePresence(ws.getUserData().number, frame.fields.map(({ name, value }) => ({ name, value: value.slice() })));
         case "edit":
           return receiveEdit(ws.getUserData().number, frame);
+        case "ping":
+          return; // That somebody is there is known by the socket.
         default:
           ws.end();
       }
