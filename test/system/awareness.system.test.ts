@@ -15,7 +15,7 @@ let balancer: Balancer;
 let providers: CoroomProvider[] = [];
 
 beforeAll(async () => {
-  cluster = await Cluster.start({ gateways: 2, roomServers: 2 });
+  cluster = await Cluster.start({ gateways: 2, roomServers: 2, settings: { SHED_DELAY_MS_MIN: "60000", SHARE_DELAY_MS_MIN: "60000" } }); // However late this machine is, no presence is left out.
   balancer = await Balancer.before(cluster.gateways);
 }, 120_000);
 afterEach(() => {

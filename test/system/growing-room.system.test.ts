@@ -39,7 +39,7 @@ const gateways: string[] = [];
 
 beforeAll(async () => {
   nats = await startRealNats();
-  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, roomSecret: SECRET, drainMsMax: "0", modeMsMin: "200", shedDelayMsMin: "60000" }; // Whatever else the machine does meanwhile.
+  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, roomSecret: SECRET, drainMsMax: "0", modeMsMin: "200", shedDelayMsMin: "60000", shareDelayMsMin: "60000" }; // Whatever else the machine does meanwhile.
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }), serverSilenceMsMax: 750 };
   running.push(await startRoomServer(config, { log: silent, registry: new Registry() }));
   for (let count = 0; count < 2; count++) {

@@ -19,6 +19,8 @@ import { Onlooker } from "./onlooker.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
 const ROOM = "notes";
+/** However late this machine is: nothing is left out for it. */
+const UNDISTURBED_MS = "60000";
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 let nats: RealNats;
@@ -41,7 +43,7 @@ afterEach(async () => {
 });
 
 async function gateway(settings: Record<string, string> = {}): Promise<string> {
-  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, drainMsMax: "0", ...settings };
+  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, drainMsMax: "0", shedDelayMsMin: UNDISTURBED_MS, ...settings };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
   const started = await startGateway(config, { log: silent, registry: new Registry() });
   running.push(started);
@@ -49,7 +51,7 @@ async function gateway(settings: Record<string, string> = {}): Promise<string> {
 }
 
 async function roomServer(settings: Record<string, string> = {}): Promise<void> {
-  const flags = { environment, natsUrl: nats.url, roomSecret: SECRET, heartbeatMs: "50", ...settings };
+  const flags = { environment, natsUrl: nats.url, roomSecret: SECRET, heartbeatMs: "50", shareDelayMsMin: UNDISTURBED_MS, ...settings };
   const config = readSettings({ ...sharedSettings, ...roomServerSettings }, { flags, env: {} });
   running.push(await startRoomServer(config, { log: silent, registry: new Registry() }));
 }

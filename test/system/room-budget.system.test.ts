@@ -28,8 +28,8 @@ const environment = "budget";
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const STEPS_MS_MAX = 60_000;
 /** Of every so many milliseconds the process stands still for the most: everything in it is late. */
-const [HEAT_EVERY_MS, HEAT_MS] = [120, 100];
-const LATE_MS = 60;
+const [HEAT_EVERY_MS, HEAT_MS] = [500, 430];
+const LATE_MS = 300;
 const REFUSED = { type: "join-refused", reason: "room-full" };
 
 let nats: RealNats;
@@ -41,7 +41,7 @@ const gatewayRegistries: Registry[] = [];
 beforeAll(async () => {
   nats = await startRealNats();
   const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, roomSecret: SECRET, drainMsMax: "0", shareDelayMsMin: String(LATE_MS), shareCalmMs: "1000", shedDelayMsMin: "60000" };
-  const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }), serverSilenceMsMax: 750 };
+  const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }), serverSilenceMsMax: 10_000 };
   running.push(await startRoomServer(config, { log: silent, registry }));
   for (let count = 0; count < 2; count++) {
     const gatewayRegistry = new Registry();
