@@ -6,7 +6,7 @@
 import { DiscardPolicy, jetstreamManager, type JetStreamManager, JetStreamApiError, RetentionPolicy, StorageType } from "@nats-io/jetstream";
 
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { ensureCopies } from "../../shared/io/copies.ts";
+import { ensureCopies, onceSettled } from "../../shared/io/copies.ts";
 import { followStream } from "../../shared/io/follow-log.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { ActivityStream } from "../ports.ts";
@@ -19,7 +19,7 @@ const NANOS_PER_MS = 1_000_000;
 
 export async function jetstreamActivities(nats: NatsConnection, subjects: Subjects, paces: readonly ReadingPace[], options: ActivityStreamOptions): Promise<ActivityStream> {
   const manager = await jetstreamManager(nats);
-  for (let partition = 0; partition < options.partitions; partition++) await ensureStream(manager, subjects, partition, options);
+  for (let partition = 0; partition < options.partitions; partition++) await onceSettled(() => ensureStream(manager, subjects, partition, options));
   return {
     follow: await followStream(nats, subjects.activityStream, (partition, signal) => paces[partition]!.rest(signal)),
     end: async (partition) => (await manager.streams.info(subjects.activityStream(partition))).state.last_seq,

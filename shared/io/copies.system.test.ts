@@ -54,3 +54,17 @@ test("[COP2] of many writes at once to one entry that go by the same revision ex
     revision = written[0]!;
   }
 });
+
+test("[COP3] of many processes that start at once on an empty cluster none fails for another's making the same", { timeout: 60_000 }, async () => {
+  const subjects = subjectsOf("crowded");
+  const lines = await Promise.all(Array.from({ length: 8 }, (_, index) => connectNats({ servers: engines[index % engines.length]!.url, name: "test" })));
+  await Promise.all(
+    lines.map(async (line) => {
+      await ensureLogStreams(line, subjects, { partitions: 2, replicas: 3 });
+      await kvBucket(jetstream(line), subjects.roomsBucket, { replicas: 3 });
+      await objectBucket(jetstream(line), subjects.snapshotsBucket, 3);
+    }),
+  );
+  expect(await Promise.all([subjects.logStream(1), `KV_${subjects.roomsBucket}`, `OBJ_${subjects.snapshotsBucket}`].map(copiesOf))).toEqual([3, 3, 3]);
+  await Promise.all(lines.map(closeNats));
+});

@@ -4,9 +4,17 @@
  * not told how many there are to be would take them from all others. That is for an operator (`nats stream update`).
  */
 
-import { type JetStreamClient, type JetStreamManager, StorageType } from "@nats-io/jetstream";
+import { setTimeout } from "node:timers/promises";
+
+import { JetStreamApiError, type JetStreamClient, type JetStreamManager, StorageType } from "@nats-io/jetstream";
 import { type KV, Kvm } from "@nats-io/kv";
 import { type ObjectStore, Objm } from "@nats-io/obj";
+import { RequestError, TimeoutError } from "nats";
+
+/** Temporarily unavailable; not found, of a stream that was made a moment ago. */
+const UNSETTLED: readonly number[] = [10_008, 10_059];
+const SETTLED_MS_MAX = 20_000;
+const RETRY_MS = 200;
 
 /** `copies`: 1, 3 or 5. */
 export async function ensureCopies(manager: JetStreamManager, stream: string, copies: number): Promise<void> {
@@ -14,17 +22,37 @@ export async function ensureCopies(manager: JetStreamManager, stream: string, co
   if (config.num_replicas < copies) await manager.streams.update(stream, { num_replicas: copies });
 }
 
+/**
+ * Tries again while JetStream cannot say yet: it elects, or another process is just making the same. A whole system that
+ * is started at once would else lose processes to that.
+ */
+export async function onceSettled<Made>(make: () => Promise<Made>): Promise<Made> {
+  for (const until = performance.now() + SETTLED_MS_MAX; ; ) {
+    try {
+      return await make();
+    } catch (error) {
+      const mayPass = error instanceof TimeoutError || error instanceof RequestError || (error instanceof JetStreamApiError && UNSETTLED.includes(error.code));
+      if (!mayPass || performance.now() > until) throw error;
+    }
+    await setTimeout(RETRY_MS);
+  }
+}
+
 /** Made where it is missing. Read from its leader: what a copy that lags tells would be written back over what is newer. */
-export async function kvBucket(jetstream: JetStreamClient, bucket: string, options: { readonly replicas: number; readonly ttl?: number }): Promise<KV> {
-  const kvm = new Kvm(jetstream);
-  await kvm.create(bucket, options);
-  await ensureCopies(await jetstream.jetstreamManager(), `KV_${bucket}`, options.replicas);
-  return kvm.open(bucket, { allow_direct: false });
+export function kvBucket(jetstream: JetStreamClient, bucket: string, options: { readonly replicas: number; readonly ttl?: number }): Promise<KV> {
+  return onceSettled(async () => {
+    const kvm = new Kvm(jetstream);
+    await kvm.create(bucket, options);
+    await ensureCopies(await jetstream.jetstreamManager(), `KV_${bucket}`, options.replicas);
+    return kvm.open(bucket, { allow_direct: false });
+  });
 }
 
 /** Made where it is missing. */
-export async function objectBucket(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<ObjectStore> {
-  const store = await new Objm(jetstream).create(bucket, { storage: StorageType.File, replicas });
-  await ensureCopies(await jetstream.jetstreamManager(), `OBJ_${bucket}`, replicas);
-  return store;
+export function objectBucket(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<ObjectStore> {
+  return onceSettled(async () => {
+    const store = await new Objm(jetstream).create(bucket, { storage: StorageType.File, replicas });
+    await ensureCopies(await jetstream.jetstreamManager(), `OBJ_${bucket}`, replicas);
+    return store;
+  });
 }

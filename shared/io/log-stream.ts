@@ -7,14 +7,18 @@
 import { jetstreamManager, JetStreamApiError, RetentionPolicy, StorageType } from "@nats-io/jetstream";
 
 import type { Subjects } from "../bus/subjects.ts";
-import { ensureCopies } from "./copies.ts";
+import { ensureCopies, onceSettled } from "./copies.ts";
 import type { NatsConnection } from "./nats.ts";
 
 const STREAM_NOT_FOUND = 10_059;
 const DUPLICATE_WINDOW_NANOS = 120_000_000_000;
 
 /** `replicas`: 1, 3 or 5; `partitions` is fixed for the life of a deployment, rooms are spread over it by hash. */
-export async function ensureLogStreams(nats: NatsConnection, subjects: Subjects, options: { partitions: number; replicas: number }): Promise<void> {
+export function ensureLogStreams(nats: NatsConnection, subjects: Subjects, options: { partitions: number; replicas: number }): Promise<void> {
+  return onceSettled(() => makeLogStreams(nats, subjects, options));
+}
+
+async function makeLogStreams(nats: NatsConnection, subjects: Subjects, options: { partitions: number; replicas: number }): Promise<void> {
   const manager = await jetstreamManager(nats);
   for (let partition = 0; partition < options.partitions; partition++) {
     const name = subjects.logStream(partition);

@@ -12,7 +12,7 @@ import type { Clock } from "../clock.ts";
 import type { Log } from "../log.ts";
 import type { Operations } from "../operations.ts";
 import type { SharedConfig } from "../settings.ts";
-import { ensureCopies } from "./copies.ts";
+import { ensureCopies, onceSettled } from "./copies.ts";
 import type { NatsConnection } from "./nats.ts";
 
 const NANOS_PER_MS = 1_000_000;
@@ -21,7 +21,11 @@ const STREAM_NOT_FOUND = 10_059;
 export type OperationsLimits = Pick<SharedConfig, "opsEventsMax" | "opsBytesMax" | "opsKeptMsMax" | "logReplicas">;
 
 /** Creates the stream where it is missing, and gives it these limits where it has others. Its oldest events make room for new ones. */
-export async function ensureOperationsStream(nats: NatsConnection, subjects: Subjects, { opsEventsMax, opsBytesMax, opsKeptMsMax, logReplicas }: OperationsLimits): Promise<void> {
+export function ensureOperationsStream(nats: NatsConnection, subjects: Subjects, limits: OperationsLimits): Promise<void> {
+  return onceSettled(() => makeOperationsStream(nats, subjects, limits));
+}
+
+async function makeOperationsStream(nats: NatsConnection, subjects: Subjects, { opsEventsMax, opsBytesMax, opsKeptMsMax, logReplicas }: OperationsLimits): Promise<void> {
   const manager = await jetstreamManager(nats);
   const { streams } = manager;
   const limits = { max_msgs: opsEventsMax, max_bytes: opsBytesMax, max_age: opsKeptMsMax * NANOS_PER_MS };
