@@ -25,6 +25,8 @@ export type TypingOptions = {
   readonly editsPerSecond: number;
   /** Three keep three copies of everything. Default: one. */
   readonly natsServers?: number;
+  /** nats-server syncs to disk before it answers. Default: no. */
+  readonly syncAlways?: boolean;
   readonly settings?: Readonly<Record<string, string>>;
   readonly roomServerSettings?: readonly Readonly<Record<string, string>>[];
 };
@@ -62,6 +64,7 @@ export class TypingCluster {
       gateways: 2,
       roomServers: options.roomServers,
       natsServers: options.natsServers ?? 1,
+      syncAlways: options.syncAlways ?? false,
       settings: { EDIT_BURST: NO_RATE_LIMIT, EDITS_PER_SECOND: NO_RATE_LIMIT, CONNECTS_PER_SECOND_MAX: NO_RATE_LIMIT, SILENCE_MS_MAX: "3600000", CONTROL_LOOP_MS: "1000", ...options.settings },
       ...(options.roomServerSettings === undefined ? {} : { roomServerSettings: options.roomServerSettings }),
       natsUrlOf: async ({ role, index }, servers) => (role === "room-server" && servers.length === 1 ? (lines[index] = await CuttableLine.start(servers[0]!)).url : servers.join(",")),
