@@ -8,10 +8,8 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { jetstreamManager } from "@nats-io/jetstream";
-
-import type { Engine } from "../engines/engine.ts";
 import { eventually } from "../test/system/eventually.ts";
+import { leaderOfLog } from "../test/system/log-leader.ts";
 import { type Disturbance, isOfTheLog, strike } from "./disturbances.ts";
 import { Latencies } from "./load/latencies.ts";
 import { Measured } from "./load/measured.ts";
@@ -51,7 +49,7 @@ export class FailoverBench {
     await eventually("every room has a warm copy", () => typing.isWarm(), SETTLED_MS_MAX); // As it is between two faults.
     const [server, owned] = [...(await typing.roomsByOwner())].sort(([, a], [, b]) => b.length - a.length)[0]!;
     const rooms = isOfTheLog(disturbance) ? typing.rooms : owned;
-    const logLeader = await this.#logLeader();
+    const logLeader = typing.cluster.natsServers[await leaderOfLog(typing.cluster)]!;
 
     const struckAt = performance.now();
     const measured = rooms.map((room) => (room.measured = new AroundABlow(struckAt)));
@@ -73,12 +71,6 @@ export class FailoverBench {
 
   abandon(): Promise<void> {
     return this.#typing.abandon();
-  }
-
-  async #logLeader(): Promise<Engine> {
-    const { nats, subjects, cluster: { natsServers } } = this.#typing;
-    const { cluster } = await (await jetstreamManager(nats)).streams.info(subjects.logStream(0));
-    return natsServers[cluster?.leader === undefined ? 0 : Number(cluster.leader.slice("nats-".length)) - 1]!; // A lone server is no cluster.
   }
 }
 

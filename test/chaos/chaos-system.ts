@@ -1,21 +1,15 @@
 /** The system that chaos is done to: three nats-servers with three copies of everything, several of every role, in three zones. */
 
-import { jetstreamManager } from "@nats-io/jetstream";
-
 import { opsStepDownSettings, stepDown } from "../../cli/ops-step-down.ts";
-import { subjectsOf } from "../../shared/bus/subjects.ts";
 import { readSettings } from "../../shared/config.ts";
-import { closeNats, connectNats } from "../../shared/io/nats.ts";
 import { Balancer } from "../system/balancer.ts";
 import { Cluster, type Process, type Role } from "../system/cluster.ts";
-import { eventually } from "../system/eventually.ts";
 import { processFaults } from "./faults.ts";
 import type { ChaosTarget } from "./target.ts";
 import { Zones } from "./zones.ts";
 
 const NATS_SERVERS = 3;
 const REVIVED_MS_MAX = 90_000;
-const LEADER_MS_MAX = 60_000;
 const NO_LIMIT = "1000000";
 
 export class ChaosSystem {
@@ -57,23 +51,6 @@ export class ChaosSystem {
         return this.cluster.placements;
       case "document-service":
         return this.cluster.documentServices;
-    }
-  }
-
-  /** The index of the nats-server that leads the first part of the log. */
-  async leaderOfLog(): Promise<number> {
-    const nats = await connectNats({ servers: this.cluster.natsUrl, name: "chaos" });
-    try {
-      const manager = await jetstreamManager(nats);
-      const stream = subjectsOf(this.cluster.environment).logStream(0);
-      let leader: string | undefined;
-      const ask = async (): Promise<void> => {
-        leader = (await manager.streams.info(stream).catch(() => undefined))?.cluster?.leader; // No answer while JetStream elects.
-      };
-      await eventually("the log has a leader", () => ask().then(() => leader !== undefined), LEADER_MS_MAX);
-      return Number(leader!.slice("nats-".length)) - 1;
-    } finally {
-      await closeNats(nats);
     }
   }
 

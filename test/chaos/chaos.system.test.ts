@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { opsStepDownSettings, stepDown } from "../../cli/ops-step-down.ts";
 import { readSettings } from "../../shared/config.ts";
 import { closeNats, connectNats } from "../../shared/io/nats.ts";
+import { leaderOfLog } from "../system/log-leader.ts";
 import { runChaos } from "./chaos.ts";
 import { ChaosSystem } from "./chaos-system.ts";
 
@@ -30,11 +31,11 @@ test("[CHA2] every stream, bucket and object store that the roles make has the c
 });
 
 test("[CHA3] a nats-server that is asked to step down leads nothing, and is refused where others cannot go on without it", { timeout: 120_000 }, async () => {
-  const leader = await system.leaderOfLog();
+  const leader = await leaderOfLog(system.cluster);
   const lines: string[] = [];
   await stepDownFrom(`nats-${leader + 1}`, (line) => lines.push(line));
   expect(lines.at(-1)).toBe(`nats-${leader + 1} leads no stream: it can be stopped`);
-  expect(await system.leaderOfLog()).not.toBe(leader);
+  expect(await leaderOfLog(system.cluster)).not.toBe(leader);
 
   await expect(stepDownFrom("nats-9", () => {})).rejects.toThrow(/no stream has a copy on "nats-9"/);
   const away = system.cluster.natsServers[leader]!;

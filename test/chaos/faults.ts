@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "../../engines/engine.ts";
 import type { Prng } from "../../shared/prng.ts";
 import type { Process, Role } from "../system/cluster.ts";
+import { leaderOfLog } from "../system/log-leader.ts";
 import type { ChaosSystem } from "./chaos-system.ts";
 import { type Fault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
 
@@ -14,7 +15,7 @@ export function processFaults(system: ChaosSystem): Fault[] {
   const { cluster, zones } = system;
   const servers = cluster.natsServers;
   const onEach = (done: string, lastsMsMax: number, strike: OnProcess): Fault[] => ROLES.map((role) => onProcess(system, role, done, lastsMsMax, strike));
-  const onLeader = (done: string, lastsMsMax: number, strike: OnServer): Fault => onNats(system, `leader of the log ${done}`, lastsMsMax, () => system.leaderOfLog(), strike);
+  const onLeader = (done: string, lastsMsMax: number, strike: OnServer): Fault => onNats(system, `leader of the log ${done}`, lastsMsMax, () => leaderOfLog(cluster), strike);
   const onAny = (done: string, lastsMsMax: number, strike: OnServer): Fault => onNats(system, `nats-server ${done}`, lastsMsMax, async (prng) => prng.below(servers.length), strike);
   return [
     ...onEach("killed", SHORT_MS, kill),

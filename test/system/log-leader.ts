@@ -1,0 +1,33 @@
+/** Which nats-server of a cluster leads the first part of the log. */
+
+import { jetstreamManager } from "@nats-io/jetstream";
+import { RequestError, TimeoutError } from "nats";
+
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import { closeNats, connectNats, type NatsConnection } from "../../shared/io/nats.ts";
+import type { Cluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+
+const LEADER_MS_MAX = 60_000;
+
+/** Its index. Waits for one while there is none. */
+export async function leaderOfLog({ natsUrl, natsServers, environment }: Cluster): Promise<number> {
+  if (natsServers.length === 1) return 0; // A lone server is no cluster, and names no leader.
+  const nats = await connectNats({ servers: natsUrl, name: "log-leader" });
+  try {
+    let leader: string | undefined;
+    await eventually("the log has a leader", async () => (leader = await ask(nats, subjectsOf(environment).logStream(0))) !== undefined, LEADER_MS_MAX);
+    return Number(leader!.slice("nats-".length)) - 1;
+  } finally {
+    await closeNats(nats);
+  }
+}
+
+async function ask(nats: NatsConnection, stream: string): Promise<string | undefined> {
+  try {
+    return (await (await jetstreamManager(nats)).streams.info(stream)).cluster?.leader;
+  } catch (error) {
+    if (error instanceof TimeoutError || error instanceof RequestError) return undefined; // Nobody answers while JetStream elects.
+    throw error;
+  }
+}
