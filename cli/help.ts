@@ -5,6 +5,7 @@ import { adminSettings } from "./admin.ts";
 import { opsRoomSettings, opsWatchSettings } from "./ops.ts";
 import { placementCommands } from "./ops-placement.ts";
 import { opsStepDownSettings } from "./ops-step-down.ts";
+import { restoreSettings } from "./restore.ts";
 import { startSettings } from "./settings.ts";
 import { tokenSettings } from "./token.ts";
 
@@ -14,6 +15,7 @@ export function helpText(): string {
     "",
     "  coroom start             runs Coroom: all of it on this machine, or the roles you name",
     "  coroom token             prints a token that the local system accepts",
+    "  coroom restore           brings rooms back after NATS or snapshots were lost or rolled back",
     "  coroom ops watch         shows what happens to rooms and servers, as it happens",
     "  coroom ops room          shows how a room is: mode, participants, gateways, rates",
     "  coroom ops servers       shows the room servers, where they run and what they use",
@@ -37,6 +39,9 @@ export function helpText(): string {
     "",
     "coroom token",
     ...table(tokenSettings),
+    "",
+    "coroom restore",
+    ...table(restoreSettings),
     "",
     "coroom ops watch",
     ...table(opsWatchSettings),

@@ -14,6 +14,7 @@ import { localSecrets } from "./secrets.ts";
 import { startSettings } from "./settings.ts";
 import { start } from "./start.ts";
 import { makeToken, tokenSettings } from "./token.ts";
+import { restore, restoreSettings } from "./restore.ts";
 import { refuseUnknownFlags } from "./unknown-flags.ts";
 
 async function run(words: readonly string[]): Promise<void> {
@@ -30,6 +31,9 @@ async function run(words: readonly string[]): Promise<void> {
       const { dataDir, jwtSecret, ...claims } = readSettings(settings, given);
       return void process.stdout.write(`${await makeToken(claims, jwtSecret === "" ? localSecrets(dataDir).jwtSecret : jwtSecret)}\n`);
     }
+    case "restore":
+      refuseUnknownFlags(flags, restoreSettings);
+      return restore(readSettings(restoreSettings, given), (line) => process.stdout.write(`${line}\n`));
     case "ops watch":
       refuseUnknownFlags(flags, opsWatchSettings);
       return runUntilSignalled(() => watchEvents(readSettings(opsWatchSettings, given), (line) => process.stdout.write(`${line}\n`)));

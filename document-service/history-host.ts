@@ -82,7 +82,7 @@ export class HistoryHost {
   async #addVersion({ state, applied, leftOut }: MergedState, name: string | undefined): Promise<Named> {
     if (name !== undefined && (await this.current()).versions.filter((version) => version.name !== undefined).length >= this.#policy.historyNamedMax) return { kind: "too-many" };
     const id = this.#deps.newName();
-    const written = await this.#write(`version-${applied.seq}-${id}`, state);
+    const written = await this.#write(`version-${applied.epoch}-${applied.seq}-${id}`, state);
     const version: Version = { ...written, id, epoch: applied.epoch, seq: applied.seq, time: this.#deps.clock.wallNow(), ...(name === undefined ? {} : { name }), ...(leftOut > 0 ? { leftOut } : {}) };
     for (let tries = 0; tries < TRIES_MAX; tries++) if (await this.#replace(withVersion(await this.current(), version))) return { kind: "named", version };
     throw new Error(`a version of room ${this.#room} was not kept: another service writes its history as well`);
@@ -115,11 +115,12 @@ export class HistoryHost {
   }
 
   async #removeOrphans(names: readonly string[]): Promise<void> {
-    this.#stored = undefined;
-    const history = await this.current();
+    this.#stored = await this.#ports.histories.read(this.#room);
+    const { history, revision } = this.#stored;
     const known = new Set([...history.versions, ...history.segments].map(({ object }) => object));
     const orphans = names.filter((name) => !known.has(name));
-    if (orphans.length === 0 || !(await this.#replace(history))) return;
+    // Where there is no entry at all it may have been lost, and the objects are what is left.
+    if (orphans.length === 0 || revision === 0 || !(await this.#replace(history))) return;
     for (const name of orphans) await this.#remove(name);
   }
 

@@ -16,6 +16,7 @@ import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
 import { type DocumentServiceConfig, refuseUnwritable } from "./config.ts";
 import { DocumentHost } from "./document-host.ts";
+import { historyRoutes } from "./io/history-routes.ts";
 import { serveHttp } from "./io/http.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
@@ -53,7 +54,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
     digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
   };
   const host = new DocumentHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
-  const http = await serveHttp([...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads)], config, metrics);
+  const http = await serveHttp([...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log)], config, metrics);
   const url = config.documentsUrl === "" ? `http://${config.documentsHost}:${http.port}` : config.documentsUrl;
   const heartbeats = sendHeartbeats(nats, subjects.documents, { service, url, everyMs: config.documentsHeartbeatMs, isServing: () => host.isServing }, systemClock);
 

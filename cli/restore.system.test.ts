@@ -1,0 +1,154 @@
+/** Rooms brought back after the log, the snapshots or all of NATS was lost or rolled back: on a real nats-server, with snapshots in a folder. */
+
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { Registry } from "prom-client";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import * as Y from "yjs";
+
+import { documentServiceSettings } from "../document-service/config.ts";
+import { startDocumentService } from "../document-service/main.ts";
+import type { Engine } from "../engines/engine.ts";
+import { startNatsServer } from "../engines/nats-server.ts";
+import { encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { readSettings } from "../shared/config.ts";
+import type { ClientId, Epoch, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
+import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
+import { pinoLog } from "../shared/io/pino-log.ts";
+import { sharedSettings } from "../shared/settings.ts";
+import { eventually } from "../test/system/eventually.ts";
+import { restore, restoreSettings } from "./restore.ts";
+
+const MS_MAX = 120_000;
+const ENVIRONMENT = "restored";
+const SECRET = "a secret of the tests, 32 characters";
+const ROOM = "acme.notes" as RoomKey;
+const SUBJECTS = subjectsOf(ENVIRONMENT);
+const ANN = { client: "annannannannann1" as ClientId, user: "ann" as UserId };
+const EAGER = { snapshotEditsMax: "1", snapshotAgeMsMax: "100", snapshotIntervalMsMin: "1", replayWindowMs: "100", historySegmentMsMin: "1", documentsLeaseMs: "300", documentsReadMs: "50" };
+
+let root: string;
+let engine: Engine;
+let nats: NatsConnection;
+
+beforeEach(async () => {
+  root = mkdtempSync(join(tmpdir(), "coroom-restore-"));
+  engine = await startNatsServer({ dataDir: join(root, "nats") });
+  nats = await connectNats({ servers: engine.url, name: "test" });
+}, MS_MAX);
+afterEach(async () => {
+  await closeNats(nats);
+  await engine.stop();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const flags = () => ({ environment: ENVIRONMENT, natsUrl: engine.url, logPartitions: "1", snapshotsStore: "folder", snapshotsFolder: join(root, "objects") });
+
+function start() {
+  const config = readSettings({ ...sharedSettings, ...documentServiceSettings }, { flags: { ...flags(), internalSecret: SECRET, ...EAGER }, env: {} });
+  return startDocumentService(config, { log: pinoLog({}, "silent"), registry: new Registry() });
+}
+
+/** What the command says. */
+async function restored(): Promise<string[]> {
+  const lines: string[] = [];
+  await restore(readSettings(restoreSettings, { flags: flags(), env: {} }), (line) => lines.push(line));
+  return lines;
+}
+
+/** What owners append: an epoch, then an edit for each letter. */
+async function write(doc: Y.Doc, epoch: number, head: number, letters: string): Promise<void> {
+  const time = Date.now() as UnixMillis;
+  const append = (bytes: Uint8Array) => jetstream(nats).publish(SUBJECTS.log(0, ROOM), bytes);
+  await append(encodeEpochRecord({ id: `owner.${epoch}`, time, epoch: epoch as Epoch, head: head as Seq }));
+  for (const [index, letter] of [...letters].entries()) {
+    const before = Y.encodeStateVector(doc);
+    doc.getText("text").insert(doc.getText("text").length, letter);
+    const seq = head + index + 1;
+    const edits = [{ client: ANN.client, counter: seq, parentSeq: (seq - 1) as Seq, payload: Y.encodeStateAsUpdate(doc, before) }];
+    await append(encodeEditsRecord({ id: `owner.${epoch}.${seq}`, time, users: new Map([[ANN.client, ANN.user]]), edits: { epoch: epoch as Epoch, firstSeq: seq as Seq, edits } }));
+  }
+}
+
+async function served(url: string): Promise<string> {
+  const response = await fetch(`${url}/v1/rooms/notes/snapshot`, { headers: { "x-coroom-internal": SECRET, "x-coroom-tenant": "acme" } });
+  if (response.status !== 200) return String(response.status);
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, new Uint8Array(await response.arrayBuffer()));
+  return `${response.headers.get("x-coroom-seq")} ${doc.getText("text").toString()}`;
+}
+
+/** Served, saved, and trimmed down to the last record. */
+async function settled(doc: Y.Doc, seq: number): Promise<void> {
+  const service = await start();
+  const text = doc.getText("text").toString();
+  await eventually(`the room is at ${seq} ${text}`, async () => (await served(service.url)) === `${seq} ${text}`, 30_000);
+  const manager = await jetstreamManager(nats);
+  await eventually("the log is trimmed", async () => Object.values((await manager.streams.info(SUBJECTS.logStream(0), { subjects_filter: ">" })).state.subjects ?? {}).every((count) => count === 1), 30_000);
+  await service.stop();
+}
+
+test("[RST1] a lost log begins again behind all that was said of it: nothing saved is lost, and what is typed then is kept", { timeout: MS_MAX }, async () => {
+  const doc = new Y.Doc();
+  await (await start()).stop(); // Makes the streams.
+  await write(doc, 1, 0, "abc");
+  await settled(doc, 3);
+  await (await jetstreamManager(nats)).streams.delete(SUBJECTS.logStream(0));
+  expect((await restored()).join()).toContain("goes on behind that");
+  expect((await restored()).join()).not.toContain("goes on behind that");
+  await write(doc, 2, 3, "de");
+  await settled(doc, 5);
+});
+
+test("[RST2] a log that was rolled back goes on behind all that was said of it, with what it still has", { timeout: MS_MAX }, async () => {
+  const doc = new Y.Doc();
+  await (await start()).stop();
+  await write(doc, 1, 0, "abc");
+  const streams = (folder: string) => join(folder, "jetstream", "$G", "streams", SUBJECTS.logStream(0));
+  await closeNats(nats);
+  await engine.stop();
+  cpSync(streams(join(root, "nats")), join(root, "backup"), { recursive: true });
+  engine = await startNatsServer({ dataDir: join(root, "nats") });
+  nats = await connectNats({ servers: engine.url, name: "test" });
+  await write(doc, 2, 3, "def");
+  await settled(doc, 6);
+  await closeNats(nats);
+  await engine.stop();
+  rmSync(streams(join(root, "nats")), { recursive: true });
+  cpSync(join(root, "backup"), streams(join(root, "nats")), { recursive: true });
+  engine = await startNatsServer({ dataDir: join(root, "nats") });
+  nats = await connectNats({ servers: engine.url, name: "test" });
+  expect((await restored()).join()).toContain("goes on behind that");
+  await write(doc, 3, 6, "g");
+  await settled(doc, 7);
+});
+
+test("[RST3] lost snapshots are made anew from history and the log", { timeout: MS_MAX }, async () => {
+  const doc = new Y.Doc();
+  await (await start()).stop();
+  await write(doc, 1, 0, "abcdef");
+  await settled(doc, 6);
+  rmSync(join(root, "objects", SUBJECTS.snapshotsBucket), { recursive: true });
+  expect(await restored()).toEqual([`${ROOM}: made anew up to seq 6`, "1 rooms looked at, 1 made anew, 0 edits missing"]);
+  await write(doc, 2, 6, "g");
+  await settled(doc, 7);
+});
+
+test("[RST4] with all of NATS lost the documents come back from the folder, history too", { timeout: MS_MAX }, async () => {
+  const doc = new Y.Doc();
+  await (await start()).stop();
+  await write(doc, 1, 0, "abcdef");
+  await settled(doc, 6);
+  await closeNats(nats);
+  await engine.stop();
+  rmSync(join(root, "nats"), { recursive: true });
+  engine = await startNatsServer({ dataDir: join(root, "nats") });
+  nats = await connectNats({ servers: engine.url, name: "test" });
+  expect(await restored()).toEqual(expect.arrayContaining([`${ROOM}: made anew up to seq 6`, "1 rooms looked at, 1 made anew, 0 edits missing"]));
+  await write(doc, 2, 6, "gh");
+  await settled(doc, 8);
+});

@@ -1,0 +1,136 @@
+/**
+ * A room's past over HTTP, for gateways: its versions, its state at a seq or a time, who wrote when, and the edit that
+ * brings an old state back. That edit is only made here: the gateway sends it the way of every edit.
+ */
+
+import { z } from "zod";
+
+import { assertNever } from "../../shared/assert.ts";
+import type { RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import { unlessMistake } from "../../shared/pause.ts";
+import { type InternalAnswer, jsonAnswer, refusal } from "../../shared/io/internal-http.ts";
+import { readableFrom, type Version } from "../history.ts";
+import type { Moment, NoPast, PastHost } from "../past-host.ts";
+import type { RoomQuestion, RoomRoute } from "./http.ts";
+
+const NAME_CHARACTERS_MAX = 128;
+const NewVersion = z.object({ name: z.string().min(1).max(NAME_CHARACTERS_MAX) });
+const BINARY = { "content-type": "application/octet-stream" };
+const LOADING = refusal(503, "loading", "this room's past is not ready: ask again");
+
+type Ask = (past: PastHost, question: RoomQuestion) => Promise<InternalAnswer>;
+
+/** `host.past`: undefined where the room is answered for elsewhere. */
+export function historyRoutes(host: { past(room: RoomKey): PastHost | undefined }, log: Log): RoomRoute[] {
+  /** The world failing is answered like a past that is not there yet. */
+  const asked = (ask: Ask) => async (question: RoomQuestion): Promise<InternalAnswer> => {
+    const past = host.past(question.room);
+    if (past === undefined) return LOADING;
+    try {
+      return await ask(past, question);
+    } catch (cause) {
+      unlessMistake(cause);
+      log.warn({ room: question.room, cause }, "a room's past could not be read or written; the client asks again");
+      return LOADING;
+    }
+  };
+  return [
+    { method: "GET", place: "versions", answer: asked(listVersions) },
+    { method: "POST", place: "versions", answer: asked(nameVersion) },
+    { method: "DELETE", place: "versions/:version", answer: asked(removeVersion) },
+    { method: "GET", place: "past", answer: asked(readPast) },
+    { method: "GET", place: "sessions", answer: asked(readSessions) },
+    { method: "POST", place: "revert", answer: asked(revert) },
+  ];
+}
+
+async function listVersions(past: PastHost): Promise<InternalAnswer> {
+  const history = await past.list();
+  return jsonAnswer(200, "versions", { versions: history.versions.map(shown), readableFrom: readableFrom(history) ?? null });
+}
+
+async function nameVersion(past: PastHost, { body }: RoomQuestion): Promise<InternalAnswer> {
+  const { data } = NewVersion.safeParse(parseJson(await body()));
+  if (data === undefined) return refusal(400, "bad-name", `send {"name": …} with 1 to ${NAME_CHARACTERS_MAX} characters`);
+  const named = await past.name(data.name);
+  switch (named.kind) {
+    case "named":
+      return jsonAnswer(201, "named", shown(named.version));
+    case "too-many":
+      return refusal(409, "too-many-versions", "the room has as many named versions as it may: remove one first");
+    case "no-document":
+      return refusal(404, "no-document", "this room never had an edit");
+    case "loading":
+      return LOADING;
+    default:
+      return assertNever(named);
+  }
+}
+
+async function removeVersion(past: PastHost, { parameters: [id = ""] }: RoomQuestion): Promise<InternalAnswer> {
+  return (await past.removeVersion(id)) ? { status: 204, name: "removed" } : refusal(404, "no-such-version", "the room has no such version: GET versions lists them");
+}
+
+async function readPast(past: PastHost, question: RoomQuestion): Promise<InternalAnswer> {
+  const moment = momentOf(question);
+  if ("status" in moment) return moment;
+  const found = await past.readAt(moment);
+  if (found.kind !== "state") return noPast(found);
+  return { status: 200, name: "past", headers: { ...BINARY, "x-coroom-seq": found.position.seq, "x-coroom-epoch": found.position.epoch }, body: found.state };
+}
+
+async function readSessions(past: PastHost, { query }: RoomQuestion): Promise<InternalAnswer> {
+  const from = Number(query.get("from") ?? 1);
+  if (!Number.isSafeInteger(from) || from < 1) return refusal(400, "bad-seq", "from is a seq, 1 or more");
+  return jsonAnswer(200, "sessions", await past.sessions(from as Seq));
+}
+
+async function revert(past: PastHost, question: RoomQuestion): Promise<InternalAnswer> {
+  const moment = momentOf(question);
+  if ("status" in moment) return moment;
+  const reverted = await past.revert(moment);
+  switch (reverted.kind) {
+    case "edit":
+      return { status: 200, name: "revert", headers: BINARY, body: reverted.edit };
+    case "unchanged":
+      return refusal(409, "unchanged", "the document is as it was then: nothing was written");
+    case "loading":
+      return LOADING;
+    default:
+      return noPast(reverted);
+  }
+}
+
+function momentOf({ query }: RoomQuestion): Moment | InternalAnswer {
+  const [seq, time] = [query.get("seq"), query.get("time")];
+  const number = Number(seq ?? time ?? Number.NaN);
+  if ((seq === null) === (time === null) || !Number.isSafeInteger(number) || number < 0) return refusal(400, "bad-moment", "say which moment: seq=, or time= in milliseconds since 1970");
+  return seq === null ? { time: number as UnixMillis } : { seq: number as Seq };
+}
+
+function noPast(found: NoPast): InternalAnswer {
+  switch (found.kind) {
+    case "not-yet":
+      return refusal(404, "not-yet", `the room is at ${found.head}`);
+    case "not-kept":
+      return refusal(410, "not-kept", "that is not kept any more, or was not yet: GET versions says from where on everything is");
+    case "too-much":
+      return refusal(413, "too-much", "more edits lie between that seq and the version before it than one question may read: ask for a version's seq");
+    default:
+      return assertNever(found);
+  }
+}
+
+function shown({ id, seq, epoch, time, name, bytes }: Version): object {
+  return { id, seq, epoch, time, name: name ?? null, bytes };
+}
+
+function parseJson(body: Uint8Array | undefined): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(body));
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
