@@ -132,7 +132,7 @@ async function lastRecord(environment: string, subject: string): Promise<StoredM
 type Settings = Readonly<Record<string, string>>;
 
 function settingsOf(environment: string, settings: Settings): Settings {
-  return { environment, natsUrl: engine.url, internalSecret: SECRET, documentsLeaseMs: "400", ...settings };
+  return { environment, natsUrl: engine.url, internalSecret: SECRET, documentsLeaseMs: "400", historySegmentMsMin: "1", ...settings };
 }
 
 async function start(environment: string, settings: Settings = {}): Promise<Running & { url: string }> {

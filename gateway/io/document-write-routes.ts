@@ -32,6 +32,8 @@ export type DocumentWritePorts = {
 export type DocumentWriteOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly writersMax: number; readonly editBytesMax: number };
 
 type Writer = { readonly identity: Identity; readonly room: RoomKey; readonly path: string };
+/** Where the document service makes the edit, and what of the query it is told. */
+type Making = { readonly place: string; readonly parameters: readonly string[] };
 
 const KEY_CHARACTERS_MAX = 255;
 const BINARY = "application/octet-stream";
@@ -63,15 +65,15 @@ export function documentWriteRoutes(ports: DocumentWritePorts, options: Document
     const restriction = restrictionOn(identity.tenant, identity.user, room);
     if (restriction !== undefined) return errorAnswer(403, "not-allowed", `the user may not write in this room for a time: ${restriction.reason}`);
     if (question.header("idempotency-key").length > KEY_CHARACTERS_MAX) return errorAnswer(400, "bad-key", `an Idempotency-Key has up to ${KEY_CHARACTERS_MAX} characters`);
-    if (rates.take(`${identity.tenant} ${identity.user}`, clock.now())) return { identity, room, path: `/v1/rooms/${encodeURIComponent(roomId)}/edit` };
+    if (rates.take(`${identity.tenant} ${identity.user}`, clock.now())) return { identity, room, path: `/v1/rooms/${encodeURIComponent(roomId)}` };
     metrics.limitsReached.inc({ limit: "document-writes" });
     return TOO_FAST;
   };
 
   /** The body as one edit, or what is wrong with it. */
-  const editOf = async ({ identity, path }: Writer, { query, header, body }: HttpQuestion): Promise<Uint8Array | HttpAnswer> => {
-    const type = query.get("type");
-    const asked = { path: type === null ? path : `${path}?${new URLSearchParams({ type })}`, tenant: identity.tenant, method: "POST", headers: { "content-type": header("content-type") }, body } as const;
+  const editOf = async ({ identity, path }: Writer, { place, parameters }: Making, { query, header, body }: HttpQuestion): Promise<Uint8Array | HttpAnswer> => {
+    const told = new URLSearchParams([...query].filter(([name]) => parameters.includes(name)));
+    const asked = { path: `${path}/${place}?${told}`, tenant: identity.tenant, method: "POST", headers: { "content-type": header("content-type") }, body } as const;
     const made = await askServices(documents, asked, { signal: AbortSignal.timeout(MAKING_MS_MAX) }, options);
     if (made === undefined) return NO_DOCUMENT_SERVICE;
     if (made.status !== 200 || made.body === undefined) return made;
@@ -79,10 +81,10 @@ export function documentWriteRoutes(ports: DocumentWritePorts, options: Document
     return edit.byteLength <= options.editBytesMax ? edit : errorAnswer(413, "too-large", `as an edit it has ${edit.byteLength} bytes, and may have ${options.editBytesMax}: write the first part, then the rest as edits`);
   };
 
-  const write = async (question: HttpQuestion, what: { readonly scope: string; readonly fallbackKey: () => string; readonly mustBeFirst?: true; readonly status: number }): Promise<HttpAnswer> => {
+  const write = async (question: HttpQuestion, what: { readonly scope: string; readonly making: Making; readonly fallbackKey: () => string; readonly mustBeFirst?: true; readonly status: number }): Promise<HttpAnswer> => {
     const writer = await writerOf(question);
     if ("status" in writer) return writer;
-    const payload = await editOf(writer, question);
+    const payload = await editOf(writer, what.making, question);
     if (!(payload instanceof Uint8Array)) return payload;
     const { tenant, user } = writer.identity;
     const key = question.header("idempotency-key");
@@ -94,17 +96,21 @@ export function documentWriteRoutes(ports: DocumentWritePorts, options: Document
   const edit = (question: HttpQuestion): Promise<HttpAnswer> => {
     const isBinary = question.header("content-type").split(";")[0]!.trim() === BINARY;
     if (!isBinary) return Promise.resolve(errorAnswer(415, "bad-content-type", `an edit is a Yjs update: send it as ${BINARY}`));
-    return write(question, { scope: "edit", fallbackKey: randomUUID, status: 200 });
+    return write(question, { scope: "edit", making: MADE, fallbackKey: randomUUID, status: 200 });
   };
-  const create = (question: HttpQuestion): Promise<HttpAnswer> => write(question, { scope: "create", fallbackKey: () => digest(question.body), mustBeFirst: true, status: 201 });
+  const create = (question: HttpQuestion): Promise<HttpAnswer> => write(question, { scope: "create", making: MADE, fallbackKey: () => digest(question.body), mustBeFirst: true, status: 201 });
+  const restore = (question: HttpQuestion): Promise<HttpAnswer> => write(question, { scope: "restore", making: REVERTED, fallbackKey: randomUUID, status: 200 });
 
   return [
+    { method: "post", path: "/v1/rooms/:room/restore", answer: restore },
     { method: "post", path: "/v1/rooms/:room/edits", answer: edit, bodyBytesMax: options.editBytesMax },
     { method: "put", path: "/v1/rooms/:room/document", answer: create, bodyBytesMax: options.editBytesMax },
   ];
 }
 
 const MAKING_MS_MAX = 15_000;
+const MADE: Making = { place: "edit", parameters: ["type"] };
+const REVERTED: Making = { place: "revert", parameters: ["seq", "time"] };
 
 function answerTo(outcome: WriteOutcome, status: number): HttpAnswer {
   switch (outcome.kind) {

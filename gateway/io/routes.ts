@@ -11,6 +11,7 @@ import type { Activities } from "../ports.ts";
 import { activityRoutes } from "./activity-routes.ts";
 import { type AdminPorts, adminRoutes } from "./admin-routes.ts";
 import { boardRoutes } from "./board-routes.ts";
+import { documentHistoryRoutes } from "./document-history-routes.ts";
 import { documentReadRoutes } from "./document-read-routes.ts";
 import { type DocumentWritePorts, documentWriteRoutes } from "./document-write-routes.ts";
 import { healthRoutes } from "./health-routes.ts";
@@ -30,6 +31,7 @@ export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: Route
   const routes = [
     ...healthRoutes(deps.registry, unready, config),
     ...documentReadRoutes(tokens, documents, documentReadOptions(config), deps),
+    ...documentHistoryRoutes({ ...ports, tokens }, documentReadOptions(config), deps),
     ...documentWriteRoutes({ ...ports, tokens }, documentWriteOptions(config), deps),
     ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps),
     ...activityRoutes(tokens, ports.activities, activityRouteOptions(config), deps),

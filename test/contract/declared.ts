@@ -6,7 +6,7 @@ import { expect } from "vitest";
 import { z } from "zod";
 
 type Problem = { readonly allOf: readonly [unknown, { readonly properties: { readonly error: { readonly enum: readonly string[] } } }] };
-type Response = { readonly $ref?: string; readonly content?: { readonly "application/json": { readonly schema: object } } };
+type Response = { readonly $ref?: string; readonly content?: { readonly "application/json"?: { readonly schema: object } } };
 type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Readonly<Record<string, Response>> }>>>>; readonly components: Readonly<Record<string, Readonly<Record<string, object>>>> };
 
 export type Answered = { readonly method: string; readonly path: string; readonly status: number; readonly body: object };
@@ -25,7 +25,7 @@ export class Declared {
     const declared = this.#document.paths[template ?? ""]?.[method.toLowerCase()]?.responses[status];
     expect(declared, `${method} ${path} declares ${status}`).toBeDefined();
     const { content } = this.#resolved(declared) as Response;
-    const shape = z.fromJSONSchema(this.#resolved(content!["application/json"].schema) as Parameters<typeof z.fromJSONSchema>[0]);
+    const shape = z.fromJSONSchema(this.#resolved(content!["application/json"]!.schema) as Parameters<typeof z.fromJSONSchema>[0]);
     expect(shape.safeParse(body).error?.issues, `${method} ${path} ${status}: ${JSON.stringify(body)}`).toBeUndefined();
     if ("error" in body) this.#met.add(`${declared!.$ref ?? `${method.toLowerCase()} ${template} ${status}`} ${String(body.error)}`);
   }
@@ -39,7 +39,7 @@ export class Declared {
 
   #errorsOf(response: Response): readonly string[] {
     const { content } = this.#resolved(response) as Response;
-    const schema = content?.["application/json"].schema as Problem | undefined;
+    const schema = content?.["application/json"]?.schema as Problem | undefined;
     return schema?.allOf?.[1].properties.error.enum ?? [];
   }
 

@@ -1,0 +1,101 @@
+/** A room's past over HTTP, through the gateways of a whole Coroom, and `document-service/history-openapi.json` held true. */
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+import * as Y from "yjs";
+
+import { Declared } from "../contract/declared.ts";
+import { Cluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+
+/** Answers that wait for something to fail, or for more than a test has. */
+const UNMET = /unavailable|loading|busy|log-stalled|unconfirmed|token-expired|rate-limited|too-much|too-large|not-kept/;
+
+const declared = new Declared(new URL("../../document-service/history-openapi.json", import.meta.url));
+let cluster: Cluster;
+
+beforeAll(async () => {
+  const settings = { SNAPSHOT_BURST: "500", DOCUMENT_WRITE_BURST: "100", DOCUMENTS_READ_MS: "50", HISTORY_NAMED_MAX: "1", REPLAY_WINDOW_MS: "200", SNAPSHOT_AGE_MS_MAX: "200", SNAPSHOT_INTERVAL_MS_MIN: "1", HISTORY_SEGMENT_MS_MIN: "1" };
+  cluster = await Cluster.start({ gateways: 2, roomServers: 1, settings });
+}, 120_000);
+afterAll(() => cluster?.stop());
+
+type Json = { error?: string; seq?: number; id?: string; versions?: { id: string; name: string | null; seq: number }[]; sessions?: object[]; through?: number };
+
+async function ask(method: string, place: string, { token, json, body, headers = {}, at = 0 }: { token?: string; json?: object; body?: Uint8Array; headers?: Record<string, string>; at?: number } = {}): Promise<{ status: number; bytes: Uint8Array; json: Json }> {
+  const url = `${cluster.gateways[at]!.httpUrl}/v1/rooms/${place}`;
+  const sent = json === undefined ? body : new TextEncoder().encode(JSON.stringify(json));
+  const response = await fetch(url, { method, headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers }, ...(sent === undefined ? {} : { body: Buffer.from(sent) }) });
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  const isJson = response.headers.get("content-type") === "application/json";
+  const answer = isJson ? (JSON.parse(new TextDecoder().decode(bytes)) as Json) : {};
+  if (isJson && !place.includes("/edits") && !place.includes("/text")) declared.expect({ method, path: new URL(url).pathname, status: response.status, body: answer });
+  return { status: response.status, bytes, json: answer };
+}
+
+const BINARY = { "content-type": "application/octet-stream" };
+
+/** A letter an edit. */
+async function typed(room: string, token: string, letters: string): Promise<void> {
+  const doc = new Y.Doc();
+  for (const letter of letters) {
+    const before = Y.encodeStateVector(doc);
+    doc.getText("text").insert(doc.getText("text").length, letter);
+    expect((await ask("POST", `${room}/edits`, { token, headers: BINARY, body: Y.encodeStateAsUpdate(doc, before) })).status).toBe(200);
+  }
+}
+
+function textOf({ status, bytes, json }: { status: number; bytes: Uint8Array; json: Json }): string {
+  if (status !== 200) return json.error ?? String(status);
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, bytes);
+  return doc.getText("text").toString();
+}
+
+test("[HHTTP1] any seq can be read while the log is trimmed behind it, and an old state comes back as an edit that everybody gets", { timeout: 60_000 }, async () => {
+  const token = await cluster.token("notes", "ann");
+  await typed("notes", token, "abcdef");
+  await eventually("some of it is in segments", async () => (await ask("GET", "notes/sessions", { token })).json.through !== 6);
+  for (const seq of [0, 1, 3, 6]) expect(textOf(await ask("GET", `notes/past?seq=${seq}`, { token }))).toBe("abcdef".slice(0, seq));
+  expect(textOf(await ask("GET", `notes/past?time=${Date.now() + 60_000}`, { token, at: 1 }))).toBe("abcdef");
+  const key = { "idempotency-key": "back to three" };
+  const restored = await ask("POST", "notes/restore?seq=3", { token, headers: key });
+  expect(restored).toMatchObject({ status: 200, json: { seq: 7 } });
+  expect((await ask("POST", "notes/restore?seq=2", { token, headers: key })).json.seq).toBe(7); // The same edit: ordered once.
+  expect(new TextDecoder().decode((await ask("GET", "notes/text?minSeq=7", { token })).bytes)).toBe("abc");
+  expect([textOf(await ask("GET", "notes/past?seq=6", { token })), textOf(await ask("GET", "notes/past?seq=7", { token }))]).toEqual(["abcdef", "abc"]);
+  expect((await ask("POST", "notes/restore?seq=7", { token })).json.error).toBe("unchanged");
+});
+
+test("[HHTTP2] a version with a name is listed until it is removed, by who may write", { timeout: 60_000 }, async () => {
+  const [token, reader] = [await cluster.token("plans", "ann"), await cluster.token("plans", "rae", { rights: ["read"] })];
+  expect((await ask("POST", "plans/versions", { token, json: { name: "too soon" } })).json.error).toBe("no-document");
+  await typed("plans", token, "ab");
+  await eventually("it is kept", async () => (await ask("POST", "plans/versions", { token, json: { name: "first" } })).status === 201);
+  expect((await ask("POST", "plans/versions", { token, json: { name: "second" } })).json.error).toBe("too-many-versions");
+  const { versions = [] } = (await ask("GET", "plans/versions", { token: reader })).json;
+  expect(versions.filter(({ name }) => name !== null)).toMatchObject([{ name: "first" }]);
+  const named = versions.find(({ name }) => name === "first")!;
+  expect((await ask("DELETE", `plans/versions/${named.id}`, { token: reader })).json.error).toBe("not-allowed");
+  expect((await ask("DELETE", `plans/versions/${named.id}`, { token })).status).toBe(204);
+  expect((await ask("DELETE", `plans/versions/${named.id}`, { token })).json.error).toBe("no-such-version");
+});
+
+test("[HHTTP3] whatever is asked wrongly is told why, and every error that is declared is met", { timeout: 60_000 }, async () => {
+  const token = await cluster.token("*", "ann");
+  const other = await cluster.token("other", "ann");
+  const long = encodeURIComponent("x".repeat(129));
+  for (const [method, place] of [["GET", "versions"], ["POST", "versions"], ["DELETE", "versions/none"], ["GET", "past?seq=1"], ["GET", "sessions"], ["POST", "restore?seq=1"]] as const) {
+    expect((await ask(method, `notes/${place}`)).json.error).toBe("no-token");
+    expect((await ask(method, `notes/${place}`, { token: "forged" })).json.error).toBe("token-refused");
+    expect((await ask(method, `notes/${place}`, { token: other })).json.error).toBe("not-allowed");
+    expect((await ask(method, `${long}/${place}`, { token })).json.error).toBe("no-such-room");
+  }
+  for (const query of ["", "?seq=-1", "?seq=1&time=1"]) expect((await ask("GET", `notes/past${query}`, { token })).json.error).toBe("bad-moment");
+  expect((await ask("POST", "notes/restore", { token })).json.error).toBe("bad-moment");
+  expect((await ask("POST", "notes/restore?seq=1", { token, headers: { "idempotency-key": "x".repeat(256) } })).json.error).toBe("bad-key");
+  expect((await ask("GET", "notes/past?seq=99", { token })).json.error).toBe("not-yet");
+  expect((await ask("POST", "notes/restore?seq=99", { token })).json.error).toBe("not-yet");
+  expect((await ask("GET", "notes/sessions?from=0", { token })).json.error).toBe("bad-seq");
+  expect((await ask("POST", "notes/versions", { token, json: {} })).json.error).toBe("bad-name");
+  expect(declared.unmet.filter((error) => !UNMET.test(error))).toEqual([]);
+});
