@@ -3,6 +3,9 @@
 import type { Millis } from "../shared/ids.ts";
 import type { Clock } from "./ports.ts";
 
+/** What platforms hold a timer for: a longer one rings at once. It rings in vain then, and is set again. */
+const DELAY_MS_MAX = 2 ** 31 - 1;
+
 export class Alarm {
   readonly #clock: Clock;
   readonly #ring: () => void;
@@ -19,7 +22,7 @@ export class Alarm {
     this.#set?.cancel();
     this.#set = undefined;
     if (at === undefined) return;
-    const cancel = this.#clock.after(Math.max(0, at - this.#clock.now()), () => {
+    const cancel = this.#clock.after(Math.min(DELAY_MS_MAX, Math.max(0, at - this.#clock.now())), () => {
       this.#set = undefined;
       this.#ring();
     });

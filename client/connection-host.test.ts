@@ -6,7 +6,7 @@ import type { ClientId } from "../shared/ids.ts";
 import { ConnectionHost } from "./connection-host.ts";
 import type { RoomHostOptions } from "./room-events.ts";
 import { RoomHost } from "./room-host.ts";
-import { App, bytes, heard, NOTES, serverOn } from "./testing/app.ts";
+import { App, bytes, heard, MINUTE, NOTES, serverOn } from "./testing/app.ts";
 import { LIMITS } from "./testing/model-server.ts";
 
 test("[COH1] several rooms share one connection, its pace too; a room left is left alone", async () => {
@@ -121,4 +121,23 @@ test("[COH6] a token is renewed on the line in use", async () => {
   await server.clock.advance(30_000);
   expect(heard(server, "renew").map(({ token }) => token)).toEqual(["token 2", "token 3", "token 4"]);
   expect([heard(server, "hello").length, ann.statuses]).toEqual([1, ["connecting", "connected"]]);
+});
+
+test("[COH8] a token function that gives no text is told as failed, and asked again", async () => {
+  const server = serverOn();
+  const answers: unknown[] = [undefined, { token: "t" }, "", "t"];
+  const ann = new App(server, 1, { token: () => answers.shift() as string } as Partial<RoomHostOptions>);
+  await server.clock.advance(MINUTE);
+  expect(ann.problems.map(({ kind, message }) => [kind, message.includes("token")])).toEqual(Array.from({ length: 3 }, () => ["token-failed", true]));
+  expect([ann.host.status, answers]).toEqual(["connected", []]);
+});
+
+test("[COH9] where the platform allows no socket to the URL, it is refused with what to do, once", async () => {
+  const server = serverOn();
+  const forbidding = { ...server.world(1), openSocket: () => { throw new Error("SecurityError"); } };
+  const host = new RoomHost({ url: "ws://h", token: "t", room: NOTES } as RoomHostOptions, forbidding);
+  const refusals: string[] = [];
+  host.on("refused", ({ message }) => refusals.push(message));
+  await server.clock.advance(MINUTE);
+  expect([refusals.length, refusals[0]?.includes("wss:"), host.status, server.clock.pending]).toEqual([1, true, "stopped", 0]);
 });

@@ -1,6 +1,6 @@
 /**
  * One line to the server and the rooms on it. Feeds `connection.ts` and carries out what it decides; hands each
- * room its frames. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH7.
+ * room its frames. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH9.
  *
  * When the gateway goes away there are two lines for a moment: the next opens while the present one still serves,
  * and what befalls it is nobody's business until it takes over.
@@ -8,17 +8,19 @@
 
 import { assert, assertNever } from "../shared/assert.ts";
 import type { ClientKey, Position, RoomId } from "../shared/ids.ts";
-import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
-import { type Channel, type ClientFrame, type Frame, FrameType, type ServerFrame, type UnknownFrame } from "../shared/wire/frames.ts";
+import { encodeFrame } from "../shared/wire/codec.ts";
+import type { Channel, ClientFrame, ServerFrame } from "../shared/wire/frames.ts";
 import { type Address, addressOf, snapshotUrl } from "./address.ts";
 import { Alarm, earlier } from "./alarm.ts";
-import { Connection, type ConnectionEffect, type ConnectionInput, type LineStatus } from "./connection.ts";
+import { Connection } from "./connection.ts";
+import type { ConnectionEffect, ConnectionInput, LineStatus } from "./connection-messages.ts";
 import * as defaults from "./defaults.ts";
 import { Events } from "./events.ts";
 import { Pace } from "./pace.ts";
 import type { SnapshotAnswer, Socket, World } from "./ports.ts";
 import type { Problem, Refusal } from "./problems.ts";
 import type { RoomFrame, RoomInput } from "./room-messages.ts";
+import { serverFrameOf } from "./server-frames.ts";
 import { Turns } from "./turns.ts";
 
 /** A text, or a function that is asked each time a connection is made, and again before its token expires. */
@@ -214,7 +216,7 @@ export class ConnectionHost {
     const asked = line.tokensAsked;
     let input: ConnectionInput;
     try {
-      input = { kind: "token", token: typeof this.#token === "string" ? this.#token : await this.#token() };
+      input = { kind: "token", token: textOf(await (typeof this.#token === "string" ? this.#token : this.#token())) };
     } catch (cause) {
       input = { kind: "token-failed", cause }; // The application's function may fail as it likes.
     }
@@ -225,11 +227,15 @@ export class ConnectionHost {
 
   #openSocket(line: Line): void {
     const receive = (input: ConnectionInput): void => this.#turns.receive({ line, input });
-    line.socket = this.#world.openSocket(this.#address.socket, {
-      opened: () => receive({ kind: "socket-opened" }),
-      received: (bytes) => receive({ kind: "frame", frame: serverFrameOf(bytes) }),
-      closed: (code) => receive({ kind: "socket-closed", code }),
-    });
+    try {
+      line.socket = this.#world.openSocket(this.#address.socket, {
+        opened: () => receive({ kind: "socket-opened" }),
+        received: (bytes) => receive({ kind: "frame", frame: serverFrameOf(bytes) }),
+        closed: (code) => receive({ kind: "socket-closed", code }),
+      });
+    } catch {
+      receive({ kind: "socket-forbidden" }); // By the platform, as `ports.ts` says.
+    }
   }
 
   #route(frame: ServerFrame): void {
@@ -287,12 +293,8 @@ export class ConnectionHost {
   }
 }
 
-/** Undefined: no frame, or none that a server may send. */
-function serverFrameOf(bytes: Uint8Array): ServerFrame | UnknownFrame | undefined {
-  const frame = decodeFrame(bytes);
-  return frame === undefined || frame.type === "unknown" || isServerFrame(frame) ? frame : undefined;
-}
-
-function isServerFrame(frame: Frame): frame is ServerFrame {
-  return FrameType[frame.type] >= 0x80;
+/** What an application's function answers is not checked by anybody before. */
+function textOf(token: unknown): string {
+  if (typeof token === "string" && token !== "") return token;
+  throw new Error(`\`token\` must give a text, or a promise of one, not ${token === "" ? "an empty one" : typeof token}: the JWT itself`);
 }

@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import type { Millis } from "../shared/ids.ts";
 import { CLOSE } from "../shared/wire/close-codes.ts";
 import type { Limits, ServerFrame } from "../shared/wire/frames.ts";
-import { Connection, type ConnectionInput, type ConnectionOptions } from "./connection.ts";
+import { Connection, type ConnectionOptions } from "./connection.ts";
+import type { ConnectionInput } from "./connection-messages.ts";
 
 const LIMITS: Limits = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1_000, editBytesMax: 900, editBurst: 30, editsPerSecond: 10, bytesBurst: 100_000, bytesPerSecond: 10_000 };
 const WELCOME: ServerFrame = { type: "welcome", version: 1, connection: "c", limits: LIMITS, tokenExpiresInMs: 3_600_000 };

@@ -6,35 +6,10 @@
 import { assertNever } from "../shared/assert.ts";
 import type { Millis } from "../shared/ids.ts";
 import { CLOSE, reconnectAfterClose } from "../shared/wire/close-codes.ts";
-import { type ClientFrame, type Limits, PROTOCOL_VERSION, type ServerFrame, type UnknownFrame } from "../shared/wire/frames.ts";
-import { connectionRefused, type Problem, type Refusal, tokenExpired } from "./problems.ts";
+import { type Limits, PROTOCOL_VERSION, type ServerFrame, type UnknownFrame } from "../shared/wire/frames.ts";
+import type { ConnectionEffect, ConnectionInput, LineStatus } from "./connection-messages.ts";
+import { connectionRefused, type Refusal, socketForbidden, tokenExpired } from "./problems.ts";
 import { Retry, type RetryOptions } from "./retry.ts";
-
-export type ConnectionInput =
-  | { kind: "connect" }
-  | { kind: "disconnect" }
-  | { kind: "token"; token: string }
-  | { kind: "token-failed"; cause: unknown }
-  | { kind: "socket-opened" }
-  | { kind: "socket-closed"; code: number }
-  /** Undefined: bytes that are no frame. Unknown frames count as a sign of life. */
-  | { kind: "frame"; frame: ServerFrame | UnknownFrame | undefined }
-  | { kind: "tick" };
-
-export type ConnectionEffect =
-  /** Answers to earlier requests for a token no longer count. */
-  | { kind: "ask-token" }
-  | { kind: "open-socket" }
-  | { kind: "close-socket" }
-  | { kind: "send"; frame: ClientFrame }
-  | { kind: "line-open"; limits: Limits }
-  | { kind: "line-lost"; heardAt: Millis }
-  /** The gateway goes away: make another connection while this one still holds. */
-  | { kind: "move" }
-  /** All is well again: the other connection is not needed. */
-  | { kind: "stay" }
-  | { kind: "refused"; refusal: Refusal }
-  | { kind: "problem"; problem: Problem };
 
 export type ConnectionOptions = RetryOptions & {
   readonly agent: string;
@@ -61,9 +36,6 @@ type State =
   | { readonly kind: "open"; readonly limits: Limits; readonly since: Millis; heardAt: Millis; pingAt: Millis; moveAt: Millis | undefined; isDegraded: boolean; renewAt: Millis | undefined };
 
 type OpenState = State & { kind: "open" };
-
-/** degraded: connected, but the server cannot reach its other parts: what is sent waits there. */
-export type LineStatus = "disconnected" | "stopped" | "waiting" | "connecting" | "connected" | "degraded";
 
 export class Connection {
   readonly #options: ConnectionOptions;
@@ -138,6 +110,8 @@ export class Connection {
         return this.#receiveTokenFailed(input.cause, now);
       case "socket-opened":
         return this.#state.kind === "opening" ? this.#greet(this.#state.token, now) : [];
+      case "socket-forbidden":
+        return this.#giveUp(socketForbidden());
       case "socket-closed":
         return this.#receiveClosed(input.code, now);
       case "frame":

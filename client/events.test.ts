@@ -28,3 +28,19 @@ test("[EVE2] a listener that throws is reported, and the others hear all the sam
   expect(heard).toEqual([1]);
   expect(reported).toEqual([new Error("the application's own")]);
 });
+
+test("[EVE3] one that was to hear a single event can be taken off, and one taken off meanwhile hears nothing more", () => {
+  const events = new Events<{ seq: [number] }>(() => {});
+  const heard: string[] = [];
+  const [first, second] = [(): void => void heard.push("first"), (): void => void heard.push("second")];
+  events.once("seq", first);
+  events.off("seq", first);
+  events.on("seq", () => events.off("seq", second));
+  events.on("seq", second);
+  events.emit("seq", 1);
+  expect(heard).toEqual([]);
+  events.on("seq", () => events.clear());
+  events.on("seq", first);
+  events.emit("seq", 2);
+  expect(heard, "nobody is told anything after it is over").toEqual([]);
+});

@@ -1,10 +1,14 @@
-/** Named events, as Yjs providers offer them: `on`, `once`, `off`. A listener that throws disturbs nobody else. */
+/**
+ * Named events, as Yjs providers offer them: `on`, `once`, `off`. A listener that throws disturbs nobody else, and one
+ * that was taken off hears nothing more, be it while others are told. Rules EVE1 to EVE3.
+ */
 
 type Listener<Arguments extends readonly unknown[]> = (...args: Arguments) => void;
 
 /** `EventMap`: what each event's listeners are called with. */
 export class Events<EventMap extends { [Name in keyof EventMap]: readonly unknown[] }> {
-  readonly #listeners = new Map<keyof EventMap, Set<Listener<never>>>();
+  /** Those given to `once` are marked so. */
+  readonly #listeners = new Map<keyof EventMap, Map<Listener<never>, { readonly once: boolean }>>();
   readonly #reportError: (error: unknown) => void;
 
   constructor(reportError: (error: unknown) => void) {
@@ -12,17 +16,11 @@ export class Events<EventMap extends { [Name in keyof EventMap]: readonly unknow
   }
 
   on<Name extends keyof EventMap>(name: Name, listener: Listener<EventMap[Name]>): void {
-    const listeners = this.#listeners.get(name);
-    if (listeners === undefined) this.#listeners.set(name, new Set([listener]));
-    else listeners.add(listener);
+    this.#add(name, listener, { once: false });
   }
 
   once<Name extends keyof EventMap>(name: Name, listener: Listener<EventMap[Name]>): void {
-    const onceOnly: Listener<EventMap[Name]> = (...args) => {
-      this.off(name, onceOnly);
-      listener(...args);
-    };
-    this.on(name, onceOnly);
+    this.#add(name, listener, { once: true });
   }
 
   off<Name extends keyof EventMap>(name: Name, listener: Listener<EventMap[Name]>): void {
@@ -34,9 +32,11 @@ export class Events<EventMap extends { [Name in keyof EventMap]: readonly unknow
   }
 
   emit<Name extends keyof EventMap>(name: Name, ...args: EventMap[Name]): void {
-    for (const listener of [...(this.#listeners.get(name) ?? [])] as Listener<EventMap[Name]>[]) {
+    for (const [listener, how] of Array.from(this.#listeners.get(name) ?? [])) {
+      if (this.#listeners.get(name)?.get(listener) !== how) continue; // Taken off by one before it.
+      if (how.once) this.#listeners.get(name)?.delete(listener);
       try {
-        listener(...args);
+        (listener as Listener<EventMap[Name]>)(...args);
       } catch (error) {
         this.#reportError(error); // The application's own; nothing of ours throws here.
       }
@@ -45,5 +45,10 @@ export class Events<EventMap extends { [Name in keyof EventMap]: readonly unknow
 
   clear(): void {
     this.#listeners.clear();
+  }
+
+  #add<Name extends keyof EventMap>(name: Name, listener: Listener<EventMap[Name]>, how: { readonly once: boolean }): void {
+    const listeners = this.#listeners.get(name) ?? new Map<Listener<never>, { readonly once: boolean }>();
+    this.#listeners.set(name, listeners.set(listener, how));
   }
 }

@@ -22,7 +22,7 @@ beforeAll(() => {
   execFileSync("tar", ["-xzf", join(app, tarball), "-C", home]);
   execFileSync("mv", [join(home, "package"), join(home, "client")]);
   packed = readdirSync(join(home, "client"), { recursive: true }).map(String);
-  for (const dependency of ["yjs", "lib0", "ws"]) symlinkSync(join(modules, dependency), join(app, "node_modules", dependency));
+  for (const dependency of ["yjs", "lib0", "ws", "idb"]) symlinkSync(join(modules, dependency), join(app, "node_modules", dependency));
   writeFileSync(join(app, "package.json"), `{ "type": "module" }`);
 }, 120_000);
 
@@ -50,11 +50,31 @@ test("[PKG2] Node runs it with its declared dependencies alone", () => {
   expect(execFileSync(process.execPath, ["run.js"], { cwd: app, timeout: 20_000 }).toString()).toBe("waiting true function\n");
 });
 
+test("[PKG2] where there is no IndexedDB, a store says what to do, and the room goes on without", () => {
+  writeFileSync(
+    join(app, "kept.js"),
+    `import * as Y from "yjs";
+     import { CoroomProvider } from "@coroom/client";
+     import { indexedDbStore } from "@coroom/client/indexeddb";
+     const provider = new CoroomProvider({ url: "ws://127.0.0.1:9", token: "t", room: "notes", doc: new Y.Doc(), store: indexedDbStore({ owner: "acme/ada" }) });
+     provider.on("error", ({ kind, message }) => {
+       console.log(kind, message.includes("leave the option"));
+       provider.destroy();
+     });`,
+  );
+  expect(execFileSync(process.execPath, ["kept.js"], { cwd: app, timeout: 20_000 }).toString()).toBe("storage-failed true\n");
+});
+
 test("[PKG3] its types are whole", () => {
   writeFileSync(
     join(app, "types.ts"),
     `import * as Y from "yjs";
-     import { CoroomProvider, RoomConnection, type Problem } from "@coroom/client";
+     import { CoroomProvider, RoomConnection, type EditStore, type Problem } from "@coroom/client";
+     import { forgetIndexedDbStore, indexedDbStore } from "@coroom/client/indexeddb";
+     const store: EditStore = indexedDbStore({ owner: "acme/ada" });
+     const kept = new CoroomProvider({ url: "ws://h", room: "kept", doc: new Y.Doc(), token: "t", store });
+     kept.on("restored", () => kept.stored satisfies boolean);
+     void forgetIndexedDbStore({ owner: "acme/ada" });
      const provider = new CoroomProvider({ url: "ws://h", room: "notes", doc: new Y.Doc(), token: async () => "t" });
      provider.on("status", ({ status }) => status satisfies "disconnected" | "stopped" | "waiting" | "connecting" | "connected" | "degraded");
      provider.awareness.setLocalStateField("user", { name: "Ada" });
@@ -77,6 +97,6 @@ test("[PKG4] bundled for browsers it takes their WebSocket, and nothing of Node'
   const assets = join(app, "dist/assets");
   const bundle = readdirSync(assets).map((name) => readFileSync(join(assets, name), "utf8")).join("");
   expect(bundle).toContain("new WebSocket(");
-  expect(bundle).not.toMatch(/permessage-deflate|maxPayload|node:/);
+  expect(bundle).not.toMatch(/permessage-deflate|maxPayload|node:|indexedDB/);
   expect(bundle.length).toBeLessThan(150_000);
 });

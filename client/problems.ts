@@ -30,10 +30,17 @@ export type Problem =
   /** A committed edit of somebody could not be applied to the document; it was left out. */
   | { readonly kind: "edit-unreadable"; readonly seq: Seq; readonly message: string; readonly cause: unknown };
 
+/** As the WebSocket standard numbers it. */
+const POLICY_VIOLATION = 1008;
+
 /** `said`: what the server's ERROR frame said, if one came. */
 export function connectionRefused(code: number, said: string | undefined): Refusal {
   const meaning = said ?? Object.values(CLOSE).find((close) => close.code === code)?.meaning ?? "the server closed the connection for good";
   return { kind: "connection-refused", code, message: `${meaning} (close code ${code})` };
+}
+
+export function socketForbidden(): Refusal {
+  return { kind: "connection-refused", code: POLICY_VIOLATION, message: "a page over https may open no ws: socket: give `url` as wss: or https:" };
 }
 
 export function tokenExpired(): Refusal {

@@ -2,7 +2,7 @@
 
 import type { ClientId, Position, Seq } from "../shared/ids.ts";
 import type { SavingState, TentativeEdit } from "../shared/wire/frames.ts";
-import type { LineStatus } from "./connection.ts";
+import type { LineStatus } from "./connection-messages.ts";
 import type { ConnectionHost, Token } from "./connection-host.ts";
 import type { EditStore } from "./edit-store.ts";
 import type { RoomEdit } from "./inbox.ts";

@@ -251,3 +251,15 @@ test("[ROO15] a room whose rights changed is joined again on the same line, with
   expect([ann.edits, ann.host.saved]).toEqual([["1:1 own"], true]);
   expect(heard(server, "hello")).toHaveLength(1);
 });
+
+test("[ROO19] a room that was left for good stays left, whoever asks", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  ann.host.destroy();
+  ann.host.connect();
+  ann.host.send(bytes(1));
+  ann.host.destroy();
+  await server.clock.advance(MINUTE);
+  expect([server.lines.size, server.clock.pending, heard(server, "edit")]).toEqual([0, 0, []]);
+});

@@ -136,6 +136,7 @@ export class RoomHost {
 
   /** Joins the room and stays in it; after a refusal, or while waiting to try again, tries at once. */
   connect(): void {
+    if (this.#isDestroyed) return;
     this.receive({ kind: "enter" });
     this.#connection.enter(this);
     this.#connection.connect();
@@ -150,6 +151,7 @@ export class RoomHost {
 
   /** Leaves for good and tells nobody anything any more. */
   destroy(): void {
+    if (this.#isDestroyed) return;
     this.disconnect();
     this.#connection.off("status", this.#tellChanges);
     this.#connection.off("refused", this.#tellRefused);
@@ -161,12 +163,14 @@ export class RoomHost {
 
   /** Sends an edit, now or when it can be. The payload is the room's from here on: do not change it. */
   send(payload: Uint8Array): void {
+    if (this.#isDestroyed) return;
     this.receive({ kind: "edit", payload });
     this.#flushSoon();
   }
 
   /** For the awareness: fields as they are on the wire. */
   show(fields: readonly PresenceField[]): void {
+    if (this.#isDestroyed) return;
     this.#turns.receive({ kind: "show", fields });
     this.#flushSoon();
   }

@@ -90,8 +90,36 @@ test("[YED3] an edit with a hole in it is cut all the same", () => {
   expect(textOf(...splitEdit(holed, 120)!, letters[1]!, letters[2]!)).toBe("hgfedcba");
 });
 
-test("[YED4] a single insertion that is too large cannot be cut", () => {
-  expect(splitEdit(Y.encodeStateAsUpdate(docWith("x".repeat(1_000))), 500)).toBeUndefined();
+test("[YED3] a text or a list that is inserted at once is cut too, and never inside a character", () => {
+  const doc = docWith("before, behind");
+  const known = Y.encodeStateAsUpdate(doc);
+  const [text, list] = [doc.getText("t"), doc.getArray("list")];
+  const edits = editsOf(doc, () => {
+    text.insert(8, "grüße 🧑‍🚀 ".repeat(300));
+    text.insert(text.length, "🧑".repeat(500));
+    list.push(Array.from({ length: 400 }, (_, index) => ({ index })));
+  });
+  const pieces = edits.flatMap((edit) => splitEdit(edit, 500)!);
+  expect(Math.max(...pieces.map(({ byteLength }) => byteLength))).toBeLessThanOrEqual(500);
+  for (const order of [pieces, pieces.toReversed()]) {
+    const rebuilt = new Y.Doc();
+    for (const update of [known, ...order]) Y.applyUpdate(rebuilt, update);
+    expect([rebuilt.getText("t").toString(), rebuilt.getArray("list").toJSON()]).toEqual([text.toString(), list.toJSON()]);
+    expect(Y.encodeStateVector(rebuilt)).toEqual(Y.encodeStateVector(doc));
+  }
+});
+
+test("[YED3] what was typed into the middle of a text meanwhile stays where it was typed", () => {
+  const doc = new Y.Doc();
+  const [paste] = editsOf(doc, () => doc.getText("t").insert(0, "x".repeat(2_000)));
+  const typed = editsOf(doc, () => doc.getText("t").insert(1_000, "HERE"));
+  expect(textOf(...splitEdit(paste!, 300)!, ...typed)).toBe(doc.getText("t").toString());
+});
+
+test("[YED4] a single thing that is too large cannot be cut", () => {
+  const doc = new Y.Doc();
+  doc.getArray("pictures").push([new Uint8Array(1_000)]);
+  expect(splitEdit(Y.encodeStateAsUpdate(doc), 500)).toBeUndefined();
 });
 
 test("[YED5] what was withheld can be made anew from the document, as small as it has become", () => {

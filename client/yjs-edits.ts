@@ -1,4 +1,4 @@
-/** Yjs updates as edits: how several are one, how a large one is cut, and what a document has that a room has not. Rules YED1 to YED5. */
+/** Yjs updates as edits: how several are one, how a large one is cut, and what a document has that a room has not. Rules YED1 to YED6. */
 
 import * as encoding from "lib0/encoding";
 import * as Y from "yjs";
@@ -65,9 +65,10 @@ export function saysNothing(update: Uint8Array): boolean {
 const HEADER_BYTES = 32;
 const NO_DELETIONS = 0;
 
-/** Pieces of whole structs in their order, the deletions behind them. One struct or all deletions may be too much. */
+/** Pieces of structs in their order, the deletions behind them. What is inserted at once is one struct: text and lists are cut, anything else that is too large cannot be. */
 export function splitEdit(update: Uint8Array, bytesMax: number): readonly Uint8Array[] | undefined {
-  const { structs, ds } = Y.decodeUpdate(update);
+  const { structs: whole, ds } = Y.decodeUpdate(update);
+  const structs = whole.flatMap((struct) => cutStruct(struct, bytesMax - 2 * HEADER_BYTES));
   const pieces: Uint8Array[] = [];
   let runs: Run[] = [];
   let bytes = HEADER_BYTES;
@@ -100,6 +101,52 @@ export function splitEdit(update: Uint8Array, bytesMax: number): readonly Uint8A
   if (ds.clients.size === 0) return pieces;
   const deletions = encodeDeletions(ds);
   return deletions.byteLength > bytesMax ? undefined : [...pieces, deletions];
+}
+
+type Struct = ReturnType<typeof Y.decodeUpdate>["structs"][number];
+
+/** An origin on each side, a parent and its key beside the content. */
+const STRUCT_BYTES = 64;
+/** Of one UTF-16 code unit in UTF-8. */
+const UNIT_BYTES_MAX = 3;
+
+/** As Yjs cuts it when somebody types into its middle: what follows hangs on the last of what is before it. */
+function cutStruct(struct: Struct, bytesMax: number): Struct[] {
+  if (!(struct instanceof Y.Item) || encode((encoder) => struct.write(encoder, 0)).byteLength <= bytesMax) return [struct];
+  const { id: { client, clock }, origin, rightOrigin, parent, parentSub, content } = struct;
+  const parts: Struct[] = [];
+  let start = 0;
+  for (const part of cutContent(content, bytesMax - STRUCT_BYTES)) {
+    const before = start === 0 ? origin : Y.createID(client, clock + start - 1);
+    parts.push(new Y.Item(Y.createID(client, clock + start), null, before, null, rightOrigin, parent, parentSub, part));
+    start += part.getLength();
+  }
+  return parts;
+}
+
+function cutContent(content: Y.Item["content"], bytesMax: number): Y.Item["content"][] {
+  if (content instanceof Y.ContentString) return cutText(content.str, Math.floor(bytesMax / UNIT_BYTES_MAX)).map((text) => new Y.ContentString(text));
+  if (content instanceof Y.ContentAny && content.arr.length > 1) {
+    const middle = content.arr.length >> 1;
+    return [content.arr.slice(0, middle), content.arr.slice(middle)].map((entries) => new Y.ContentAny(entries)).flatMap((half) => (sizeOf(half) <= bytesMax ? [half] : cutContent(half, bytesMax)));
+  }
+  return [content];
+}
+
+/** Never between the two halves of a character. */
+function cutText(text: string, unitsMax: number): string[] {
+  const parts: string[] = [];
+  for (let start = 0; start < text.length; ) {
+    const end = Math.min(text.length, start + Math.max(2, unitsMax));
+    const isInside = end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
+    parts.push(text.slice(start, isInside ? end - 1 : end));
+    start = isInside ? end - 1 : end;
+  }
+  return parts;
+}
+
+function sizeOf(content: Y.ContentAny): number {
+  return encode((encoder) => content.write(encoder, 0)).byteLength;
 }
 
 /** Structs of one client whose clocks follow each other. */

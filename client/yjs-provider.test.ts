@@ -172,19 +172,29 @@ test("[YJS7] a change too large to send is told; nothing behind it is lost, and 
   const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
   await server.clock.advance(1_000);
   ann.type("before ");
-  ann.type("x".repeat(LIMITS.editBytesMax));
+  ann.doc.getArray("pictures").push([new Uint8Array(LIMITS.editBytesMax)]);
   await server.clock.advance(1_000);
   ann.type("behind");
   await server.clock.advance(1_000);
-  expect([ann.provider.saved, ann.told.filter((told) => told === "edit-too-large").length]).toEqual([false, 1]);
+  expect([ann.provider.saved, ann.provider.stored, ann.told.filter((told) => told === "edit-too-large").length]).toEqual([false, false, 1]);
   expect(bob.text).toBe("before ");
-  ann.erase("before ".length, LIMITS.editBytesMax);
+  ann.doc.getArray("pictures").delete(0);
   await server.clock.advance(1_000);
   expect([ann.provider.saved, ann.provider.unsavedEdits]).toEqual([true, 0]);
   expect(bob.text).toBe("before behind");
   bob.type("!");
   await server.clock.advance(1_000);
   expect(ann.text).toBe("before behind!");
+});
+
+test("[YJS7] a large text pasted at once is sent in pieces", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
+  await server.clock.advance(1_000);
+  ann.type("x".repeat(10 * LIMITS.editBytesMax));
+  ann.type("behind");
+  await server.clock.advance(30_000);
+  expect([ann.provider.saved, bob.text === ann.text, ann.told.includes("edit-too-large")]).toEqual([true, true, false]);
 });
 
 test("[YJS7] a large document is sent in pieces", async () => {

@@ -38,6 +38,8 @@ const ALL = ["heads", "pieces", "edits"] as const;
 /** Pieces are condensed into one when they have as many bytes as the last such one, and not for less than this. */
 const CONDENSE_BYTES_MIN = 65_536;
 const PAGE_ID_BYTES = 12;
+/** Outlasts the page and the browser; the last moments before a power cut it need not. Edits wait for it: a disk's flush would take too long. */
+const RELAXED = { durability: "relaxed" } as const;
 
 /** One for the whole application; each room opens its own part. */
 export function indexedDbStore({ owner }: IndexedDbStoreOptions): EditStore {
@@ -124,7 +126,7 @@ async function readDocument(transaction: Writing, key: string, condense: NonNull
 
 async function write(db: IDBPDatabase<Schema>, { key, page, condense }: { key: string; page: PageId; condense: Condense }, { put, drop, document }: KeptChange): Promise<void> {
   try {
-    const transaction = db.transaction(ALL, "readwrite");
+    const transaction = db.transaction(ALL, "readwrite", RELAXED);
     const edits = transaction.objectStore("edits");
     const writing = async (): Promise<void> => {
       for (const place of drop) await edits.delete([key, page, place]);
