@@ -8,7 +8,7 @@ import { Activity } from "../shared/bus/activity.ts";
 import { decodeJson } from "../shared/bus/placement-messages.ts";
 import { decodeRecord } from "../shared/bus/record.ts";
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
-import type { Millis, RoomKey, UnixMillis } from "../shared/ids.ts";
+import type { RoomKey, UnixMillis } from "../shared/ids.ts";
 import { pause, unlessMistake } from "../shared/pause.ts";
 import { archiveWindow, type ArchivingOptions, type ArchivingPorts } from "./archiving-host.ts";
 import { Headway } from "./headway.ts";
@@ -175,18 +175,21 @@ export class PassHost {
     return new BoardRoom(key, this.#partition, this.#ports, this.#options, this.#deps);
   }
 
-  /** Applies what came, and knows how far everything is then. */
+  /** Applies what came, and knows how far everything is then. Where that takes longer than a batch may, the next begins at once. */
   async #count(): Promise<void> {
     const { clock } = this.#deps;
-    for (let [due, turn] = [clock.now(), 1]; ; turn = (turn + 1) % WATCHED_TURNS) {
-      due = Math.max(clock.now(), due + this.#options.boardBatchMs / WATCHED_TURNS) as Millis;
-      await pause(clock, due - clock.now(), this.#over.signal);
+    const batchMs = this.#options.boardBatchMs;
+    for (let allDue = clock.now() + batchMs; ; ) {
+      await pause(clock, Math.max(0, Math.min(batchMs / WATCHED_TURNS, allDue - clock.now())), this.#over.signal);
       if (this.#isOver) return;
+      const begin = clock.now();
+      const isForAll = begin >= allDue;
       const received = this.#rooms.areOpen ? this.#headway.received : undefined;
-      const rooms = turn === 0 ? this.#rooms.all : this.#watched();
+      const rooms = isForAll ? this.#rooms.all : this.#watched();
       await eachOf(rooms.filter(({ pending }) => pending > 0), this.#options.boardWritesMax, (room) => room.apply());
       if (this.#isOver) return;
-      if (turn !== 0) continue;
+      if (!isForAll) continue;
+      allDue = begin + batchMs;
       if (received !== undefined && this.#headway.count(received)) this.#deps.log.info({ partition: this.#partition, through: received }, "the boards are up to date");
       this.#observe();
     }
