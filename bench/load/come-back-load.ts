@@ -1,6 +1,7 @@
 /** The load of the scenario come-back: writes documents into rooms, and lets a crowd come back to them at once. */
 
 import { get } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import * as Y from "yjs";
 
@@ -14,6 +15,7 @@ import { serveCalls } from "./worker.ts";
 /** Sockets being opened at a time: one more than a listen queue holds would wait a second for nobody's good. */
 const OPENING_MAX = 256;
 const MS_MAX = 120_000;
+const RETRY_MS = 250;
 
 /** By room. Absent: its start. */
 type Positions = Readonly<Record<string, Position>>;
@@ -133,7 +135,12 @@ class Returner {
   }
 
   async #resync(): Promise<void> {
-    const { position, payload } = await fetchSnapshot(this.seat);
+    let fetched = await fetchSnapshot(this.seat);
+    while (fetched === "unavailable") {
+      await sleep(RETRY_MS);
+      fetched = await fetchSnapshot(this.seat);
+    }
+    const { position, payload } = fetched;
     this.snapshots += 1;
     this.bytes += payload.byteLength;
     this.#payloads.splice(0, this.#payloads.length, payload);
@@ -153,7 +160,7 @@ class Returner {
 }
 
 /** As a browser would, on a connection of its own. */
-function fetchSnapshot({ gateway, room, token }: Seat): Promise<{ position: Position; payload: Uint8Array }> {
+function fetchSnapshot({ gateway, room, token }: Seat): Promise<{ position: Position; payload: Uint8Array } | "unavailable"> {
   const url = new URL(`/v1/rooms/${encodeURIComponent(room)}/snapshot`, gateway.replace("ws:", "http:"));
   return new Promise((resolve, reject) => {
     get(url, { agent: false, headers: { authorization: `Bearer ${token}` } }, (response) => {
@@ -161,6 +168,7 @@ function fetchSnapshot({ gateway, room, token }: Seat): Promise<{ position: Posi
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
       response.on("error", reject);
       response.on("end", () => {
+        if (response.statusCode === 503) return resolve("unavailable"); // On a busy machine the document service is not heard of in time.
         if (response.statusCode !== 200) return reject(new Error(`the snapshot of ${room}: HTTP ${response.statusCode} ${Buffer.concat(chunks).toString()}`));
         const position = { epoch: Number(response.headers["x-coroom-epoch"]) as Epoch, seq: Number(response.headers["x-coroom-seq"]) as Seq };
         resolve({ position, payload: Buffer.concat(chunks) });
