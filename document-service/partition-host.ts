@@ -46,6 +46,8 @@ export class PartitionHost {
   #received = 0;
   #heldBytes = 0;
   #saves = 0;
+  /** What the last tick found to be saved or trimmed, the most urgent first. */
+  #due: { readonly room: RoomHost; readonly pressed: boolean }[] = [];
   #snapshotsNamed = 0;
 
   constructor(partition: number, ports: PartitionPorts, options: PartitionOptions, deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics }) {
@@ -95,6 +97,7 @@ export class PartitionHost {
     if (this.#lease.isHeld) await this.#drain();
     await this.#lease.giveBack(this.#floor());
     working.abort();
+    this.#due = [];
     for (const room of this.#rooms.values()) room.close();
     await Promise.all(parts);
     this.#rooms.clear();
@@ -157,17 +160,18 @@ export class PartitionHost {
   #tick(now: Millis): void {
     const { release, save } = this.#pressure();
     this.#heldBytes = 0;
-    const due: RoomHost[] = [];
+    const [unsaved, untrimmed]: [RoomHost[], RoomHost[]] = [[], []];
     for (const room of this.#rooms.values()) {
       room.mergeIfDue();
       room.releaseIfIdle(now, { pressed: release });
       this.#heldBytes += room.heldBytes;
-      if (room.isSaveDue(now, { pressed: save })) due.push(room);
-      else if (room.isTrimDue(now)) this.#start(() => room.trim());
+      if (room.isSaveDue(now, { pressed: save })) unsaved.push(room);
+      else if (room.isTrimDue(now)) untrimmed.push(room);
       else if (room.canRetire(now, { pressed: release })) this.#rooms.delete(room.room);
     }
-    due.sort((a, b) => (a.uncoveredSince ?? 0) - (b.uncoveredSince ?? 0));
-    for (const room of due) this.#start(() => room.save());
+    unsaved.sort((a, b) => (a.uncoveredSince ?? 0) - (b.uncoveredSince ?? 0));
+    this.#due = [...unsaved.map((room) => ({ room, pressed: save })), ...untrimmed.map((room) => ({ room, pressed: false }))];
+    this.#startDue();
     this.#observe();
   }
 
@@ -220,11 +224,21 @@ export class PartitionHost {
     metrics.heldForBoards.set({ partition }, Math.max(0, this.#received - this.#boardsFloor.floor));
   }
 
-  /** Not now, if as many run already: it stays due. */
-  #start(work: () => Promise<void>): void {
-    if (this.#saves >= this.#options.documentSavesMax) return;
-    this.#saves += 1;
-    work().finally(() => (this.#saves -= 1));
+  /** As many at a time as may be, each making room for the next: a tick's due is not put off to the tick after. */
+  #startDue(): void {
+    while (this.#saves < this.#options.documentSavesMax) {
+      const next = this.#due.shift();
+      if (next === undefined) return;
+      const { room, pressed } = next;
+      const now = this.#deps.clock.now();
+      const work = room.isSaveDue(now, { pressed }) ? room.save() : room.isTrimDue(now) ? room.trim() : undefined;
+      if (work === undefined) continue; // Done meanwhile.
+      this.#saves += 1;
+      void work.finally(() => {
+        this.#saves -= 1;
+        this.#startDue();
+      });
+    }
   }
 
   /** Saves what is left to save, so that whoever comes next begins at the end of the log. */
@@ -232,7 +246,8 @@ export class PartitionHost {
     const { clock } = this.#deps;
     const deadline = clock.now() + this.#options.documentsDrainMsMax;
     while ((this.#floor() < this.#received || this.#saves > 0) && clock.now() < deadline) {
-      for (const room of this.#rooms.values()) if (room.isSaveDue(clock.now(), { pressed: true })) this.#start(() => room.save());
+      this.#due = [...this.#rooms.values()].map((room) => ({ room, pressed: true }));
+      this.#startDue();
       await pause(clock, TICK_MS / 4);
     }
   }
