@@ -13,6 +13,7 @@ import { WireClient } from "../../gateway/testing/wire-client.ts";
 import { roomServerSettings } from "../../room-server/config.ts";
 import { startRoomServer } from "../../room-server/main.ts";
 import { readSettings } from "../../shared/config.ts";
+import { type Epoch, type Seq, START } from "../../shared/ids.ts";
 import type { Running } from "../../shared/lifecycle.ts";
 import type { Log } from "../../shared/log.ts";
 import { sharedSettings } from "../../shared/settings.ts";
@@ -60,10 +61,10 @@ function tokenOf(name: string): Promise<string> {
   return makeToken({ room: [ROOM], user: name, name, rights: ["read", "write"], tenant: "default", ttl: 3600 }, SECRET);
 }
 
-/** Whether somebody new may come in over that gateway. */
-async function mayEnter(gateway: string, name: string): Promise<boolean> {
+/** Whether somebody may come in over that gateway: somebody new, or with a position somebody who was there. */
+async function mayEnter(gateway: string, name: string, position = START): Promise<boolean> {
   const client = await WireClient.greet(`${gateway}/v1/connect`, await tokenOf(name));
-  void client.join(ROOM, `${name}-client-key`).catch(() => {}); // Refused: told below.
+  void client.join(ROOM, `${name}-client-key`, position).catch(() => {}); // Refused: told below.
   await client.until(() => client.received.some(({ type }) => type === "joined" || type === "join-refused"), "an answer");
   const answer = client.received.find(({ type }) => type === "joined" || type === "join-refused")!;
   if (answer.type === "join-refused") expect(answer).toMatchObject(REFUSED);
@@ -88,6 +89,7 @@ test("[BUD1] a room over its budget loses presence, then acks come later, then n
     expect(await registry.metrics()).toMatch(/^coroom_room_server_rooms_held_back\{level="5"\} 1$/m);
     let strangers = 0;
     await until(async () => !(await mayEnter(gateways[1]!, `stranger-${(strangers += 1)}`)), "a gateway without members to turn strangers away", STEPS_MS_MAX);
+    expect(await mayEnter(gateways[1]!, "somebody-back", { epoch: 1 as Epoch, seq: 1 as Seq })).toBe(true);
     expect(await mayEnter(gateways[0]!, "another")).toBe(false);
     const again = await Onlooker.enter({ urls: [gateways[0]!], token: await tokenOf("ann"), room: ROOM, clientKey: "ann-client-key" });
     again.leave(); // Who is there may come again.
