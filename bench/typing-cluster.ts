@@ -65,7 +65,7 @@ export class TypingCluster {
       roomServers: options.roomServers,
       natsServers: options.natsServers ?? 1,
       syncAlways: options.syncAlways ?? false,
-      settings: { EDIT_BURST: NO_RATE_LIMIT, EDITS_PER_SECOND: NO_RATE_LIMIT, CONNECTS_PER_SECOND_MAX: NO_RATE_LIMIT, SILENCE_MS_MAX: "3600000", CONTROL_LOOP_MS: "1000", ...options.settings },
+      settings: { EDIT_BURST: NO_RATE_LIMIT, EDITS_PER_SECOND: NO_RATE_LIMIT, CONNECTS_PER_SECOND_MAX: NO_RATE_LIMIT, ABUSE_POINTS_MAX: NO_RATE_LIMIT, TENANT_ABUSE_POINTS_MAX: NO_RATE_LIMIT, SILENCE_MS_MAX: "3600000", CONTROL_LOOP_MS: "1000", ...options.settings },
       ...(options.roomServerSettings === undefined ? {} : { roomServerSettings: options.roomServerSettings }),
       natsUrlOf: async ({ role, index }, servers) => (role === "room-server" && servers.length === 1 ? (lines[index] = await CuttableLine.start(servers[0]!)).url : servers.join(",")),
     });
@@ -100,14 +100,12 @@ export class TypingCluster {
 
   async #isWarm(): Promise<boolean> {
     const live = new Set(this.cluster.roomServers.map(serverOf));
-    const areWarm = await Promise.all(
-      this.rooms.map(async (room) => {
-        const [owner, planned] = await Promise.all([this.ownerOf(room), this.#plans.get(this.keyOf(room))]);
-        const replica = planned === null ? undefined : decodeJson(PlannedRoom, planned.value)?.replica;
-        return owner !== replica && live.has(owner) && live.has(replica);
-      }),
-    );
-    return !areWarm.includes(false);
+    for (const room of this.rooms) {
+      const [owner, planned] = await Promise.all([this.ownerOf(room), this.#plans.get(this.keyOf(room))]);
+      const replica = planned === null ? undefined : decodeJson(PlannedRoom, planned.value)?.replica;
+      if (owner === replica || !live.has(owner) || !live.has(replica)) return false; // The first says enough: it is asked again and again.
+    }
+    return true;
   }
 
   async roomsByOwner(): Promise<Map<ServerId, RoomLoad[]>> {
