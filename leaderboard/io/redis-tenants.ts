@@ -4,31 +4,49 @@
  * many people there are in all rooms together is a HyperLogLog: 12 KB at most, where a set would grow with them.
  */
 
+import { readFileSync } from "node:fs";
+
 import type { Cluster, Redis } from "ioredis";
 
 import { parseTenantId, type RoomId, roomOf, tenantOf } from "../../shared/ids.ts";
 import type { Keys, Role } from "../keys.ts";
 import type { ClosedTenant, ClosedTenants, RankedRoom, TenantBoards } from "../ports.ts";
-import { parseWindow, type Window } from "../windows.ts";
+import { KEPT_MS, parseWindow, type Window } from "../windows.ts";
+
+/** So late a closed window may be archived. */
+const LATE_MS_MAX = 7 * 24 * 3_600_000;
+
+type Scripts = {
+  sumPoints(keys: number, ...args: string[]): Promise<readonly string[]>;
+  tellTotals(keys: number, ...args: string[]): Promise<void>;
+};
 
 export function redisTenants(redis: Redis | Cluster, keys: Keys, { roles }: { roles: readonly Role[] }): TenantBoards & ClosedTenants {
   const role = roles.find((kept) => kept === "everyone") ?? roles[0];
 
-  const pointsOf = async (room: Parameters<TenantBoards["tell"]>[0], window: Window): Promise<number> =>
-    role === undefined ? 0 : Number((await redis.hget(keys.board(room, role, window).counts, "points")) ?? 0);
+  redis.defineCommand("sumPoints", { lua: script("totals.lua") });
+  redis.defineCommand("tellTotals", { lua: script("tell.lua") });
+  const scripts = redis as unknown as Scripts; // `defineCommand` adds them to the client itself.
 
   return {
     meet: async (room, windows, users) => {
-      if (users.length > 0) await Promise.all(windows.map((window) => redis.pfadd(keys.people(tenantOf(room), window), ...users)));
+      if (users.length === 0) return;
+      const tenant = tenantOf(room);
+      const closing = windows.flatMap(({ id, end }) => (Number.isFinite(end) ? [end, `${tenant} ${id}`] : []));
+      if (closing.length > 0) await redis.zadd(keys.tenantsClosing, ...closing);
+      const writes = windows.flatMap((window) => {
+        const key = keys.people(tenant, window);
+        const at = goesAt(window);
+        return [redis.pfadd(key, ...users), ...(at === 0 ? [] : [redis.pexpireat(key, at)])];
+      });
+      await Promise.all(writes);
     },
 
     tell: async (room, windows) => {
-      const [tenant, member] = [tenantOf(room), roomOf(room)];
-      const points = await Promise.all(windows.map((window) => pointsOf(room, window)));
-      const told = windows.flatMap((window, index) => (points[index] === 0 ? [] : [{ window, points: points[index]! }]));
-      const closing = told.flatMap(({ window }) => (Number.isFinite(window.end) ? [window.end, `${tenant} ${window.id}`] : []));
-      if (closing.length > 0) await redis.zadd(keys.tenantsClosing, ...closing);
-      await Promise.all(told.map(({ window, points: total }) => redis.zadd(keys.tenant(tenant, window), "GT", total, member)));
+      if (role === undefined || windows.length === 0) return;
+      const sums = await scripts.sumPoints(windows.length, ...windows.map((window) => keys.board(room, role, window).counts));
+      const told = windows.flatMap((window, index) => (sums[index] === "0" ? [] : [{ key: keys.tenant(tenantOf(room), window), sum: sums[index]!, goesAt: goesAt(window) }]));
+      if (told.length > 0) await scripts.tellTotals(told.length, ...told.map(({ key }) => key), roomOf(room), ...told.flatMap(({ sum, goesAt: at }) => [sum, String(at)]));
     },
 
     due: async (endedBefore, countMax) => (await redis.zrangebyscore(keys.tenantsClosing, "-inf", endedBefore, "LIMIT", 0, countMax)).flatMap(closedOf),
@@ -51,6 +69,15 @@ export function redisTenants(redis: Redis | Cluster, keys: Keys, { roles }: { ro
       return points === null ? undefined : { rank: (await redis.zcount(key, `(${points}`, "+inf")) + 1, room: roomOf(room), points: Number(points) };
     },
   };
+}
+
+/** At the latest: a window that was told of again after it was archived is archived by nobody. 0: never. */
+function goesAt({ kind, start, end }: Window): number {
+  return Number.isFinite(end) ? start + KEPT_MS[kind] + LATE_MS_MAX : 0;
+}
+
+function script(file: string): string {
+  return readFileSync(new URL(file, import.meta.url), "utf8");
 }
 
 function closedOf(entry: string): ClosedTenant[] {
