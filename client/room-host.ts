@@ -158,7 +158,7 @@ export class RoomHost {
     this.#connection.off("error", this.#tellProblem);
     this.#events.clear();
     this.#isDestroyed = true;
-    if (this.#session.hasKeptAll) this.#end(); // Else once what was made last is kept.
+    if (this.#session.keeping.isDone) this.#end(); // Else once what was made last is kept.
   }
 
   /** Sends an edit, now or when it can be. The payload is the room's from here on: do not change it. */
@@ -192,14 +192,14 @@ export class RoomHost {
 
   #take(input: PresenceInput | WatchInput): void {
     const now = this.#clock.now();
-    const { isRestoring } = this.#session;
+    const isRestoring = this.#session.keeping.isOpening;
     if (input.kind !== "show") for (const effect of this.#boards.receive(input)) this.#carryOut(effect);
     if (input.kind === "watch-board") return;
     if (input.kind !== "show") for (const effect of this.#session.receive(input, now)) this.#carryOut(effect);
     for (const effect of this.#presence.receive(input, now)) this.#carryOut(effect);
-    if (isRestoring && !this.#session.isRestoring) this.#joinIfWanted();
+    if (isRestoring && !this.#session.keeping.isOpening) this.#joinIfWanted();
     this.#tellChanges();
-    if (this.#isDestroyed && this.#session.hasKeptAll) return this.#end();
+    if (this.#isDestroyed && this.#session.keeping.isDone) return this.#end();
     if (!this.#flushing) this.#alarm.setFor(earlier(this.#session.dueAt(now), this.#presence.dueAt(now)));
   }
 

@@ -8,7 +8,7 @@
  */
 
 import { assertNever } from "../shared/assert.ts";
-import type { ClientId, ClientKey, Millis, Position } from "../shared/ids.ts";
+import type { ClientId, Millis, Position } from "../shared/ids.ts";
 import type { LeftReason, Rights, SavingState } from "../shared/wire/frames.ts";
 import type { Backoff } from "./backoff.ts";
 import { earlier } from "./alarm.ts";
@@ -24,6 +24,7 @@ import type { Chance, SnapshotAnswer } from "./ports.ts";
 import { rightsRevoked } from "./problems.ts";
 import { Resync } from "./resync.ts";
 import type { RoomEffect, RoomFrame, RoomInput } from "./room-messages.ts";
+import { WriterKey } from "./writer-key.ts";
 
 export type SessionOptions = {
   readonly outbox: OutboxOptions;
@@ -45,9 +46,7 @@ export class RoomSession {
   readonly #catchingUp: CatchingUp;
   readonly #keeping: Keeping;
   readonly #membership = new Membership();
-  #clientKey: ClientKey;
-  /** When the line was last known to hold. */
-  #heardAt: Millis | undefined;
+  readonly #writer: WriterKey;
 
   constructor(options: SessionOptions, chance: Chance) {
     const unit = (): number => chance.unit();
@@ -58,7 +57,7 @@ export class RoomSession {
     this.#sender = new EditSender(this.#outbox);
     this.#catchingUp = new CatchingUp(this.#feed, new Resync(options.resyncBackoff, unit));
     this.#keeping = new Keeping(options.keeping, this.#outbox);
-    this.#clientKey = chance.clientKey();
+    this.#writer = new WriterKey(this.#outbox, () => chance.clientKey(), options.dedupeMs);
   }
 
   get status(): RoomStatus {
@@ -87,14 +86,9 @@ export class RoomSession {
     return this.#outbox.isEmpty || this.#keeping.isKept;
   }
 
-  /** It is not known yet what is kept on this device: the room is joined after that. */
-  get isRestoring(): boolean {
-    return this.#keeping.isOpening;
-  }
-
-  /** Nothing is to be written any more. */
-  get hasKeptAll(): boolean {
-    return this.#keeping.isDone;
+  /** What is kept on this device: whether that is known yet, and whether anything is still to be written. */
+  get keeping(): Pick<Keeping, "isOpening" | "isDone"> {
+    return this.#keeping;
   }
 
   get client(): ClientId | undefined {
@@ -125,7 +119,7 @@ export class RoomSession {
     this.#take(input, now, effects);
     if (input.kind === "edit") return effects; // Kept and sent with the tick that follows: what is made at once together.
     if (input.kind !== "restored") this.#keeping.observe(effects, this.position);
-    this.#keeping.follow({ clientKey: this.#clientKey, isEnd: input.kind === "leave" }, now, effects);
+    this.#keeping.follow({ clientKey: this.#writer.key, isEnd: input.kind === "leave" }, now, effects);
     return effects;
   }
 
@@ -139,7 +133,7 @@ export class RoomSession {
         if (this.#membership.needsLine && !this.#keeping.isOpening) this.#joinAgain(input, now, effects);
         return;
       case "line-lost":
-        if (this.#membership.joined !== undefined) this.#heardAt = input.heardAt;
+        if (this.#membership.joined !== undefined) this.#writer.heard(input.heardAt);
         if (this.#membership.line !== undefined) this.#end("offline");
         return;
       case "edit":
@@ -150,7 +144,7 @@ export class RoomSession {
         this.#keeping.failed(input.write, input.cause, now, effects);
         break;
       case "kept":
-        this.#keeping.kept(input.write, this.#clientKey);
+        this.#keeping.kept(input.write, this.#writer.key);
         break;
       case "frame":
         this.#receiveFrame(input.frame, now, effects);
@@ -182,7 +176,7 @@ export class RoomSession {
   #receiveLeave(now: Millis, effects: RoomEffect[]): void {
     const { joined } = this.#membership;
     if (joined !== undefined) {
-      this.#heardAt = now;
+      this.#writer.heard(now);
       effects.push({ kind: "send", frame: { type: "leave", channel: joined.channel } });
     }
     this.#end("out");
@@ -190,18 +184,13 @@ export class RoomSession {
 
   /** A new line: all that is known of the old one is the position and what is not acknowledged. */
   #joinAgain(line: Line, now: Millis, effects: RoomEffect[]): void {
-    if (this.#heardAt !== undefined && now - this.#heardAt > this.#options.dedupeMs) this.#outbox.keyIsStale();
-    if (this.#outbox.needsNewKey) this.#takeNewKey();
+    this.#writer.renewIfSilent(now);
     this.#join(line, undefined, now, effects);
   }
 
   #join(line: Line, before: Joined | undefined, now: Millis, effects: RoomEffect[]): void {
     this.#membership.ask(line, before, (now + this.#options.joinMsMax) as Millis);
-    effects.push({ kind: "join", clientKey: this.#clientKey, position: this.#catchingUp.joinFrom });
-  }
-
-  #takeNewKey(): void {
-    this.#clientKey = this.#outbox.newKey() ?? this.#chance.clientKey();
+    effects.push({ kind: "join", clientKey: this.#writer.key, position: this.#catchingUp.joinFrom });
   }
 
   #end(kind: "out" | "refused" | "offline"): void {
@@ -321,8 +310,6 @@ export class RoomSession {
     if (live === undefined) return;
     const { line, joined } = live;
     this.#sender.flush(line, joined.channel, this.#feed.position.seq, this.#feed.saving, now, effects);
-    if (!this.#outbox.needsNewKey) return;
-    this.#takeNewKey();
-    this.#join(line, joined, now, effects);
+    if (this.#writer.renewIfNeeded()) this.#join(line, joined, now, effects);
   }
 }
