@@ -24,6 +24,8 @@ export type PlantedBug = {
   readonly clock?: (clock: Clock) => Clock;
   /** What must go wrong for it to show, where chance seldom has it. */
   readonly faults?: readonly Fault[];
+  /** Where to begin to look, for one that shows once in a hundred seeds. */
+  readonly fromSeed?: number;
   /** Whether a tab whose line is lost begins anew without what it had not saved. */
   readonly tabForgets?: (status: ClientRoomHost["status"]) => boolean;
 };
@@ -64,6 +66,7 @@ const noFencing: PlantedBug = {
 /** A new owner takes each client for one edit less far than the checkpoint says. */
 const watermarkTooLow: PlantedBug = {
   name: "watermark one too low",
+  fromSeed: 90,
   roomServer: (ports) => ({
     ...ports,
     checkpoints: {
@@ -75,9 +78,16 @@ const watermarkTooLow: PlantedBug = {
   }),
 };
 
+/** All that the log has is under a checkpoint when every room server dies, and with them the warm copies: what the next owner knows of its writers it knows from the checkpoint. */
+const ONLY_CHECKPOINTS_LEFT: readonly Fault[] = [
+  ...[0.1, 0.9].map((whom): Fault => ({ kind: "log trimmed", atMs: 13_000, forMs: 0, whom, how: 0 })),
+  ...[0.1, 0.5, 0.9].map((whom): Fault => ({ kind: "room server killed", atMs: 13_001, forMs: 300, whom, how: 0 })),
+];
+
 /** And here for one edit further. */
 const watermarkTooHigh: PlantedBug = {
   name: "watermark one too high",
+  faults: ONLY_CHECKPOINTS_LEFT,
   roomServer: (ports) => ({
     ...ports,
     checkpoints: {
