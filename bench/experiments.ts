@@ -3,6 +3,7 @@
  * what they did and says what it found. One that loses or repeats anything throws.
  */
 
+import { arrivals } from "./arrivals.bench.ts";
 import { awarenessBurst } from "./awareness-burst.bench.ts";
 import { comeBack } from "./come-back.bench.ts";
 import { growingRoom } from "./growing-room.bench.ts";
@@ -35,4 +36,4 @@ export type ExperimentOptions = {
 /** Figures by system, Coroom first. `more`: for the results' file. */
 export type Outcome = { readonly figures: Readonly<Record<string, Figures>>; readonly more?: object };
 
-export const EXPERIMENTS: readonly Experiment[] = [idle, comeBack, stalledReader, herd, rolling, presenceCrowd, growingRoom, hotRoom, awarenessBurst];
+export const EXPERIMENTS: readonly Experiment[] = [idle, comeBack, stalledReader, herd, rolling, presenceCrowd, growingRoom, hotRoom, awarenessBurst, arrivals];

@@ -54,7 +54,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
     digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
   };
   const host = new DocumentHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
-  const http = await serveHttp([...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log)], config, metrics);
+  const http = await serveHttp([...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log)], config, { metrics, registry });
   const url = config.documentsUrl === "" ? `http://${config.documentsHost}:${http.port}` : config.documentsUrl;
   const heartbeats = sendHeartbeats(nats, subjects.documents, { service, url, everyMs: config.documentsHeartbeatMs, isServing: () => host.isServing }, systemClock);
 

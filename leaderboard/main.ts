@@ -65,7 +65,7 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
   const host: LeaderboardHost = new LeaderboardHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
   hearWatches(nats, subjects, (watch) => host.receiveWatch(watch));
   hearNames(nats, subjects, (name) => host.receiveName(name));
-  const http = await serveHttp(host, config, { log, metrics });
+  const http = await serveHttp(host, config, { log, metrics, registry });
   const url = config.boardsUrl === "" ? `http://${config.boardsHost}:${http.port}` : config.boardsUrl;
   const heartbeats = sendHeartbeats(nats, subjects.leaderboards, { service, url, everyMs: config.boardsHeartbeatMs, isServing: () => true }, systemClock);
 

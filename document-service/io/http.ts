@@ -5,6 +5,8 @@
  *   {method} /v1/rooms/{room}/{place}    x-coroom-internal: <secret>    x-coroom-tenant: <tenant>
  */
 
+import type { Registry } from "prom-client";
+
 import { parseRoomId, parseTenantId, type RoomKey, roomKey } from "../../shared/ids.ts";
 import { type InternalAnswer, type InternalQuestion, refusal, serveInternal } from "../../shared/io/internal-http.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
@@ -16,8 +18,8 @@ export type RoomRoute = { readonly method: "GET" | "POST" | "PUT" | "DELETE"; re
 
 export type HttpOptions = { readonly documentsHost: string; readonly documentsPort: number; readonly internalSecret: string; readonly documentBodyBytesMax: number };
 
-export function serveHttp(routes: readonly RoomRoute[], { documentsHost, documentsPort, internalSecret, documentBodyBytesMax }: HttpOptions, metrics: DocumentServiceMetrics): Promise<{ port: number; stop(): Promise<void> }> {
-  const listening = { host: documentsHost, port: documentsPort, secret: internalSecret, bodyBytesMax: documentBodyBytesMax, tier: "document service", portSetting: "COROOM_DOCUMENTS_PORT" };
+export function serveHttp(routes: readonly RoomRoute[], { documentsHost, documentsPort, internalSecret, documentBodyBytesMax }: HttpOptions, { metrics, registry }: { metrics: DocumentServiceMetrics; registry: Registry }): Promise<{ port: number; stop(): Promise<void> }> {
+  const listening = { host: documentsHost, port: documentsPort, secret: internalSecret, bodyBytesMax: documentBodyBytesMax, tier: "document service", portSetting: "COROOM_DOCUMENTS_PORT", registry };
   return serveInternal(listening, (question) => answerBy(routes, question), (answer) => metrics.reads.inc({ answer }));
 }
 

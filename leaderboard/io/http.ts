@@ -5,6 +5,8 @@
  *   GET /v1/rooms/{room}/leaderboard..., /v1/leaderboard/rooms...    x-coroom-internal: <secret>    x-coroom-tenant: <tenant>
  */
 
+import type { Registry } from "prom-client";
+
 import type { RoomKey } from "../../shared/ids.ts";
 import { type InternalAnswer, type InternalQuestion, jsonAnswer, refusal, serveInternal } from "../../shared/io/internal-http.ts";
 import type { Log } from "../../shared/log.ts";
@@ -29,7 +31,7 @@ const REFUSALS: Readonly<Record<Refusal["kind"], { status: number; message: stri
   rebuilding: { status: 503, message: "the boards are being counted anew: ask again" },
 };
 
-export function serveHttp({ reader, names, tenants }: { reader: BoardReader; names: NamesHost; tenants: TenantReader }, options: HttpOptions, { log, metrics }: { log: Log; metrics: LeaderboardMetrics }): Promise<{ port: number; stop(): Promise<void> }> {
+export function serveHttp({ reader, names, tenants }: { reader: BoardReader; names: NamesHost; tenants: TenantReader }, options: HttpOptions, { log, metrics, registry }: { log: Log; metrics: LeaderboardMetrics; registry: Registry }): Promise<{ port: number; stop(): Promise<void> }> {
   const answer = async ({ method, tenant, segments, query }: InternalQuestion): Promise<InternalAnswer> => {
     if (method !== "GET") return refusal(405, "method-not-allowed", "boards can only be read");
     const question = parseQuestion(tenant, segments, query, options);
@@ -44,7 +46,7 @@ export function serveHttp({ reader, names, tenants }: { reader: BoardReader; nam
     }
   };
   const { boardsHost, boardsPort, internalSecret } = options;
-  const listening = { host: boardsHost, port: boardsPort, secret: internalSecret, bodyBytesMax: NO_BODY, tier: "leaderboard", portSetting: "COROOM_BOARDS_PORT" };
+  const listening = { host: boardsHost, port: boardsPort, secret: internalSecret, bodyBytesMax: NO_BODY, tier: "leaderboard", portSetting: "COROOM_BOARDS_PORT", registry };
   return serveInternal(listening, answer, (name) => metrics.reads.inc({ answer: name }));
 }
 

@@ -8,6 +8,8 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
+import type { Registry } from "prom-client";
+
 export type InternalQuestion = {
   readonly method: string;
   /** The path after `/v1`, decoded. Empty for any other, and for a broken escape. */
@@ -33,11 +35,14 @@ export type InternalHttpOptions = {
   /** For the error when it cannot listen: who wants to, and the setting to change. */
   readonly tier: string;
   readonly portSetting: string;
+  /** Shown at /metrics. */
+  readonly registry: Registry;
 };
 
 const DRAIN_MS_MAX = 2_000;
 /** With every 503: whoever asks may soon fare better. */
 const RETRY_AFTER_SECONDS = 1;
+const NO_OPERATOR = refusal(401, "unauthorized", "metrics are for operators: give COROOM_INTERNAL_SECRET as Authorization: Bearer");
 const UNAUTHORIZED = refusal(401, "unauthorized", "only gateways ask here: send x-coroom-internal");
 
 export function jsonAnswer(status: number, name: string, body: object): InternalAnswer {
@@ -51,8 +56,12 @@ export function refusal(status: number, error: string, message: string): Interna
 
 export async function serveInternal(options: InternalHttpOptions, answer: (question: InternalQuestion) => InternalAnswer | Promise<InternalAnswer>, count: (answer: string) => void): Promise<{ port: number; stop(): Promise<void> }> {
   const mayAsk = secretCheck(options.secret);
+  const answerTo = async (request: IncomingMessage): Promise<InternalAnswer> => {
+    if (request.url === "/metrics") return mayAsk(bearerOf(request)) ? metricsAnswer(options.registry) : NO_OPERATOR;
+    return mayAsk(request.headers["x-coroom-internal"]) ? answer(readQuestion(request, options)) : UNAUTHORIZED;
+  };
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const given = mayAsk(request.headers["x-coroom-internal"]) ? await answer(readQuestion(request, options)) : UNAUTHORIZED;
+    const given = await answerTo(request);
     count(given.name);
     send(response, given);
   };
@@ -75,6 +84,15 @@ export async function serveInternal(options: InternalHttpOptions, answer: (quest
         server.closeIdleConnections();
       }),
   };
+}
+
+/** For Prometheus, which shows the secret as a bearer's. */
+async function metricsAnswer(registry: Registry): Promise<InternalAnswer> {
+  return { status: 200, name: "metrics", headers: { "content-type": registry.contentType }, body: await registry.metrics() };
+}
+
+function bearerOf({ headers }: IncomingMessage): string | undefined {
+  return /^Bearer (.+)$/i.exec(headers.authorization ?? "")?.[1];
 }
 
 function readQuestion(request: IncomingMessage, { bodyBytesMax }: InternalHttpOptions): InternalQuestion {

@@ -162,6 +162,11 @@ export class Cluster {
     return this.documentServices[0]!;
   }
 
+  /** What its processes show each other. */
+  get internalSecret(): string {
+    return JWT_SECRET;
+  }
+
   token(room: string, user: string, more: { rights?: readonly string[]; ttl?: number; tenant?: string } = {}): Promise<string> {
     return makeToken({ room: [room], user, name: user, rights: more.rights ?? ["read", "write"], tenant: more.tenant ?? "default", ttl: more.ttl ?? 3600 }, JWT_SECRET);
   }

@@ -1,0 +1,144 @@
+/**
+ * A crowd arrives at one long document that somebody goes on typing in: a thousand within two seconds at 4 MB, 150 at
+ * once at 4 and at 20 MB, with the bytes as they are and compressed. Each joins, is sent to the snapshot, fetches it
+ * through the one gateway, and joins again from there; it has arrived once it has all bytes and is in the room.
+ *
+ * Hashes of all bytes are compared, and one client in so many decodes them. Load and servers share the machine.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { claimPort } from "../engines/free-port.ts";
+import { Cluster } from "../test/system/cluster.ts";
+import { cpuBetween, cpuByRole, type ServerProcess } from "./cpu.ts";
+import type { Experiment, ExperimentOptions, Outcome } from "./experiments.ts";
+import type { ArrivalsLoad } from "./load/arrivals-load.ts";
+import type { Seat } from "./load/enter.ts";
+import { Latencies } from "./load/latencies.ts";
+import { Worker } from "./load/worker.ts";
+import { memoryByRole } from "./memory.ts";
+import type { Figures } from "./report.ts";
+
+const MB = 1024 ** 2;
+const SMALL_SHARE = 1 / 40;
+const DECODED_IN = 50;
+const SAMPLE_MS = 50;
+const COLD_MS_MAX = 120_000;
+/** What the gateway may still share of a question from before. */
+const SETTLE_MS = 3_000;
+/** Memory and log answer no further back than this: whoever comes new needs the snapshot. */
+const HISTORY = { BACKLOG_BYTES_MAX: "4096", LOG_READ_BYTES_MAX: "4096", SNAPSHOT_AGE_MS_MAX: "1000", SNAPSHOT_INTERVAL_MS_MIN: "1000", RECENT_BYTES_MAX: "4096" };
+const LIFTED = { EDITS_PER_SECOND: "1000000", CONNECTS_PER_SECOND_MAX: "1000000", DOCUMENT_WRITE_BURST: "1000000", SNAPSHOT_BURST: "1000000", GATEWAY_SNAPSHOT_BURST: "1000000" };
+
+type Leg = { readonly name: string; readonly megabytes: number; readonly share: number; readonly withinMs: number; readonly gzip: boolean };
+/** `share`: of the clients. */
+const LEGS: readonly Leg[] = [
+  { name: "4 MB, a thousand in 2 s, gzip", megabytes: 4, share: 1, withinMs: 2_000, gzip: true },
+  { name: "4 MB, a thousand in 2 s", megabytes: 4, share: 1, withinMs: 2_000, gzip: false },
+  { name: "4 MB, 150 at once, gzip", megabytes: 4, share: 0.15, withinMs: 0, gzip: true },
+  { name: "4 MB, 150 at once", megabytes: 4, share: 0.15, withinMs: 0, gzip: false },
+  { name: "20 MB, 150 at once, gzip", megabytes: 20, share: 0.15, withinMs: 0, gzip: true },
+  { name: "20 MB, 150 at once", megabytes: 20, share: 0.15, withinMs: 0, gzip: false },
+];
+
+/** `documents`: where the document service answers. `written`: by room, how many letters. */
+type Stage = { readonly cluster: Cluster; readonly load: Worker<ArrivalsLoad>; readonly documents: string; readonly written: Map<string, number> };
+
+export const arrivals: Experiment = {
+  name: "arrivals",
+  meaning: "a crowd arrives at one long document that somebody types in, through one gateway: 1,000 within 2 s at 4 MB, 150 at once at 4 and 20 MB, plain and compressed",
+  clients: 1_000,
+  smallClients: 20,
+  run: async (options) => ({ figures: { coroom: await measure(options) } }) satisfies Outcome,
+};
+
+async function measure(options: ExperimentOptions): Promise<Figures> {
+  const port = await claimPort(0, "127.0.0.1", "documentsPort");
+  const cluster = await Cluster.start({ gateways: 1, roomServers: 1, settings: { LOG_LEVEL: "warn", ...LIFTED, ...HISTORY, DOCUMENTS_PORT: String(port) } });
+  const load = new Worker<ArrivalsLoad>("arrivals-load");
+  try {
+    const figures: Record<string, number> = {};
+    const stage: Stage = { cluster, load, documents: `http://127.0.0.1:${port}`, written: new Map() };
+    for (const leg of LEGS) {
+      for (const [figure, value] of Object.entries(await measureLeg(leg, stage, options))) figures[`${leg.name}: ${figure}`] = value;
+    }
+    return figures;
+  } finally {
+    await load.end();
+    await cluster.stop();
+  }
+}
+
+async function measureLeg({ name, megabytes, share, withinMs, gzip }: Leg, { cluster, load, documents, written }: Stage, { clients, small, seed, say }: ExperimentOptions): Promise<Figures> {
+  const room = `long-${megabytes}`;
+  const seatOf = async (who: string): Promise<Seat> => ({ gateway: cluster.gateways[0]!.url, room, token: await cluster.token("*", who), clientKey: who });
+  const letters = await lettersWritten(written, load, await seatOf("the-writer"), megabytes * MB * (small ? SMALL_SHARE : 1), seed);
+  const seats = await Promise.all(Array.from({ length: Math.max(1, Math.round(clients * share)) }, (_, index) => seatOf(`arrival-${index}`)));
+  await sleep(small ? 0 : SETTLE_MS);
+
+  const processes: ServerProcess[] = [{ role: "nats-server", pid: cluster.nats.pid }, ...[cluster.gateways[0]!.process, cluster.roomServers[0]!, cluster.documentService].map(({ role, pid }) => ({ role, pid }))];
+  const before = await countsOf(documents, cluster.internalSecret);
+  const cpuBefore = cpuByRole(processes);
+  const peak = new Peak(processes);
+  const arrived = await load.call("arrive", { seats, withinMs, gzip, decodedIn: DECODED_IN, typist: await seatOf("the-typist") });
+  const memory = await peak.stop();
+  const cpu = cpuBetween(cpuBefore, cpuByRole(processes));
+  const after = await countsOf(documents, cluster.internalSecret);
+
+  if (arrived.lettersMin < letters) throw new Error(`a document has ${arrived.lettersMin} letters of ${letters}`);
+  say(`${name}: ${seats.length} arrived, ${Object.keys(arrived.sent).length} states sent, the hashes of each equal; ${arrived.decoded} decoded; ${arrived.editsMeanwhile} edits meanwhile`);
+  const times = Latencies.fromPairs(arrived.times);
+  return {
+    "until the last has all bytes, ms": arrived.msToLast,
+    "p50, ms": times.percentile(50),
+    "p99, ms": times.percentile(99),
+    "MB a client": arrived.bytes / seats.length / MB,
+    "merges": after.merges - before.merges,
+    "asked of the document service": after.reads - before.reads,
+    ...Object.fromEntries(Object.entries(cpu).map(([role, seconds]) => [`CPU of the ${role}, ms`, seconds * 1000])),
+    ...Object.fromEntries(Object.entries(memory).map(([role, bytes]) => [`peak memory of the ${role}, MB`, bytes / MB])),
+    "peak memory of all together, MB": Object.values(memory).reduce((sum, bytes) => sum + bytes, 0) / MB,
+  };
+}
+
+/** Each document is written once. */
+async function lettersWritten(written: Map<string, number>, load: Worker<ArrivalsLoad>, seat: Seat, bytes: number, seed: number): Promise<number> {
+  const known = written.get(seat.room);
+  if (known !== undefined) return known;
+  const letters = await load.call("write", { seat, bytes, seed });
+  written.set(seat.room, letters);
+  const deadline = performance.now() + COLD_MS_MAX;
+  while (!(await load.call("isCold", seat))) {
+    if (performance.now() > deadline) throw new Error(`the room has no snapshot ${COLD_MS_MAX / 1000} s after it was written`);
+    await sleep(500);
+  }
+  return letters;
+}
+
+async function countsOf(documents: string, secret: string): Promise<{ merges: number; reads: number }> {
+  const metrics = await (await fetch(`${documents}/metrics`, { headers: { authorization: `Bearer ${secret}` } })).text();
+  const count = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, "m").exec(metrics)?.[1] ?? 0);
+  return { merges: count("coroom_documents_merge_seconds_count"), reads: count('coroom_documents_reads_total\\{answer="snapshot"\\}') };
+}
+
+/** The most that each role's processes held at any sample. */
+class Peak {
+  readonly #most: Record<string, number> = {};
+  readonly #sampling: Promise<void>;
+  #over = false;
+
+  constructor(processes: readonly ServerProcess[]) {
+    this.#sampling = (async () => {
+      while (!this.#over) {
+        for (const [role, bytes] of Object.entries(memoryByRole(processes))) this.#most[role] = Math.max(this.#most[role] ?? 0, bytes);
+        await sleep(SAMPLE_MS);
+      }
+    })();
+  }
+
+  async stop(): Promise<Readonly<Record<string, number>>> {
+    this.#over = true;
+    await this.#sampling;
+    return this.#most;
+  }
+}

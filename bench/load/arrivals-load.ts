@@ -1,0 +1,220 @@
+/**
+ * The load of the scenario arrivals: writes one long document over HTTP, and lets a crowd arrive at it. A client joins,
+ * is sent to the snapshot, fetches it over HTTP and joins again from there. All bytes are hashed as they come; a few
+ * keep theirs and decode them.
+ */
+
+import { createHash } from "node:crypto";
+import { get, type IncomingMessage } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { gunzipSync } from "node:zlib";
+
+import * as Y from "yjs";
+
+import { type Epoch, type Position, type Seq, START } from "../../shared/ids.ts";
+import { Prng } from "../../shared/prng.ts";
+import type { Frame, UnknownFrame } from "../../shared/wire/frames.ts";
+import { enter, join, type Seat, unexpected } from "./enter.ts";
+import { TEXT } from "./keystroke.ts";
+import { Latencies, type LatencyPairs } from "./latencies.ts";
+import { serveCalls } from "./worker.ts";
+
+export type Writing = { readonly seat: Seat; readonly bytes: number; readonly seed: number };
+export type Arriving = { readonly seats: readonly Seat[]; readonly withinMs: number; readonly gzip: boolean; readonly decodedIn: number; readonly typist: Seat };
+export type Arrived = {
+  /** From the first arrival until the last has all bytes, and is in the room. */
+  readonly msToLast: number;
+  /** Each from its own arrival. */
+  readonly times: LatencyPairs;
+  readonly bytes: number;
+  /** By ETag: how often it was sent. What was sent under one was the same, or the run is void. */
+  readonly sent: Readonly<Record<string, number>>;
+  readonly decoded: number;
+  readonly lettersMin: number;
+  readonly editsMeanwhile: number;
+};
+export type ArrivalsLoad = typeof functions;
+
+type Fetched = { readonly position: Position; readonly etag: string; readonly hash: string; readonly bytes: number; readonly kept: Uint8Array | undefined };
+
+/** An insertion is a phrase; a request has so many. */
+const PHRASE_WORDS = 16;
+const PHRASES_PER_EDIT = 1_000;
+const TYPING_EVERY_MS = 500;
+const MS_MAX = 300_000;
+
+const functions = {
+  /** How many letters the text has then. */
+  write: async ({ seat, bytes, seed }: Writing): Promise<number> => {
+    const doc = new Y.Doc();
+    const text = doc.getText(TEXT);
+    const prng = new Prng(seed);
+    const edits: Uint8Array[] = [];
+    doc.on("update", (edit: Uint8Array) => void edits.push(edit));
+    for (let made = 0; made < bytes; made += edits.at(-1)!.byteLength) {
+      doc.transact(() => {
+        for (let phrase = 0; phrase < PHRASES_PER_EDIT; phrase++) {
+          const at = prng.chance(0.3) ? prng.below(text.length) : text.length;
+          text.insert(at, Array.from({ length: PHRASE_WORDS }, () => WORDS[prng.below(WORDS.length)]).join(" "));
+        }
+      });
+    }
+    for (const edit of edits) await post(seat, edit);
+    return text.length;
+  },
+
+  /** Whether a newcomer is sent to the snapshot by now. */
+  isCold: async (seat: Seat): Promise<boolean> => {
+    const arrival = new Arrival(seat);
+    const { kind } = await arrival.join(START);
+    arrival.leave();
+    return kind === "resync";
+  },
+
+  arrive: async ({ seats, withinMs, gzip, decodedIn, typist }: Arriving): Promise<Arrived> => {
+    const times = new Latencies();
+    const typing = new Typing(typist);
+    const started = performance.now();
+    const arrived = await Promise.all(
+      seats.map(async (seat, index) => {
+        await sleep((index * withinMs) / seats.length);
+        const own = performance.now();
+        const fetched = await arrive(seat, { gzip, keeps: index % decodedIn === 0 });
+        times.record(performance.now() - own);
+        return fetched;
+      }),
+    );
+    const msToLast = performance.now() - started;
+    const editsMeanwhile = await typing.stop();
+    const letters = arrived.flatMap(({ kept }) => (kept === undefined ? [] : [lettersOf(gzip ? gunzipSync(kept) : kept)]));
+    return { msToLast, times: times.toPairs(), bytes: arrived.reduce((sum, { bytes }) => sum + bytes, 0), sent: sentOf(arrived), decoded: letters.length, lettersMin: Math.min(...letters), editsMeanwhile };
+  },
+};
+
+/** Somebody types all the while, so that there is something to merge. */
+class Typing {
+  readonly #seat: Seat;
+  readonly #typed: Promise<number>;
+  #over = false;
+
+  constructor(seat: Seat) {
+    this.#seat = seat;
+    this.#typed = this.#type();
+  }
+
+  stop(): Promise<number> {
+    this.#over = true;
+    return this.#typed;
+  }
+
+  async #type(): Promise<number> {
+    let typed = 0;
+    for (; !this.#over; typed++) {
+      const doc = new Y.Doc();
+      doc.getText(TEXT).insert(0, "typed meanwhile ");
+      await post(this.#seat, Y.encodeStateAsUpdate(doc));
+      await sleep(TYPING_EVERY_MS);
+    }
+    return typed;
+  }
+}
+
+/** A client on its way in. */
+class Arrival {
+  readonly #seat: Seat;
+  #socket: Awaited<ReturnType<typeof enter>> | undefined;
+  #seq = 0;
+  #head = Number.POSITIVE_INFINITY;
+  #answer: (answer: { kind: "level" | "resync" }) => void = () => {};
+  #fail: (error: Error) => void = () => {};
+
+  constructor(seat: Seat) {
+    this.#seat = seat;
+  }
+
+  async join(position: Position): Promise<{ kind: "level" | "resync" }> {
+    const answered = new Promise<{ kind: "level" | "resync" }>((resolve, reject) => ([this.#answer, this.#fail] = [resolve, reject]));
+    setTimeout(() => this.#fail(unexpected(this.#seat, `not in within ${MS_MAX} ms`)), MS_MAX).unref();
+    this.#seq = position.seq;
+    this.#head = Number.POSITIVE_INFINITY;
+    if (this.#socket !== undefined) join(this.#socket, this.#seat, position);
+    else this.#socket = await enter(this.#seat, position, { receive: (frame) => this.#receive(frame), end: (reason) => this.#fail(unexpected(this.#seat, reason)) });
+    return answered;
+  }
+
+  /** JOINED says where the room is; what is missing until there follows, or that it must be fetched. */
+  #receive(frame: Frame | UnknownFrame): void {
+    if (frame.type === "joined") this.#head = frame.head;
+    else if (frame.type === "committed") this.#seq = frame.edits.firstSeq + frame.edits.edits.length - 1;
+    else if (frame.type === "resync-required") return this.#answer({ kind: "resync" });
+    else if (frame.type === "join-refused" || frame.type === "error") return this.#fail(unexpected(this.#seat, frame.message));
+    if (this.#seq >= this.#head) this.#answer({ kind: "level" });
+  }
+
+  leave(): void {
+    this.#socket?.close();
+  }
+}
+
+async function arrive(seat: Seat, options: { gzip: boolean; keeps: boolean }): Promise<Fetched> {
+  const arrival = new Arrival(seat);
+  await arrival.join(START);
+  const fetched = await fetchSnapshot(seat, options);
+  await arrival.join(fetched.position);
+  arrival.leave();
+  return fetched;
+}
+
+function fetchSnapshot({ gateway, room, token }: Seat, { gzip, keeps }: { gzip: boolean; keeps: boolean }): Promise<Fetched> {
+  const url = new URL(`/v1/rooms/${encodeURIComponent(room)}/snapshot`, gateway.replace("ws:", "http:"));
+  return new Promise((resolve, reject) => {
+    get(url, { agent: false, headers: { authorization: `Bearer ${token}`, ...(gzip ? { "accept-encoding": "gzip" } : {}) } }, (response) => {
+      if (response.statusCode !== 200 || (response.headers["content-encoding"] === "gzip") !== gzip) return reject(new Error(`the snapshot of ${room}: HTTP ${response.statusCode} ${response.headers["content-encoding"] ?? "plain"}`));
+      receive(response, keeps, resolve, reject);
+    }).on("error", reject);
+  });
+}
+
+function receive(response: IncomingMessage, keeps: boolean, resolve: (fetched: Fetched) => void, reject: (error: Error) => void): void {
+  const { headers } = response;
+  const hash = createHash("sha256");
+  const kept: Buffer[] = [];
+  let bytes = 0;
+  response.on("data", (chunk: Buffer) => {
+    bytes += chunk.byteLength;
+    hash.update(chunk);
+    if (keeps) kept.push(chunk);
+  });
+  response.on("error", reject);
+  response.on("end", () => {
+    if (bytes !== Number(headers["content-length"] ?? bytes)) return reject(new Error("a snapshot broke off"));
+    const position = { epoch: Number(headers["x-coroom-epoch"]) as Epoch, seq: Number(headers["x-coroom-seq"]) as Seq };
+    resolve({ position, etag: headers.etag!, hash: hash.digest("hex"), bytes, kept: keeps ? Buffer.concat(kept) : undefined });
+  });
+}
+
+function sentOf(arrived: readonly Fetched[]): Record<string, number> {
+  const sent: Record<string, number> = {};
+  const hashes = new Map<string, string>();
+  for (const { etag, hash } of arrived) {
+    if ((hashes.get(etag) ?? hash) !== hash) throw new Error(`other bytes under the same ETag ${etag}`);
+    hashes.set(etag, hash);
+    sent[etag] = (sent[etag] ?? 0) + 1;
+  }
+  return sent;
+}
+
+function lettersOf(state: Uint8Array): number {
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, state);
+  return doc.getText(TEXT).length;
+}
+
+async function post({ gateway, room, token }: Seat, edit: Uint8Array): Promise<void> {
+  const answer = await fetch(`${gateway.replace("ws:", "http:")}/v1/rooms/${encodeURIComponent(room)}/edits`, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/octet-stream" }, body: Buffer.from(edit) });
+  if (!answer.ok) throw new Error(`an edit was refused: HTTP ${answer.status} ${await answer.text()}`);
+}
+
+const WORDS = "the of and to in is you that it he was for on are as with his they at be this have from or one had by word but not what all were we when your can said there use an each which she do how their if will up other about out many then them these so some her would make like him into time has look two more write go see number no way could people".split(" ");
+
+serveCalls(functions);
