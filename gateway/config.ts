@@ -61,6 +61,7 @@ export const gatewaySettings = {
   documentWritesPerSecond: { parse: positiveInteger, fallback: 20, meaning: "those that one user may send in the long run" },
   writesMax: { parse: positiveInteger, fallback: 1_000, meaning: "edits over HTTP that wait for the log at one gateway; more are refused with a hint to come back" },
   writeMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "an edit over HTTP that is not in the log by then is answered with 504: the same request again finds out" },
+  answerStallMsMax: { parse: positiveInteger, fallback: 60_000, meaning: "an answer over HTTP of which nothing was taken for so long is given up" },
   gatewaySnapshotBurst: { parse: positiveInteger, fallback: 4_000, meaning: "snapshots that all users together may fetch from a gateway at once" },
   gatewaySnapshotsPerSecond: { parse: positiveInteger, fallback: 1_000, meaning: "snapshots that all users together may fetch from a gateway in the long run" },
   boardReadBurst: { parse: positiveInteger, fallback: 20, meaning: "questions about boards that one user may ask a gateway at once over HTTP" },

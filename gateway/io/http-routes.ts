@@ -4,6 +4,7 @@ import type { HttpRequest, HttpResponse, TemplatedApp } from "uws-node20";
 
 import type { Log } from "../../shared/log.ts";
 import { corsHeaders } from "./origins.ts";
+import { type SendOptions, sendPart, sendParts, sendUnsized } from "./send-body.ts";
 
 /** `bodyBytesMax`: of what is posted or put; BODY_BYTES_MAX where it does not say. */
 export type HttpRoute = { readonly method: "get" | "post" | "put" | "del"; readonly path: string; readonly answer: (question: HttpQuestion) => HttpAnswer | Promise<HttpAnswer>; readonly bodyBytesMax?: number };
@@ -35,15 +36,18 @@ export function errorAnswer(status: number, error: string, message: string): Htt
 const BODY_BYTES_MAX = 65_536;
 const NO_BODY = new Uint8Array(0);
 
-export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], { allowedOrigins, log }: { allowedOrigins: readonly string[]; log: Log }): void {
+export type ServeOptions = SendOptions & { readonly allowedOrigins: readonly string[]; readonly log: Log };
+
+export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], options: ServeOptions): void {
+  const { allowedOrigins } = options;
   for (const { method, path, answer, bodyBytesMax = BODY_BYTES_MAX } of routes) {
     app[method](path, (res, req) => {
       const question = readQuestion(res, req, path);
       const cors = corsHeaders(question.header("origin"), allowedOrigins);
-      if (method === "get" || method === "del") return void respond(res, question, answer, cors, log);
+      if (method === "get" || method === "del") return void respond(res, question, answer, cors, options);
       readBody(res, bodyBytesMax, (body) => {
         const tooLarge = (): HttpAnswer => errorAnswer(413, "too-large", `a body may have ${bodyBytesMax} bytes`);
-        void respond(res, { ...question, body: body ?? NO_BODY }, body === undefined ? tooLarge : answer, cors, log);
+        void respond(res, { ...question, body: body ?? NO_BODY }, body === undefined ? tooLarge : answer, cors, options);
       });
     });
   }
@@ -53,55 +57,21 @@ export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], { a
   });
 }
 
-async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRoute["answer"], cors: Record<string, string>, log: Log): Promise<void> {
+async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRoute["answer"], cors: Record<string, string>, options: ServeOptions): Promise<void> {
   try {
-    const { status, headers = {}, body = "" } = await answer(question);
+    const { status, headers = {}, body = "", bodyBytes } = await answer(question);
     if (question.signal.aborted) return;
-    if (body instanceof Uint8Array) return end(res, status, { ...headers, ...cors }, body);
-    if (typeof body === "string") {
-      res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(body));
-      return;
-    }
+    if (typeof body === "string") return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(body));
+    if (body instanceof Uint8Array && body.byteLength === 0) return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end());
     res.cork(() => writeHead(res, status, { ...headers, ...cors }));
-    await stream(res, body, question.signal);
+    if (body instanceof Uint8Array) await sendPart(res, body, { start: 0, total: body.byteLength }, question.signal, options);
+    else if (bodyBytes === undefined) await sendUnsized(res, body, question.signal);
+    else await sendParts(res, body, bodyBytes, question.signal, options);
   } catch (cause) {
     if (question.signal.aborted) return; // Whoever asked has gone, and with it whatever was being read for it.
-    log.error({ path: question.path, cause }, "an HTTP request failed");
+    options.log.error({ path: question.path, cause }, "an HTTP request failed");
     res.close(); // Its head may be out already: a broken line says that the rest is missing.
   }
-}
-
-/** A body that many may be sent: what a slow one has not taken yet is not copied for it. */
-function end(res: HttpResponse, status: number, headers: Readonly<Record<string, string>>, body: Uint8Array): void {
-  const send = (from: number): boolean => res.tryEnd(body.subarray(from), body.byteLength)[0];
-  let taken = false;
-  res.cork(() => {
-    writeHead(res, status, headers);
-    taken = send(0);
-  });
-  if (!taken) res.onWritable(send);
-}
-
-async function stream(res: HttpResponse, body: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-  for await (const chunk of body) {
-    if (signal.aborted) return;
-    let taken = true;
-    res.cork(() => {
-      taken = res.write(chunk);
-    });
-    if (!taken) await writable(res, signal);
-  }
-  if (!signal.aborted) res.cork(() => res.end());
-}
-
-function writable(res: HttpResponse, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    signal.addEventListener("abort", () => resolve(), { once: true });
-    res.onWritable(() => {
-      resolve();
-      return true;
-    });
-  });
 }
 
 /** The request lives for this call only, so everything is read out of it. */

@@ -39,5 +39,5 @@ export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: Route
     ...more,
     ...staticRoutes(config.staticDir),
   ];
-  serveRoutes(app, routes, { allowedOrigins: config.allowedOrigins, log: deps.log });
+  serveRoutes(app, routes, { ...config, log: deps.log, onStalled: () => deps.metrics.limitsReached.inc({ limit: "answer-stall" }) });
 }
