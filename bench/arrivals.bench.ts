@@ -80,7 +80,8 @@ async function measureLeg({ name, megabytes, share, withinMs, gzip }: Leg, { clu
   const before = await countsOf(documents, cluster.internalSecret);
   const cpuBefore = cpuByRole(processes);
   const peak = new Peak(processes);
-  const arrived = await load.call("arrive", { seats, withinMs, gzip, decodedIn: DECODED_IN, typist: await seatOf("the-typist") });
+  const typist = await seatOf("the-typist");
+  const arrived = await load.call("arrive", { seats, withinMs, gzip, decodedIn: DECODED_IN, typist }).finally(() => peak.stop());
   const memory = await peak.stop();
   const cpu = cpuBetween(cpuBefore, cpuByRole(processes));
   const after = await countsOf(documents, cluster.internalSecret);
