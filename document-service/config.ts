@@ -1,6 +1,7 @@
 /** The document service's settings. */
 
 import { oneOf, port, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber } from "../shared/config.ts";
+import { webhookSecrets } from "../shared/webhook-endpoints.ts";
 
 export const documentServiceSettings = {
   internalSecret: { parse: text, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
@@ -43,6 +44,16 @@ export const documentServiceSettings = {
   historySegmentMsMin: { parse: positiveInteger, fallback: 60_000, meaning: "a busy room's log is trimmed no more often, so that little of its history is rewritten" },
   historySessionMsMax: { parse: positiveInteger, fallback: 300_000, meaning: "who is silent for longer and writes again begins another session in a room's history" },
   historyReadBytesMax: { parse: positiveInteger, fallback: 64 * 1024 ** 2, meaning: "bytes of edits that one question about a room's past may read" },
+
+  webhookSecrets: { parse: webhookSecrets, fallback: new Map<string, string>(), meaning: "what events are signed with, by the same names as COROOM_WEBHOOK_URLS: whsec_… as Standard Webhooks has it, comma-separated" },
+  webhookQuietMs: { parse: positiveInteger, fallback: 2_000, meaning: "a change is told once its room was quiet for so long" },
+  webhookChangeMsMax: { parse: positiveInteger, fallback: 30_000, meaning: "while a room is not quiet, its change is told after so long" },
+  webhookTimeoutMs: { parse: positiveInteger, fallback: 15_000, meaning: "an endpoint that has not answered by then is asked again later" },
+  webhookAttemptsMax: { parse: positiveInteger, fallback: 10, meaning: "tries to deliver an event, over some five hours; then it is given up" },
+  webhookDeliveriesMax: { parse: positiveInteger, fallback: 8, meaning: "events under way to one endpoint at a time, from each document service" },
+  webhookEventsMax: { parse: positiveInteger, fallback: 100_000, meaning: "events that are kept until they are delivered; past it the oldest are lost" },
+  webhookBytesMax: { parse: positiveInteger, fallback: 64 * 1024 ** 2, meaning: "bytes of those" },
+  webhookKeptMsMax: { parse: positiveInteger, fallback: 24 * 3_600_000, meaning: "how long an event is kept that is not delivered" },
 
   mergeMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "a merge that takes longer is given up, with the thread it ran in; its room is tried again after a pause that doubles" },
   mergeThreads: { parse: positiveInteger, fallback: 1, meaning: "documents that are merged or read at a time, each in a thread and with the memory that it takes decoded, some ten times its bytes" },

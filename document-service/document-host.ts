@@ -5,6 +5,7 @@ import type { Clock } from "../shared/clock.ts";
 import type { RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
+import type { News } from "./ports.ts";
 import { PartitionHost, type PartitionOptions, type PartitionPorts } from "./partition-host.ts";
 import type { PastHost } from "./past-host.ts";
 import { unlessMistake, within } from "../shared/pause.ts";
@@ -15,10 +16,10 @@ export type DocumentHostOptions = PartitionOptions & { readonly documentsAnswerM
 export class DocumentHost {
   readonly #partitions: readonly PartitionHost[];
   readonly #options: DocumentHostOptions;
-  readonly #deps: { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics };
+  readonly #deps: { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly news: News };
   readonly #ended: Promise<unknown>;
 
-  constructor(ports: PartitionPorts, options: DocumentHostOptions, deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics }) {
+  constructor(ports: PartitionPorts, options: DocumentHostOptions, deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics; news: News }) {
     // Each has its share of the memory, so that one busy partition does not stop the others.
     const share = { ...options, documentsBytesMax: options.documentsBytesMax / options.logPartitions, documentsMax: options.documentsMax / options.logPartitions };
     this.#partitions = Array.from({ length: options.logPartitions }, (_, partition) => new PartitionHost(partition, ports, share, deps));

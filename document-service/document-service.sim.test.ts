@@ -22,6 +22,7 @@ import { DocumentHost } from "./document-host.ts";
 import { EMPTY_STATE, mergeEdits } from "./merge.ts";
 import type { Past } from "./past-host.ts";
 import { documentServiceMetrics } from "./metrics.ts";
+import { NO_NEWS } from "./news-host.ts";
 import type { PartitionPorts } from "./partition-host.ts";
 import { type History, NO_HISTORY } from "./history.ts";
 import type { EditLog, ObjectStore } from "./ports.ts";
@@ -242,6 +243,7 @@ class Service {
       clock: { now: () => world.clock.now(), wallNow: () => (world.clock.wallNow() + this.#dateAheadMs) as UnixMillis, after: (ms, run) => world.clock.after(ms, () => void this.#whenAwake(run)) },
       log: { debug: silent, info: silent, warn: silent, error: silent },
       metrics: documentServiceMetrics(new Registry()),
+      news: NO_NEWS,
     });
   }
 

@@ -25,6 +25,7 @@ import { kvLeases } from "../shared/io/kv-leases.ts";
 import { documentThreads } from "./io/document-threads.ts";
 import { openStores } from "./io/object-stores.ts";
 import { readRoutes } from "./io/read-routes.ts";
+import { startWebhooks } from "./io/webhooks.ts";
 import { writeRoutes } from "./io/write-routes.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 
@@ -53,7 +54,9 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
     reverting: threads,
     digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
   };
-  const host = new DocumentHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
+  const deps = { clock: systemClock, log, metrics };
+  const webhooks = await startWebhooks(nats, streams, subjects, config, { ...deps, service });
+  const host = new DocumentHost(ports, { ...config, service }, { ...deps, news: webhooks.news });
   const http = await serveHttp([...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log)], config, { metrics, registry });
   const url = config.documentsUrl === "" ? `http://${config.documentsHost}:${http.port}` : config.documentsUrl;
   const heartbeats = sendHeartbeats(nats, subjects.documents, { service, url, everyMs: config.documentsHeartbeatMs, isServing: () => host.isServing }, systemClock);
@@ -62,6 +65,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
     heartbeats.stop();
     await http.stop();
     await host.stop();
+    await webhooks.stop();
     await threads.stop();
     await closeNats(nats);
   };

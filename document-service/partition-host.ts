@@ -13,6 +13,7 @@ import type { Log } from "../shared/log.ts";
 import { BoardsFloor } from "./boards-floor-host.ts";
 import { LeaseHost, type LeaseOptions } from "./lease-host.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
+import type { News } from "./ports.ts";
 import { pause, unlessMistake } from "../shared/pause.ts";
 import type { PastHost } from "./past-host.ts";
 import { type RoomDeps, RoomHost, type RoomOptions, type RoomPorts, type Served } from "./room-host.ts";
@@ -36,7 +37,7 @@ export class PartitionHost {
   readonly #partition: number;
   readonly #ports: PartitionPorts;
   readonly #options: PartitionOptions;
-  readonly #deps: { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics };
+  readonly #deps: { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly news: News };
   readonly #stopping = new AbortController();
   readonly #lease: LeaseHost;
   readonly #boardsFloor: BoardsFloor;
@@ -50,7 +51,7 @@ export class PartitionHost {
   #due: { readonly room: RoomHost; readonly pressed: boolean }[] = [];
   #snapshotsNamed = 0;
 
-  constructor(partition: number, ports: PartitionPorts, options: PartitionOptions, deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics }) {
+  constructor(partition: number, ports: PartitionPorts, options: PartitionOptions, deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics; news: News }) {
     this.#partition = partition;
     this.#ports = ports;
     this.#options = options;

@@ -2,10 +2,13 @@
 
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
-import type { RoomKey, Seq } from "../shared/ids.ts";
+import type { WebhookEvent } from "../shared/bus/webhook-events.ts";
+import type { Position, RoomKey, Seq } from "../shared/ids.ts";
 import type { Replaced } from "../shared/lease.ts";
 import type { Content, Diff, Made, TextFound, Wanted } from "./content.ts";
 import type { History } from "./history.ts";
+import type { WebhookEndpoint } from "../shared/webhook-endpoints.ts";
+import type { DeliveryOutcome, NextStep } from "./delivery.ts";
 import type { Merged } from "./merge.ts";
 import type { Reverted } from "./reverting.ts";
 
@@ -78,3 +81,30 @@ export interface Reverting {
 
 /** SHA-256 in hex. */
 export type Digest = (bytes: Uint8Array) => string;
+
+/** Told what happens to documents, for those outside who want to hear of it. */
+export interface News {
+  /** The room's edits up to the position are read, so many of them new. */
+  receiveEdits(room: RoomKey, position: Position, edits: number): void;
+  /** Resolves once what was received of the room is queued: before a checkpoint covers it, for then nobody reads it again. */
+  settle(room: RoomKey): Promise<void>;
+  receiveSnapshot(room: RoomKey, position: Position, bytes: number): Promise<void>;
+}
+
+/** `event` undefined: it does not decode. `attempt`: from 1. */
+export type QueuedEvent = { readonly id: string; readonly event: WebhookEvent | undefined; readonly attempt: number; readonly settle: (next: NextStep) => void };
+
+/** What is to be told outside, kept until it is told, within bounds. */
+export interface WebhookQueue {
+  /** Resolves once it is durable. The same id again within two minutes is the same event. */
+  add(id: string, event: WebhookEvent): Promise<void>;
+  /** What is due for the endpoint, `most` at a time, each to be settled in time or it comes again; several services share it. Throws when NATS does not answer. */
+  take(endpoint: WebhookEndpoint, most: number, signal: AbortSignal): AsyncIterable<QueuedEvent>;
+  /** How many are not settled yet. */
+  waiting(endpoint: WebhookEndpoint): Promise<number>;
+}
+
+/** One try to deliver. Never rejects. */
+export interface WebhookCalls {
+  deliver(endpoint: WebhookEndpoint, id: string, event: WebhookEvent): Promise<DeliveryOutcome>;
+}

@@ -9,20 +9,20 @@
 
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { Clock } from "../shared/clock.ts";
-import type { Millis, Position, RoomKey } from "../shared/ids.ts";
+import type { Millis, Position, RoomKey, Seq } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import { unlessMistake } from "../shared/pause.ts";
 import { CheckpointHost } from "./checkpoint-host.ts";
 import type { SnapshotPolicy, TrimOptions } from "./compaction.ts";
 import type { HistoryPolicy } from "./history.ts";
 import { HistoryHost } from "./history-host.ts";
+import type { Document, MergedState } from "./document.ts";
 import { IntakeHost, type IntakeOptions, RETRY_MS } from "./intake-host.ts";
-import type { MergedState } from "./document.ts";
 import { EMPTY_STATE } from "./merge.ts";
 import { MergeHost } from "./merge-host.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
 import { PastHost, type PastOptions, type PastPorts } from "./past-host.ts";
-import type { Checkpoints, ObjectStore } from "./ports.ts";
+import type { Checkpoints, News, ObjectStore } from "./ports.ts";
 import { SaveHost } from "./save-host.ts";
 import { TrimHost } from "./trim-host.ts";
 
@@ -35,7 +35,7 @@ export type RoomOptions = SnapshotPolicy & TrimOptions & IntakeOptions & History
   readonly documentIdleMsMax: number;
 };
 /** `newName`: unique among all snapshots ever written. `boardsFloor`: the boards need no record up to it. */
-export type RoomDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly newName: () => string; readonly boardsFloor: () => number };
+export type RoomDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly newName: () => string; readonly boardsFloor: () => number; readonly news: News };
 
 export type Served =
   | { kind: "snapshot"; state: Uint8Array; position: Position }
@@ -60,6 +60,8 @@ export class RoomHost {
   #busy = false;
   #lastUsed: Millis;
   #notBefore = 0 as Millis;
+  /** Up to here its edits are news no more. */
+  #toldSeq: Seq | undefined;
 
   constructor(room: RoomKey, ports: RoomPorts, options: RoomOptions, deps: RoomDeps) {
     this.room = room;
@@ -78,6 +80,7 @@ export class RoomHost {
         this.#lastUsed = deps.clock.now();
         this.#saves.noteUncovered(document, this.#lastUsed);
         this.#trims.receiveRecord(stored, this.#lastUsed);
+        this.#tellNews(document);
         if (document.pending.edits >= options.mergeEditsMax) this.mergeIfDue();
       },
       onCaughtUp: (document) => this.#saves.noteUncovered(document, deps.clock.now()),
@@ -122,6 +125,11 @@ export class RoomHost {
     const { state, applied, leftOut } = merged;
     if (leftOut > 0 && state.byteLength <= EMPTY_STATE.byteLength) return { kind: "not-a-document" };
     return { kind: "snapshot", state, position: { epoch: applied.epoch, seq: applied.seq } };
+  }
+
+  #tellNews({ applied, checkpoint }: Document): void {
+    this.#deps.news.receiveEdits(this.room, applied, applied.seq - (this.#toldSeq ?? checkpoint?.seq ?? 0));
+    this.#toldSeq = applied.seq;
   }
 
   isSaveDue(now: Millis, pressure: { pressed: boolean }): boolean {

@@ -12,11 +12,11 @@ import { isSnapshotDue, type SnapshotPolicy } from "./compaction.ts";
 import type { Document } from "./document.ts";
 import type { MergeHost } from "./merge-host.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
-import type { Digest, ObjectStore } from "./ports.ts";
+import type { Digest, News, ObjectStore } from "./ports.ts";
 import { writeVerified } from "./verified-write-host.ts";
 
 /** `newName`: unique among all snapshots ever written. */
-export type SaveDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly newName: () => string };
+export type SaveDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly newName: () => string; readonly news: News };
 export type SavePorts = { readonly snapshots: ObjectStore; readonly digest: Digest };
 /** `superseded`: somebody else had saved the room, and it goes on from theirs. */
 type Saved = "saved" | "superseded" | "failed";
@@ -95,7 +95,11 @@ export class SaveHost {
     }
     const time = this.#deps.clock.wallNow();
     const checkpoint: Checkpoint = { ...applied, time, clients: [...clients], ...(leftOut > 0 ? { leftOut } : {}), snapshot };
-    if (await this.#checkpoints.replace(document, checkpoint)) return "saved";
+    await this.#deps.news.settle(this.#room);
+    if (await this.#checkpoints.replace(document, checkpoint)) {
+      await this.#deps.news.receiveSnapshot(this.#room, applied, state.byteLength);
+      return "saved";
+    }
     await this.#checkpoints.removeSnapshot(object);
     return "superseded";
   }

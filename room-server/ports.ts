@@ -116,3 +116,9 @@ export interface Seal {
   sealOf(room: RoomKey, edit: Omit<TentativeEdit, "mac" | "epoch">): Uint8Array;
   isGenuine(room: RoomKey, edit: TentativeEdit): boolean;
 }
+
+/** Who wants to hear outside that a room is in use, or is no more. */
+export interface Activity {
+  /** The first participant is there, or the last has left. After a change of owner the first is found again. */
+  tell(room: RoomKey, activity: "room.occupied" | "room.vacated"): void;
+}

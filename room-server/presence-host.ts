@@ -12,7 +12,7 @@ import type { Operations } from "../shared/operations.ts";
 import type { BudgetLevel } from "./fair-share.ts";
 import { GatewaysAlive } from "./gateways-alive.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
-import type { PresenceBus } from "./ports.ts";
+import type { Activity, PresenceBus } from "./ports.ts";
 import { Presence, type PresenceAccount, type PresenceEffect, type PresenceInput, type PresenceOptions } from "./presence.ts";
 
 export type PresenceHostOptions = PresenceOptions & { readonly gatewaySilenceMsMax: number };
@@ -23,6 +23,7 @@ export type PresenceHostDeps = AlarmDeps & {
   readonly operations: Operations;
   /** A gateway has heard of a later owner of a room. */
   readonly onDeposed: (room: RoomKey) => void;
+  readonly activity: Activity;
 };
 
 type Hosted = {
@@ -109,7 +110,10 @@ export class PresenceHost {
   }
 
   #feed(hosted: Hosted, input: PresenceInput): void {
+    const before = hosted.presence.participants;
     for (const effect of hosted.presence.receive(input, this.#deps.clock.now())) this.#carryOut(hosted, effect);
+    const after = hosted.presence.participants;
+    if ((before === 0) !== (after === 0)) this.#deps.activity.tell(hosted.key, after > 0 ? "room.occupied" : "room.vacated");
     this.#setAlarm(hosted);
   }
 

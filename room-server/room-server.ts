@@ -10,13 +10,13 @@ import type { CostlyRooms } from "./fair-share-host.ts";
 import { HandOvers } from "./hand-overs-host.ts";
 import type { LoadMeter, LoadMeterOptions } from "./load-meter.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
-import type { FanOut, OtherServers, PresenceBus } from "./ports.ts";
+import type { Activity, FanOut, OtherServers, PresenceBus } from "./ports.ts";
 import { PresenceHost, type PresenceHostOptions } from "./presence-host.ts";
 import { Replicas } from "./replicas-host.ts";
 import { RoomCosts } from "./room-costs.ts";
 import { RoomHost, type RoomHostOptions, type RoomHostPorts } from "./room-host.ts";
 
-export type RoomServerPorts = Omit<RoomHostPorts, "presence"> & { readonly presenceBus: PresenceBus; readonly fanOut: FanOut; readonly others: OtherServers };
+export type RoomServerPorts = Omit<RoomHostPorts, "presence"> & { readonly presenceBus: PresenceBus; readonly fanOut: FanOut; readonly activity: Activity; readonly others: OtherServers };
 export type RoomServerOptions = RoomHostOptions & PresenceHostOptions & LoadMeterOptions & { readonly backlogTotalBytesMax: number; readonly replicasMax: number; readonly handOverMsMax: number; readonly labels: ServerLabels };
 export type RoomServerDeps = AlarmDeps & { readonly log: Log; readonly metrics: RoomServerMetrics; readonly membership: Membership; readonly loads: LoadMeter; readonly memoryBytes: () => number };
 export type RoomServerParts = { readonly rooms: RoomHost; readonly replicas: Replicas; readonly presence: PresenceHost; readonly handOvers: HandOvers; readonly costly: CostlyRooms; readonly describe: () => Omit<ServerHeartbeat, "time"> };
@@ -25,7 +25,7 @@ export function assembleRoomServer(server: ServerId, ports: RoomServerPorts, opt
   const { clock, membership } = deps;
   const budget = new BacklogBudget({ bytesMax: options.backlogTotalBytesMax });
   const replicas = new Replicas(ports, options, { ...deps, budget });
-  const presence = new PresenceHost(ports.presenceBus, options, { ...deps, operations: ports.operations, onDeposed: (room) => rooms.receiveDoubt(room) });
+  const presence = new PresenceHost(ports.presenceBus, options, { ...deps, operations: ports.operations, onDeposed: (room) => rooms.receiveDoubt(room), activity: ports.activity });
   const costs = new RoomCosts(() => presence.costs());
   const loads: Pick<LoadMeter, "count"> = {
     count: (room, edits, bytes) => {

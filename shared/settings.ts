@@ -1,6 +1,7 @@
 /** The settings that every role reads. Each role's own stand beside its tier. */
 
 import { oneOf, positiveInteger, type Settings, SettingError, text, type Values } from "./config.ts";
+import { webhookEndpoints } from "./webhook-endpoints.ts";
 
 export const sharedSettings = {
   environment: { parse: environmentName, fallback: "development", meaning: "prefix of every NATS subject, stream, bucket and Redis key: letters, digits, _ and -" },
@@ -10,6 +11,7 @@ export const sharedSettings = {
   opsEventsMax: { parse: positiveInteger, fallback: 10_000, meaning: "events for operations that are kept; the oldest make room for new ones" },
   opsBytesMax: { parse: positiveInteger, fallback: 16 * 1024 ** 2, meaning: "bytes of the events kept for operations" },
   opsKeptMsMax: { parse: positiveInteger, fallback: 7 * 24 * 3_600_000, meaning: "how long events are kept for operations" },
+  webhookUrls: { parse: webhookEndpoints, fallback: [], meaning: "where events are delivered: an address for all tenants, or tenant=address, comma-separated; empty: nowhere" },
   logLevel: { parse: oneOf("debug", "info", "warn", "error", "silent"), fallback: "info", meaning: "what is logged: debug, info, warn, error or silent" },
 } as const satisfies Settings;
 

@@ -12,6 +12,7 @@ import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "
 import { type History, NO_HISTORY } from "../history.ts";
 import { mergeEdits } from "../merge.ts";
 import { documentServiceMetrics } from "../metrics.ts";
+import { NO_NEWS } from "../news-host.ts";
 import { revertingEdit } from "../reverting.ts";
 import { RoomHost, type RoomOptions, type RoomPorts } from "../room-host.ts";
 
@@ -143,7 +144,7 @@ export class Run {
     const silent = () => {};
     const clock = { now: () => this.now, wallNow: () => (this.now + this.dateAheadMs) as UnixMillis, after: () => silent };
     const log = { debug: silent, info: silent, warn: silent, error: silent };
-    this.room = new RoomHost(ROOM, stores.ports, { ...OPTIONS, ...options }, { clock, log, metrics: this.metrics, newName: () => `run-${++Run.#named}`, boardsFloor: () => Number.POSITIVE_INFINITY });
+    this.room = new RoomHost(ROOM, stores.ports, { ...OPTIONS, ...options }, { clock, log, metrics: this.metrics, newName: () => `run-${++Run.#named}`, boardsFloor: () => Number.POSITIVE_INFINITY, news: NO_NEWS });
   }
 
   async take(...records: readonly StoredRecord[]): Promise<void> {

@@ -13,6 +13,7 @@ import type { RoomServerMetrics } from "../metrics.ts";
 import { jetstreamLog } from "./jetstream-log.ts";
 import { kvCheckpoints } from "./kv-checkpoints.ts";
 import { kvRooms } from "./kv-rooms.ts";
+import { natsActivity } from "./nats-activity.ts";
 import { natsFanOut } from "./nats-fan-out.ts";
 import { natsGateways } from "./nats-gateways.ts";
 import { natsInbox } from "./nats-inbox.ts";
@@ -34,6 +35,7 @@ export async function natsPorts(nats: NatsConnection, subjects: Subjects, server
     presenceBus: natsPresence(nats, subjects, { log, metrics, sent: deps.presenceSent }),
     checkpoints: await kvCheckpoints(nats, subjects.checkpointsBucket, replicas),
     entries: await kvRooms(nats, subjects.roomsBucket, replicas, server),
+    activity: natsActivity(nats, subjects, config.webhookUrls, clock),
     fanOut: natsFanOut(nats, subjects),
     others: natsOtherServers(nats, subjects),
     operations: natsOperations(nats, subjects, server, { clock, log, count: (kind) => metrics.events.inc({ kind }) }),

@@ -26,6 +26,7 @@
  *   {env}.orders                     gateway        -> gateways         "kick them", "who is there?": a request, a reply of each
  *   {env}.placement.locate           gateway        -> placement        "who owns this room?": request and reply
  *   {env}.rooms.ask                  terminal       -> room servers     "how is this room?": request, and reply by its owner alone
+ *   {env}.webhook.{tenant}           document service, room server -> JetStream  what is to be told outside: stream {env}_webhooks
  *   {env}.ops.{kind}                 everyone       -> JetStream        events for the people who run it: stream {env}_ops
  *
  *   KV {env}_rooms         room -> owner and epoch, written by owners and placement: a hint, never the authority
@@ -41,7 +42,7 @@
  *   objects {env}_snapshots, {env}_versions, {env}_boardpoints
  */
 
-import { type GatewayId, parseRoomKey, type RoomKey, type ServerId } from "../ids.ts";
+import { type GatewayId, parseRoomKey, type RoomKey, type ServerId, type TenantId } from "../ids.ts";
 
 export type Subjects = ReturnType<typeof subjectsOf>;
 
@@ -81,6 +82,9 @@ export function subjectsOf(env: string) {
     askRooms: `${env}.rooms.ask`,
     operations: (kind: string) => `${env}.ops.${kind}`,
     allOperations: `${env}.ops.*`,
+    webhook: (tenant: TenantId) => `${env}.webhook.${tenant}`,
+    allWebhooks: `${env}.webhook.*`,
+    webhooksStream: `${env}_webhooks`,
     operationsStream: `${env}_ops`,
     logStream: (partition: number) => `${env}_log_${partition}`,
     activityStream: (partition: number) => `${env}_activity_${partition}`,

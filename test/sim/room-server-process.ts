@@ -84,6 +84,7 @@ export class RoomServerProcess {
     const { appendAnswerMsMax } = this.#world.settings.roomServer;
     return {
       presenceBus: natsPresence(connection, subjects, { ...deps, sent: () => {} }),
+      activity: { tell: () => {} },
       log: {
         append: jetstreamAppend(this.#world.planted?.appendsLine?.(connection) ?? connection, subjects, { server: this.server, partitions: 1, appendAnswerMsMax }, { ...deps, readLast, clock: this.process.clock }),
         readLast,

@@ -1,0 +1,26 @@
+/** What comes of one try to deliver an event: done, again after a pause that grows, or given up. Rules DLV1 to DLV3. */
+
+/** `failed`: no answer, or an error that may pass. `refused`: the endpoint says that it is of no use. */
+export type DeliveryOutcome = { readonly kind: "delivered" } | { readonly kind: "failed"; readonly why: string; readonly retryAfterMs?: number } | { readonly kind: "refused"; readonly why: string };
+export type NextStep = { readonly kind: "done" } | { readonly kind: "again"; readonly afterMs: number } | { readonly kind: "give-up"; readonly why: string };
+
+export type DeliveryOptions = { readonly webhookAttemptsMax: number };
+
+/** As Standard Webhooks suggests; the last holds for all further ones. */
+const PAUSES_MS = [5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000];
+const JITTER = 0.2;
+
+/** `attempt`: from 1. `chance`: in [0, 1), so that not all come back at once. */
+export function planNext(outcome: DeliveryOutcome, attempt: number, { webhookAttemptsMax }: DeliveryOptions, chance: number): NextStep {
+  switch (outcome.kind) {
+    case "delivered":
+      return { kind: "done" };
+    case "refused":
+      return { kind: "give-up", why: outcome.why };
+    case "failed": {
+      if (attempt >= webhookAttemptsMax) return { kind: "give-up", why: `${outcome.why}, ${attempt} times` };
+      const pauseMs = PAUSES_MS[Math.min(attempt, PAUSES_MS.length) - 1]!;
+      return { kind: "again", afterMs: Math.round(Math.max(pauseMs, outcome.retryAfterMs ?? 0) * (1 + JITTER * chance)) };
+    }
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * Delivers an event as Standard Webhooks has it: a POST with an id, a date and a signature. The address is an operator's;
+ * it is not left for another (redirects are failures), and nothing of the answer is read but its status.
+ */
+
+import { createHmac } from "node:crypto";
+
+import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { DeliveryOutcome } from "../delivery.ts";
+import type { WebhookCalls } from "../ports.ts";
+
+export type WebhookCallOptions = { readonly webhookSecrets: ReadonlyMap<string, string>; readonly webhookTimeoutMs: number };
+
+const GONE = 410;
+
+/** Each endpoint has a secret. */
+export function webhookCalls({ webhookSecrets, webhookTimeoutMs }: WebhookCallOptions, clock: Clock): WebhookCalls {
+  return {
+    deliver: async ({ name, url }, id, event) => {
+      const body = bodyOf(event);
+      const timestamp = Math.floor(clock.wallNow() / 1000);
+      const headers = { "content-type": "application/json", "user-agent": "coroom", "webhook-id": id, "webhook-timestamp": String(timestamp), "webhook-signature": signatureOf(webhookSecrets.get(name) ?? "", `${id}.${timestamp}.${body}`) };
+      try {
+        const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal: AbortSignal.timeout(webhookTimeoutMs) });
+        await response.body?.cancel();
+        return outcomeOf(response);
+      } catch (error) {
+        if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error; // What fetch throws when nobody answers, or not in time.
+        return { kind: "failed", why: error instanceof DOMException ? `no answer within ${webhookTimeoutMs} ms` : "it cannot be reached" };
+      }
+    },
+  };
+}
+
+function bodyOf({ type, at, ...data }: WebhookEvent): string {
+  return JSON.stringify({ type, timestamp: new Date(at).toISOString(), data });
+}
+
+function signatureOf(secret: string, signed: string): string {
+  return `v1,${createHmac("sha256", Buffer.from(secret.replace(/^whsec_/, ""), "base64")).update(signed).digest("base64")}`;
+}
+
+function outcomeOf({ ok, status, headers }: Response): DeliveryOutcome {
+  if (ok) return { kind: "delivered" };
+  const why = `HTTP ${status}`;
+  if (status === GONE) return { kind: "refused", why };
+  const seconds = Number(headers.get("retry-after") ?? "");
+  return { kind: "failed", why, ...(seconds > 0 ? { retryAfterMs: seconds * 1000 } : {}) };
+}

@@ -1,0 +1,38 @@
+/** Everything that webhooks take, where settings name an endpoint; else nothing. */
+
+import type { JetStreamClient } from "@nats-io/jetstream";
+
+import type { Subjects } from "../../shared/bus/subjects.ts";
+import type { Clock } from "../../shared/clock.ts";
+import { SettingError } from "../../shared/config.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import { ensureOperationsStream, natsOperations, type OperationsLimits } from "../../shared/io/nats-operations.ts";
+import type { Log } from "../../shared/log.ts";
+import type { DocumentServiceMetrics } from "../metrics.ts";
+import { NewsHost, type NewsOptions, NO_NEWS } from "../news-host.ts";
+import type { News } from "../ports.ts";
+import { WebhooksHost, type WebhooksOptions } from "../webhooks-host.ts";
+import { jetstreamWebhooks, type WebhookQueueOptions } from "./jetstream-webhooks.ts";
+import { webhookCalls, type WebhookCallOptions } from "./webhook-calls.ts";
+
+export type WebhookConfig = NewsOptions & WebhooksOptions & WebhookQueueOptions & WebhookCallOptions & OperationsLimits;
+/** `service`: who tells operations. */
+export type WebhookDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly service: string };
+
+export async function startWebhooks(nats: NatsConnection, streams: JetStreamClient, subjects: Subjects, config: WebhookConfig, { service, ...deps }: WebhookDeps): Promise<{ news: News; stop(): Promise<void> }> {
+  if (config.webhookUrls.length === 0) return { news: NO_NEWS, stop: () => Promise.resolve() };
+  const unsigned = config.webhookUrls.filter(({ name }) => !config.webhookSecrets.has(name));
+  if (unsigned.length > 0) throw new SettingError(`webhooks are signed: give COROOM_WEBHOOK_SECRETS a secret for ${unsigned.map(({ name }) => name).join(", ")}`);
+  const queue = await jetstreamWebhooks(nats, streams, subjects, config);
+  await ensureOperationsStream(nats, subjects, config);
+  const operations = natsOperations(nats, subjects, service, { ...deps, count: () => {} });
+  const news = new NewsHost(queue, config, deps);
+  const webhooks = new WebhooksHost(queue, webhookCalls(config, deps.clock), config, { ...deps, operations, random: Math.random });
+  return {
+    news,
+    stop: async () => {
+      news.stop();
+      await webhooks.stop();
+    },
+  };
+}

@@ -1,0 +1,22 @@
+/**
+ * What somebody outside may want to hear of a room. Queued in the stream `{env}_webhooks` until it is delivered, so JSON;
+ * what is delivered is the same, in the form of Standard Webhooks.
+ */
+
+import { z } from "zod";
+
+const position = { epoch: z.int().nonnegative(), seq: z.int().nonnegative() };
+
+/**
+ * document.changed   edits were ordered; `seq` is the last of them, `edits` how many at least
+ * document.snapshot  a snapshot covers the room up to `seq`
+ * room.occupied      the first participant is in the room
+ * room.vacated       the last has left
+ */
+export const WebhookEvent = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("document.changed"), tenant: z.string(), room: z.string(), at: z.int(), ...position, edits: z.int() }),
+  z.object({ type: z.literal("document.snapshot"), tenant: z.string(), room: z.string(), at: z.int(), ...position, bytes: z.int() }),
+  z.object({ type: z.literal("room.occupied"), tenant: z.string(), room: z.string(), at: z.int() }),
+  z.object({ type: z.literal("room.vacated"), tenant: z.string(), room: z.string(), at: z.int() }),
+]);
+export type WebhookEvent = z.output<typeof WebhookEvent>;

@@ -1,0 +1,94 @@
+/** Webhooks of a whole Coroom, received by an HTTP server as a customer's would be, and verified by Standard Webhooks' own library. */
+
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+
+import { Webhook } from "standardwebhooks";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { Cluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+import { insertion, Person } from "./person.ts";
+
+const SECRET = `whsec_${Buffer.from("a secret of the tests, 32 bytes!").toString("base64")}`;
+
+type Received = { readonly path: string; readonly id: string; readonly event: { type: string; timestamp: string; data: { tenant: string; room: string; seq?: number; edits?: number } } };
+
+let cluster: Cluster;
+let customer: Server;
+const received: Received[] = [];
+const unsigned: unknown[] = [];
+let answerWith: () => { status: number; headers?: Record<string, string> } = () => ({ status: 204 });
+
+beforeAll(async () => {
+  const webhook = new Webhook(SECRET);
+  customer = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      try {
+        const event = webhook.verify(Buffer.concat(chunks).toString(), request.headers as Record<string, string>) as Received["event"];
+        const { status, headers = {} } = answerWith();
+        if (status < 300) received.push({ path: request.url!, id: String(request.headers["webhook-id"]), event });
+        response.writeHead(status, headers).end();
+      } catch (error) {
+        unsigned.push(error);
+        response.writeHead(401).end();
+      }
+    });
+  }).listen(0, "127.0.0.1");
+  await once(customer, "listening");
+  const url = `http://127.0.0.1:${(customer.address() as AddressInfo).port}`;
+  const settings = { WEBHOOK_URLS: `${url}/all, acme=${url}/acme`, WEBHOOK_SECRETS: `${SECRET}, acme=${SECRET}`, WEBHOOK_QUIET_MS: "300", WEBHOOK_CHANGE_MS_MAX: "2000", DOCUMENTS_LEASE_MS: "1000", SNAPSHOT_AGE_MS_MAX: "3000", SNAPSHOT_INTERVAL_MS_MIN: "500", DOCUMENTS_READ_MS: "50", EDIT_BURST: "1000" };
+  cluster = await Cluster.start({ gateways: 1, roomServers: 1, settings });
+}, 120_000);
+afterAll(async () => {
+  await cluster?.stop();
+  customer?.close();
+});
+
+const of = (room: string, type: string) => received.filter(({ path, event }) => path === "/all" && event.type === type && event.data.room === room);
+const post = async (room: string, tenant?: string) =>
+  fetch(`${cluster.gateways[0]!.httpUrl}/v1/rooms/${room}/edits`, { method: "POST", headers: { authorization: `Bearer ${await cluster.token(room, "backend", tenant === undefined ? {} : { tenant })}`, "content-type": "application/octet-stream" }, body: Buffer.from(insertion("x")) });
+
+test("[WEBH1] that a room is in use, that its document changed, that it is saved and that all have left is told, signed, each once", { timeout: 60_000 }, async () => {
+  const ann = await Person.enter(cluster, cluster.gateways[0]!, "told", "ann", { merging: false });
+  await eventually("it is told that somebody is there", () => of("told", "room.occupied").length === 1);
+  for (let edit = 0; edit < 20; edit++) ann.type(insertion("word "));
+  await ann.untilSaved();
+  await eventually("the change is told", () => of("told", "document.changed").at(-1)?.event.data.seq === 20);
+  const changes = of("told", "document.changed");
+  expect(changes.reduce((sum, { event }) => sum + event.data.edits!, 0)).toBe(20);
+  expect(changes.length, "typed in one go").toBeLessThan(5);
+  await eventually("the snapshot is told", () => of("told", "document.snapshot").at(-1)?.event.data.seq === 20);
+  ann.leave();
+  await eventually("it is told that nobody is there", () => of("told", "room.vacated").length === 1);
+  expect([new Set(received.map(({ path, id }) => `${path} ${id}`)).size, unsigned]).toEqual([received.length, []]);
+});
+
+test("[WEBH2] a tenant's endpoint hears of its rooms alone", { timeout: 60_000 }, async () => {
+  await post("theirs");
+  await post("ours", "acme");
+  await eventually("both are told to the endpoint of all", () => of("theirs", "document.changed").length > 0 && of("ours", "document.changed").length > 0);
+  await eventually("and theirs to acme's", () => received.some(({ path, event }) => path === "/acme" && event.data.room === "ours"));
+  expect(new Set(received.filter(({ path }) => path === "/acme").map(({ event }) => event.data.tenant))).toEqual(new Set(["acme"]));
+});
+
+test("[WEBH3] an endpoint that fails, or sends elsewhere, is tried again after a pause, and gets the event then", { timeout: 90_000 }, async () => {
+  const answers = [{ status: 500 }, { status: 302, headers: { location: "http://127.0.0.1:1/inside" } }];
+  let tries = 0;
+  answerWith = () => (tries += 1, answers.shift() ?? { status: 204 });
+  await post("flaky");
+  await eventually("it is told in the end", () => of("flaky", "document.changed").length === 1, 60_000);
+  expect(tries).toBeGreaterThan(2);
+  answerWith = () => ({ status: 204 });
+});
+
+test("[WEBH4] a document service that is killed before it has told a change tells it when it is back", { timeout: 90_000 }, async () => {
+  const rooms = Array.from({ length: 20 }, (_, index) => `killed-${index}`);
+  await Promise.all(rooms.map((room) => post(room)));
+  await cluster.documentService.kill();
+  await cluster.documentService.startAgain();
+  await eventually("every change is told", () => rooms.every((room) => of(room, "document.changed").length > 0), 60_000);
+});
