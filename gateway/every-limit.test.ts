@@ -38,6 +38,7 @@ const LIMITS: readonly Limit[] = [
   { settings: ["snapshotBurst", "snapshotsPerSecond", "gatewaySnapshotBurst", "gatewaySnapshotsPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM7"] },
   { settings: ["snapshotSharedBytesMax"], metric: "coroom_gateway_limits_reached_total", tests: ["SNAP4"] },
   { settings: ["documentWriteBurst", "documentWritesPerSecond", "writesMax", "writeMsMax"], metric: "coroom_gateway_limits_reached_total", tests: ["WRI3", "WRI4"] },
+  { settings: ["answerStallMsMax"], metric: "coroom_gateway_limits_reached_total", tests: ["SLOW2"] },
   { settings: ["boardReadBurst", "boardReadsPerSecond"], metric: "coroom_gateway_board_reads_total", tests: ["HTTP22"] },
   { settings: ["activityBurst", "activitiesPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM11"] },
   { settings: ["boardsPerConnectionMax"], metric: "coroom_gateway_board_watchers", tests: ["GBO7"] },

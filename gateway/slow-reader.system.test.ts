@@ -20,7 +20,7 @@ async function* inParts(): AsyncGenerator<Uint8Array> {
 test.each<[string, () => HttpAnswer]>([
   ["held in memory", () => ({ status: 200, body: LONG })],
   ["that comes in parts", () => ({ status: 200, body: inParts(), bodyBytes: LONG.byteLength })],
-])("[HTTP9] a long answer %s reaches whoever stops reading for a while", { timeout: 60_000 }, async (_, answer) => {
+])("[SLOW1] a long answer %s reaches whoever stops reading for a while", { timeout: 60_000 }, async (_, answer) => {
   const uws = loadUws();
   const app = uws.App();
   serveRoutes(app, [{ method: "get", path: "/long", answer }], { allowedOrigins: [], answerStallMsMax: 60_000, onStalled: () => {}, log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
@@ -42,7 +42,7 @@ test.each<[string, () => HttpAnswer]>([
   }
 });
 
-test("[HTTP9] of one that takes nothing at all the answer is given up in the end", { timeout: 60_000 }, async () => {
+test("[SLOW2] of one that takes nothing at all the answer is given up in the end", { timeout: 60_000 }, async () => {
   const uws = loadUws();
   const app = uws.App();
   let stalled = 0;

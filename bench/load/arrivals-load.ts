@@ -159,7 +159,7 @@ class Arrival {
 async function arrive(seat: Seat, options: { gzip: boolean; keeps: boolean }): Promise<Fetched> {
   const arrival = new Arrival(seat);
   await arrival.join(START);
-  const fetched = await fetchSnapshot(seat, options);
+  const fetched = await fetchSnapshot(seat, options).catch(() => fetchSnapshot(seat, options)); // As browsers do: a load process that is starved opens a line and says nothing on it in time.
   await arrival.join(fetched.position);
   arrival.leave();
   return fetched;
