@@ -4,7 +4,7 @@
  * keep theirs and decode them.
  */
 
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { get, type IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gunzipSync } from "node:zlib";
@@ -42,6 +42,7 @@ const PHRASE_WORDS = 16;
 const PHRASES_PER_EDIT = 1_000;
 const TYPING_EVERY_MS = 500;
 const MS_MAX = 300_000;
+const POSTS_MAX = 5;
 
 const functions = {
   /** How many letters the text has then. */
@@ -210,8 +211,21 @@ function lettersOf(state: Uint8Array): number {
   return doc.getText(TEXT).length;
 }
 
-async function post({ gateway, room, token }: Seat, edit: Uint8Array): Promise<void> {
-  const answer = await fetch(`${gateway.replace("ws:", "http:")}/v1/rooms/${encodeURIComponent(room)}/edits`, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/octet-stream" }, body: Buffer.from(edit) });
+/** Named, so that one whose answer was lost is sent again and ordered once. */
+async function post(seat: Seat, edit: Uint8Array): Promise<void> {
+  const key = randomUUID();
+  for (let triesLeft = POSTS_MAX; ; triesLeft--) {
+    try {
+      return await postOnce(seat, edit, key);
+    } catch (error) {
+      if (triesLeft === 1 || !(error instanceof TypeError)) throw error; // What fetch throws when the line breaks.
+    }
+  }
+}
+
+async function postOnce({ gateway, room, token }: Seat, edit: Uint8Array, key: string): Promise<void> {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/octet-stream", "idempotency-key": key };
+  const answer = await fetch(`${gateway.replace("ws:", "http:")}/v1/rooms/${encodeURIComponent(room)}/edits`, { method: "POST", headers, body: Buffer.from(edit) });
   if (!answer.ok) throw new Error(`an edit was refused: HTTP ${answer.status} ${await answer.text()}`);
 }
 

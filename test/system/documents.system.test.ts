@@ -238,7 +238,7 @@ test("[DHTTP6] every error that the document declares was met, but those of a sy
   expect(declared.filter((error) => !met.has(error) && !UNMET.test(error))).toEqual([]);
 });
 
-test("[DHTTP7] a crowd that comes for a document at once costs one merge, and gets the same bytes", { timeout: 60_000 }, async () => {
+test("[DHTTP7] a crowd that comes for a document at once, through two gateways, gets the same bytes", { timeout: 60_000 }, async () => {
   const owner = await cluster.token("crowd", "owner");
   await ask("POST", "crowd/edits", { token: owner, headers: BINARY, body: typing("x".repeat(50_000)) });
   const hashes = await Promise.all(
