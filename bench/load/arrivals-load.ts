@@ -40,6 +40,8 @@ type Fetched = { readonly position: Position; readonly etag: string; readonly ha
 /** An insertion is a phrase; a request has so many. */
 const PHRASE_WORDS = 16;
 const PHRASES_PER_EDIT = 1_000;
+/** Letters back from the end that something is put in between: further back Yjs would walk through the whole text. */
+const NEARBY = 20_000;
 const TYPING_EVERY_MS = 500;
 const MS_MAX = 300_000;
 const POSTS_MAX = 5;
@@ -55,7 +57,7 @@ const functions = {
     for (let made = 0; made < bytes; made += edits.at(-1)!.byteLength) {
       doc.transact(() => {
         for (let phrase = 0; phrase < PHRASES_PER_EDIT; phrase++) {
-          const at = prng.chance(0.3) ? prng.below(text.length) : text.length;
+          const at = prng.chance(0.3) ? text.length - prng.below(Math.min(text.length, NEARBY) + 1) : text.length;
           text.insert(at, Array.from({ length: PHRASE_WORDS }, () => WORDS[prng.below(WORDS.length)]).join(" "));
         }
       });
