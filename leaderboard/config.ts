@@ -17,7 +17,7 @@ export const leaderboardSettings = {
   ...boardSettings,
   boardRoles: { parse: roles, fallback: ["everyone"], meaning: "boards kept of each room: everyone, editors, commenters" },
   boardShownMax: { parse: positiveInteger, fallback: 100, meaning: "members of a board that are shown at once, and pushed; twice as many stand in exact order" },
-  boardTail: { parse: oneOf("counted", "ordered"), fallback: "counted", meaning: "members behind the first ones of a long board: counted, with a rank as a range, or ordered, with exact ranks, pages and neighbours for about 110 bytes each and board" },
+  boardTail: { parse: oneOf("counted", "ordered"), fallback: "counted", meaning: "members behind the first ones of a long board: counted, with a rank as a range, or ordered, with exact ranks, pages and neighbours for about 120 bytes each and board" },
   boardEditPointsSmall: { parse: points, fallback: 1, meaning: "points for an edit" },
   boardEditPointsMedium: { parse: points, fallback: 2, meaning: "points for an edit of boardEditMediumBytesMin or more" },
   boardEditPointsLarge: { parse: points, fallback: 4, meaning: "points for an edit of boardEditLargeBytesMin or more" },
