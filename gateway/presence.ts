@@ -193,7 +193,7 @@ export class RoomPresence {
     for (const message of messages) effects.push({ kind: "tell", message });
     this.#down.changeLanes(entered);
     effects.push(...this.#down.look(shown));
-    if (!this.#view.isBehind || now - this.#askedAt < this.#options.repeatMs) return effects;
+    if (!this.#view.isBehind || now < this.#askedAt + this.#options.repeatMs) return effects;
     this.#askedAt = now;
     effects.push({ kind: "tell", message: { kind: "sync", gateway: this.#options.gateway } });
     return effects;
