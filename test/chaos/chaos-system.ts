@@ -72,8 +72,8 @@ export class ChaosSystem {
   };
 
   async stop(): Promise<void> {
+    await this.cluster.stop(); // First: whoever waits behind the balancer for a gateway is let go.
     await this.balancer.stop();
-    await this.cluster.stop();
     await this.zones.stop();
   }
 }

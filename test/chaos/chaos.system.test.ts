@@ -16,7 +16,7 @@ let system: ChaosSystem;
 beforeAll(async () => {
   system = await ChaosSystem.start();
 }, 120_000);
-afterAll(() => system.stop());
+afterAll(() => system.stop(), 120_000);
 
 const stepDownFrom = (server: string, say: (line: string) => void, waitMsMax = "30000") =>
   stepDown(readSettings(opsStepDownSettings, { flags: { natsUrl: system.cluster.natsUrl, environment: system.cluster.environment, server, waitMsMax }, env: {} }), say);
