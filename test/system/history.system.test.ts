@@ -16,6 +16,8 @@ let cluster: Cluster;
 beforeAll(async () => {
   const settings = { SNAPSHOT_BURST: "500", DOCUMENT_WRITE_BURST: "100", DOCUMENTS_READ_MS: "50", HISTORY_NAMED_MAX: "1", REPLAY_WINDOW_MS: "200", SNAPSHOT_AGE_MS_MAX: "200", SNAPSHOT_INTERVAL_MS_MIN: "1", HISTORY_SEGMENT_MS_MIN: "1" };
   cluster = await Cluster.start({ gateways: 2, roomServers: 1, settings });
+  const token = await cluster.token("*", "probe");
+  await eventually("a document service is heard of", async () => (await Promise.all([0, 1].map((at) => ask("GET", "none/text", { token, at })))).every(({ status }) => status === 404));
 }, 120_000);
 afterAll(() => cluster?.stop());
 
