@@ -36,7 +36,8 @@ export type Asked = { readonly path: string; readonly tenant: TenantId; readonly
 export async function askServices(services: Services, { path, tenant, headers = {}, method, body }: Asked, { signal }: Pick<HttpQuestion, "signal">, { internalSecret }: { internalSecret: string }): Promise<HttpAnswer | undefined> {
   const shown = { ...headers, "x-coroom-internal": internalSecret, "x-coroom-tenant": tenant };
   let unready: HttpAnswer | undefined;
-  for (const url of services()) {
+  await services.heard;
+  for (const url of services.urls()) {
     try {
       const response = await fetch(new URL(path, url), { method: method ?? "GET", headers: shown, ...(body === undefined ? {} : { body: Buffer.from(body) }), signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)]) });
       if (response.status !== 503) return passOn(response);

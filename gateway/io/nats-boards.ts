@@ -48,7 +48,7 @@ export function natsBoards(nats: NatsConnection, subjects: Subjects, leaderboard
     },
     watch: (watch) => say(subjects.watchBoard, watch),
     tellName: (name) => say(subjects.boardNames, name),
-    leaderboards: () => leaderboards().length,
+    leaderboards: () => leaderboards.urls().length,
   };
   return {
     boardBus,

@@ -6,24 +6,32 @@ import type { Millis } from "../../shared/ids.ts";
 import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
 
 const SILENCE_MS_MAX = 5_000;
+/** By then whoever lives has said so: heartbeats come each second. */
+const FIRST_MS_MAX = 1_500;
 
-/** The addresses of those heard of lately, in an order that spreads the load. */
-export type Services = () => string[];
+/** `urls`: of those heard of lately, in an order that spreads the load. `heard`: resolves at the first, or when nobody seems to be there: a gateway that has just started knows none yet. */
+export type Services = { readonly urls: () => string[]; readonly heard: Promise<void> };
 
 export function natsServices(nats: NatsConnection, subject: string, clock: Clock): Services {
   const heard = new Map<string, { url: string; at: Millis }>();
   let turn = 0;
+  let receiveFirst = (): void => {};
+  const first = new Promise<void>((resolve) => (receiveFirst = resolve));
+  clock.after(FIRST_MS_MAX, receiveFirst);
   nats.subscribe(subject, {
     callback: crashing((error, msg) => {
       const heartbeat = error === null ? decodeJson(ServiceHeartbeat, msg.data) : undefined;
-      if (heartbeat !== undefined) heard.set(heartbeat.service, { url: heartbeat.url, at: clock.now() });
+      if (heartbeat === undefined) return;
+      heard.set(heartbeat.service, { url: heartbeat.url, at: clock.now() });
+      receiveFirst();
     }),
   });
-  return () => {
+  const urls = (): string[] => {
     const now = clock.now();
     for (const [service, { at }] of heard) if (now - at > SILENCE_MS_MAX) heard.delete(service);
-    const urls = [...heard.values()].map(({ url }) => url);
-    turn = (turn + 1) % Math.max(1, urls.length);
-    return [...urls.slice(turn), ...urls.slice(0, turn)];
+    const all = [...heard.values()].map(({ url }) => url);
+    turn = (turn + 1) % Math.max(1, all.length);
+    return [...all.slice(turn), ...all.slice(0, turn)];
   };
+  return { urls, heard: first };
 }
