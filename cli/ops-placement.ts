@@ -50,6 +50,7 @@ const LISTEN_MS = 800;
 /** A warm copy is made first. */
 const MOVE_MS_MAX = 15_000;
 const DRAIN_MS_MAX = 60_000;
+const WRITTEN_DOWN_MS = 500;
 
 export function showServers(config: Where, say: Say): Promise<void> {
   return connected(config, async (nats) => {
@@ -90,15 +91,13 @@ export function moveRoom(config: Values<typeof opsMoveSettings>, say: Say): Prom
     const room = keyOf(config);
     const subjects = subjectsOf(config.environment);
     const to = config.to as ServerId;
-    const entry = await read(nats, config, subjects.roomsBucket, room, RoomEntry);
-    if (entry === undefined) throw new SettingError(`${room} is open nowhere: there is nothing to move`);
-    await order(nats, config, entry.owner, { kind: "hand-over", room, to, generation: 0 });
+    const from = await orderOwner(nats, config, { kind: "hand-over", room, to, generation: 0 });
     const before = await read(nats, config, subjects.planBucket, room, PlannedRoom);
     const kept = before?.replica === to ? undefined : before?.replica;
-    const reason = `an operator moved it from ${entry.owner}`;
+    const reason = `an operator moved it from ${from}`;
     const planned: PlannedRoom = { owner: to, ...(kept === undefined ? {} : { replica: kept }), reason, ownerReason: reason, generation: before?.generation ?? 1, at: Date.now() as UnixMillis };
     await (await bucket(nats, config, subjects.planBucket)).put(room, encodeJson(planned));
-    say(`${room} has moved from ${entry.owner} to ${to}`);
+    say(`${room} has moved from ${from} to ${to}`);
   });
 }
 
@@ -151,10 +150,29 @@ async function connected(config: Where, run: (nats: NatsConnection) => Promise<v
   }
 }
 
-async function order(nats: NatsConnection, { environment }: Where, server: ServerId, given: ServerOrder): Promise<void> {
-  const reply = await askNats(nats, subjectsOf(environment).order(server), given, OrderReply, MOVE_MS_MAX);
-  if (reply?.kind === "done") return;
-  throw new SettingError(reply === undefined ? `${server} does not answer: coroom ops servers names those that live` : reply.reason);
+async function order(nats: NatsConnection, config: Where, server: ServerId, given: ServerOrder): Promise<void> {
+  const reply = await ask(nats, config, server, given);
+  if (reply?.kind !== "done") throw notDone(server, reply);
+}
+
+function ask(nats: NatsConnection, { environment }: Where, server: ServerId, given: ServerOrder): Promise<OrderReply | undefined> {
+  return askNats(nats, subjectsOf(environment).order(server), given, OrderReply, MOVE_MS_MAX);
+}
+
+function notDone(server: ServerId, reply: OrderReply & { kind: "refused" } | undefined): SettingError {
+  return new SettingError(reply?.reason ?? `${server} does not answer: coroom ops servers names those that live`);
+}
+
+/** Says who carried it out. A room that has just come to somebody is written down a moment later: a refusal is asked about once more. */
+async function orderOwner(nats: NatsConnection, config: OfRoom, given: ServerOrder & { kind: "hand-over" }): Promise<ServerId> {
+  for (let isSecond = false; ; isSecond = true) {
+    const entry = await read(nats, config, subjectsOf(config.environment).roomsBucket, given.room, RoomEntry);
+    if (entry === undefined) throw new SettingError(`${given.room} is open nowhere: there is nothing to move`);
+    const reply = await ask(nats, config, entry.owner, given);
+    if (reply?.kind === "done") return entry.owner;
+    if (isSecond) throw notDone(entry.owner, reply);
+    await new Promise((resolve) => setTimeout(resolve, WRITTEN_DOWN_MS));
+  }
 }
 
 async function listen(nats: NatsConnection, { environment }: Where): Promise<ServerHeartbeat[]> {
