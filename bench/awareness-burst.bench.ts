@@ -27,7 +27,7 @@ export const awarenessBurst: Experiment = {
   clients: 500,
   smallClients: 10,
   run: async (options) => {
-    const coroom = await measure(await startCoroom(), options);
+    const coroom = await measure(await startCoroom({ small: options.small }), options);
     const tick: Figures = {};
     // One room is all that the bare server has: a new one for each size.
     for (const size of sizesOf(options)) Object.assign(tick, await measure(await startBare("tick"), options, [size]));
@@ -44,7 +44,7 @@ async function measure(system: MeasuredSystem, options: ExperimentOptions, sizes
       const before = cpuByRole(system.processes);
       const started = performance.now();
       const burst = await load.call("burst", { ticks: options.small ? 5 : TICKS, probes: options.small ? 3 : PROBES });
-      const steady = await load.call("steady", { seconds: options.small ? 2 : STEADY_SECONDS });
+      const steady = await load.call("steady", { seconds: options.small ? 1 : STEADY_SECONDS });
       const used = Object.values(cpuBetween(before, cpuByRole(system.processes))).reduce((total, seconds) => total + seconds, 0);
       await load.call("close", undefined as never);
       Object.assign(figures, figuresOf(`N=${size}, after the burst`, burst), figuresOf(`N=${size}, at 1 Hz`, steady), { [`N=${size}, CPU of all servers, cores`]: used / ((performance.now() - started) / 1000) });

@@ -27,7 +27,7 @@ export type FleetYear = {
   readonly restless: number;
 };
 
-const OPTIONS: DecideOptions = { hotShare: 0.3, imbalance: 0.1, movesMax: Number.POSITIVE_INFINITY, followsMax: Number.POSITIVE_INFINITY, keepsReplicas: true };
+const OPTIONS: DecideOptions = { hotShare: 0.3, imbalance: 0.1, movesMax: Number.POSITIVE_INFINITY, followsMax: Number.POSITIVE_INFINITY, fullShare: 0.9, reliefMax: 8, keepsReplicas: true };
 /** A server that has so much less than the mean is to be filled up. */
 const WANTED = 0.9;
 const ZONES = 4;

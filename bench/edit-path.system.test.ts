@@ -13,7 +13,7 @@ let coroom: MeasuredSystem;
 let relay: MeasuredSystem;
 
 beforeAll(async () => {
-  [coroom, relay] = await Promise.all([startCoroom(), startRelay()]);
+  [coroom, relay] = await Promise.all([startCoroom({ small: true }), startRelay()]);
 });
 
 afterAll(async () => {

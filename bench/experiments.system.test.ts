@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { EXPERIMENTS } from "./experiments.ts";
 
 for (const { name, smallClients, run } of EXPERIMENTS) {
-  test(`${name}: in small, every check holds and there are figures of Coroom and of what it is compared with`, { timeout: 180_000 }, async () => {
+  test(`${name}: in small, every check holds and there are figures of Coroom and of what it is compared with`, { timeout: 300_000 }, async () => {
     const { figures } = await run({ clients: smallClients, small: true, seed: 1, loadProcesses: 1, say: () => {} });
 
     expect(Object.keys(figures)[0]).toBe("coroom");

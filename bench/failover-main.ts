@@ -1,6 +1,6 @@
 /**
  * Runs the failover bench: `node dist/bench/failover-main.js --rooms 60 --rounds 5 --disturbances killed,paused`. What the
- * issue of a failover's length asks for is `--rooms 500 --room-servers 2 --edits-per-second 1 --rounds 200 --seconds 2`.
+ * issue of a failover's length asks for is `--rooms 500 --room-servers 2 --edits-per-second 1 --rounds 200 --seconds 1`.
  */
 
 import { parseCommandLine } from "../cli/arguments.ts";
@@ -23,9 +23,11 @@ const settings = {
 } as const satisfies Settings;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
-const line = (name: string, waits: readonly number[]): string => {
+/** A run that is cut off tells all the same. */
+const SUMMARY_EVERY = 10;
+const line = (name: string, waits: readonly number[], more = ""): string => {
   const { rooms, p50, p99, max } = distribution(waits);
-  return `  ${name.padEnd(46)} p50 ${p50.toFixed(0).padStart(6)} ms   p99 ${p99.toFixed(0).padStart(6)} ms   max ${max.toFixed(0).padStart(6)} ms   (${rooms} rooms)`;
+  return `  ${name.padEnd(46)} p50 ${p50.toFixed(0).padStart(6)} ms   p99 ${p99.toFixed(0).padStart(6)} ms   max ${max.toFixed(0).padStart(6)} ms   (${rooms} rooms)${more}`;
 };
 
 const options = readSettings(settings, { flags: parseCommandLine(process.argv.slice(2)).flags, env: {} });
@@ -37,7 +39,15 @@ try {
     const all: BlowWaits[] = [];
     const until = performance.now() + options.secondsMax * 1_000;
     let rounds = 0;
-    for (; rounds < options.rounds && performance.now() < until; rounds++) all.push(...(await bench.disturb(disturbance)).waits);
+    for (; rounds < options.rounds && performance.now() < until; ) {
+      const begun = performance.now();
+      const { waits } = await bench.disturb(disturbance);
+      all.push(...waits);
+      rounds += 1;
+      const backs = waits.map(({ back }) => back);
+      say(line(`${disturbance} ${rounds}`, backs, ` of this round, which took ${((performance.now() - begun) / 1_000).toFixed(1)} s`));
+      if (rounds % SUMMARY_EVERY === 0) say(line(`${disturbance}, ${rounds} times so far`, all.map(({ back }) => back)));
+    }
     say(`${disturbance}, ${rounds} times`);
     say(line("from the blow to the next ack", all.map(({ back }) => back)));
     say(line("the writer waits for an ack at most", all.map(({ acked }) => acked)));

@@ -9,8 +9,8 @@ import * as decoding from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
 import type { ConnectionId } from "../gateway/ports.ts";
-import { Reach, type ReachEffect } from "../gateway/presence-reach.ts";
-import { PresenceView } from "../gateway/presence-view.ts";
+import { Reach, type ReachEffect } from "../gateway/presence/presence-reach.ts";
+import { PresenceView } from "../gateway/presence/presence-view.ts";
 import type { ClientId, Epoch, Millis, UserId } from "../shared/ids.ts";
 import { encodePresenceNewsFrame } from "../shared/wire/codec.ts";
 import { CURSOR, encodeNews, type Participant, type PresenceNews } from "../shared/wire/presence.ts";

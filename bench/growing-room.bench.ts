@@ -19,7 +19,8 @@ const SMALL_SIZE = 2;
 const MIDDLE_SIZE = 60;
 const LAST_SIZE = 30;
 const REST_MS = 6_000;
-const SMALL_REST_MS = 500;
+const SMALL_REST_MS = 300;
+const SMALL_MODE_MS_MIN = 1_000;
 const MOTION = { editsPerSecond: 5, movers: 20, movesPerSecond: 20 };
 
 export const growingRoom: Experiment = {
@@ -28,7 +29,7 @@ export const growingRoom: Experiment = {
   clients: 1_000,
   smallClients: 70,
   run: async ({ clients, small, say }) => {
-    const system = await startCoroom();
+    const system = await startCoroom({ small, settings: small ? { MODE_MS_MIN: String(SMALL_MODE_MS_MIN) } : {} });
     const load = new Worker<GrowingLoad>("growing-load");
     const seats = await seatsOf(system, clients, "growing");
     const figures: Record<string, number> = {};

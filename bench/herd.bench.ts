@@ -14,6 +14,7 @@ import type { CrowdLoad, Place } from "./load/crowd-load.ts";
 import { Latencies } from "./load/latencies.ts";
 import { residentBytesOf } from "./memory.ts";
 import { Worker } from "./load/worker.ts";
+import { PATIENT } from "./systems/coroom.ts";
 
 const ROOM_OF = 8;
 const CONNECTS_PER_SECOND_MAX = 500;
@@ -21,6 +22,7 @@ const CONNECTS_PER_SECOND_MAX = 500;
 const TYPIST_IN = 40;
 const TYPED_BEFORE_MS = 3_000;
 const TYPED_AFTER_MS = 2_000;
+const SMALL_TYPED_MS = 1_000;
 const SAMPLE_MS = 100;
 /** A twentieth may come at once. */
 const CAP_TOLERANCE = 0.05;
@@ -35,14 +37,14 @@ export const herd: Experiment = {
 
 async function measure({ clients, small, say }: ExperimentOptions): Promise<Record<string, number>> {
   const cap = small ? 40 : CONNECTS_PER_SECOND_MAX;
-  const cluster = await Cluster.start({ gateways: 3, roomServers: 1, settings: { LOG_LEVEL: "warn", CONNECTS_PER_SECOND_MAX: String(cap) } });
+  const cluster = await Cluster.start({ gateways: 3, roomServers: 1, settings: { LOG_LEVEL: "warn", ...(small ? PATIENT : {}), CONNECTS_PER_SECOND_MAX: String(cap) } });
   const load = new Worker<CrowdLoad>("crowd-load");
   try {
     const [killed, ...others] = cluster.gateways;
     await load.call("aim", [killed!.url]);
     await load.call("open", await planCrowd(cluster, clients, (index) => index % TYPIST_IN === 0));
     await load.call("startTyping", { editsPerSecond: 1 });
-    await sleep(TYPED_BEFORE_MS);
+    await sleep(small ? SMALL_TYPED_MS : TYPED_BEFORE_MS);
 
     const arrivals = new Arrivals(others.map(({ httpUrl }) => httpUrl));
     await load.call("aim", others.map(({ url }) => url));
@@ -51,7 +53,7 @@ async function measure({ clients, small, say }: ExperimentOptions): Promise<Reco
     const { times, msToLast } = await back;
     const mostAdmitted = await arrivals.stop();
     const memory = { "memory of the two gateways, MB": megabytesOf(others.map(({ process }) => process.pid)), "memory of the load, MB": megabytesOf([load.pid]) };
-    await sleep(TYPED_AFTER_MS);
+    await sleep(small ? SMALL_TYPED_MS : TYPED_AFTER_MS);
     const { faults, shown, edits, snapshots } = await load.call("finish", undefined as never);
     if (faults.length + shown.length > 0) throw new Error([...faults, ...shown].join("\n"));
     if (mostAdmitted > cap * (1 + CAP_TOLERANCE)) throw new Error(`a gateway let ${Math.round(mostAdmitted)} in within a second, over the cap of ${cap}`);

@@ -23,7 +23,7 @@ const ORDINARY: Omit<Motion, "ms"> = { movers: 2, movesPerSecond: 5, editors: 2,
 const HOT_MOVERS_SHARE = 0.3;
 const HOT: Omit<Motion, "ms" | "movers"> = { movesPerSecond: 30, editors: 10, editsPerSecond: 2 };
 const MEASURE_MS = 15_000;
-const SMALL_MS = 1_500;
+const SMALL_MS = 750;
 const NO_LIMIT = String(1e9);
 
 export const hotRoom: Experiment = {
@@ -33,7 +33,7 @@ export const hotRoom: Experiment = {
   smallClients: 30,
   run: async ({ clients, small, say }) => {
     // What the load is late with it makes up for at once, which a gateway takes for too fast.
-    const system = await startCoroom({ settings: { PRESENCE_BURST: NO_LIMIT, PRESENCE_PER_SECOND_MAX: NO_LIMIT } });
+    const system = await startCoroom({ small, settings: { PRESENCE_BURST: NO_LIMIT, PRESENCE_PER_SECOND_MAX: NO_LIMIT } });
     const [ordinary, hot] = [new Worker<PresenceLoad>("presence-load"), new Worker<PresenceLoad>("presence-load")];
     const ms = small ? SMALL_MS : MEASURE_MS;
     const heat = { ...HOT, ms, movers: Math.ceil(clients * HOT_MOVERS_SHARE) };

@@ -10,9 +10,9 @@ import { performance } from "node:perf_hooks";
 import { jetstream } from "@nats-io/jetstream";
 import { Registry } from "prom-client";
 
-import type { Batch } from "../leaderboard/board.ts";
+import type { Batch } from "../leaderboard/boards/board.ts";
 import { leaderboardSettings } from "../leaderboard/config.ts";
-import { jetstreamActivities } from "../leaderboard/io/jetstream-activities.ts";
+import { activityRemoval, jetstreamActivities } from "../leaderboard/io/jetstream-activities.ts";
 import { jetstreamLog } from "../leaderboard/io/jetstream-log.ts";
 import { kvArchive } from "../leaderboard/io/kv-archive.ts";
 import { kvCheckpoints } from "../leaderboard/io/kv-checkpoints.ts";
@@ -21,17 +21,17 @@ import { type RedisBoard, redisBoard } from "../leaderboard/io/redis-board.ts";
 import { redisTenants } from "../leaderboard/io/redis-tenants.ts";
 import { redisNames } from "../leaderboard/io/redis-names.ts";
 import { redisClosings, redisProgress } from "../leaderboard/io/redis-progress.ts";
-import { keysOf } from "../leaderboard/keys.ts";
+import { keysOf } from "../leaderboard/boards/keys.ts";
 import { LeaderboardHost } from "../leaderboard/leaderboard-host.ts";
 import { leaderboardMetrics } from "../leaderboard/metrics.ts";
-import { HURRY, ReadingPace } from "../leaderboard/reading-pace.ts";
+import { HURRY, ReadingPace } from "../leaderboard/counting/reading-pace.ts";
 import type { Boards } from "../leaderboard/ports.ts";
-import { ranksWithin } from "../leaderboard/bands.ts";
-import { NOTHING_APPLIED } from "../leaderboard/board.ts";
-import { stampOf } from "../leaderboard/stamp.ts";
+import { ranksWithin } from "../leaderboard/boards/bands.ts";
+import { NOTHING_APPLIED } from "../leaderboard/boards/board.ts";
+import { stampOf } from "../leaderboard/boards/stamp.ts";
 import { recordOf } from "../leaderboard/testing/records.ts";
-import { eachOf } from "../leaderboard/turns.ts";
-import { ALL_TIME } from "../leaderboard/windows.ts";
+import { eachOf } from "../leaderboard/counting/turns.ts";
+import { ALL_TIME } from "../leaderboard/boards/windows.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
 import type { RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
@@ -70,7 +70,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
   const rooms = Array.from({ length: load.rooms }, (_, index) => `bench.room-${index}` as RoomKey);
   await writeLog(nats, subjects, rooms, load);
 
-  const config = readSettings({ ...sharedSettings, ...leaderboardSettings }, { env: {}, flags: { environment, boardPointsPerMinuteMax: "1000000" } });
+  const config = readSettings({ ...sharedSettings, ...leaderboardSettings }, { env: {}, flags: { environment, boardPointsPerMinuteMax: "1000000", boardsLeaseMs: "600000" } }); // Nobody else is there to take over: counted twice would be counted wrong.
   const keys = keysOf(environment);
   const boards = redisBoard(line.redis, keys, { hotMembers: HOT_MEMBERS, tail: "counted", roles: ["everyone"] });
   const batches: { room: RoomKey; batch: Batch }[] = [];
@@ -99,6 +99,7 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
     progress: redisProgress(line, keys),
     log: await jetstreamLog(nats, subjects, paces()),
     activities: await jetstreamActivities(nats, subjects, paces(), { partitions: 1, replicas: 1, bytesMax: config.boardActivityBytesMax, dedupeMs: config.boardActivityDedupeMs }),
+    activityRemoval: await activityRemoval(nats, subjects, 1),
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, 1),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas: 1, partitions: 1, newName: () => `bench-${++names}` }),
     ...(await kvArchive(nats, subjects, { replicas: 1, daysMax: 1 })),

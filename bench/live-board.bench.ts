@@ -1,12 +1,13 @@
 /**
  * A hot room whose board everybody watches: how often and how much each is sent, and how old the shown list grows
  * before it is replaced. Watchers speak the wire plainly; a list's age is taken where it is seen, from when the first
- * edit that it lacks was seen there.
+ * edit that it lacks was seen there. Measured until everybody has been sent the same list.
  */
 
 import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
 import { type BoardFrame, FrameType } from "../shared/wire/frames.ts";
 import { type ClientKey, type RoomId, START } from "../shared/ids.ts";
+import { until } from "./load/paced.ts";
 import { type LoadSocket, openSocket } from "./load/web-socket.ts";
 
 export type LiveBoardPlan = { readonly watchers: number; readonly writers: number; readonly editsPerSecond: number; readonly seconds: number; readonly warmUpSeconds: number; readonly shown: number };
@@ -76,6 +77,11 @@ class Watcher {
     this.#socket?.send(encodeFrame({ type: "edit", channel: this.#channel, counter: this.#sent, ackedThrough: 0, parentSeq: 0 as never, payload: PAYLOAD }));
   }
 
+  /** Of the list that it was sent last. */
+  get shownSeq(): number {
+    return this.#shownSeq;
+  }
+
   close(): void {
     this.#socket?.close();
   }
@@ -127,6 +133,7 @@ export async function benchLiveBoard(target: LiveBoardTarget, plan: LiveBoardPla
     for (const watcher of watchers) watcher.isMeasuring = true;
     const begin = performance.now();
     const edits = await write(writers, plan.editsPerSecond, plan.seconds);
+    await until("everybody has been sent the same list", () => watchers.every(({ lists, shownSeq }) => lists > 0 && shownSeq === watchers[0]!.shownSeq), SHOWN_MS_MAX);
     const seconds = (performance.now() - begin) / 1_000;
     const sum = (of: (watcher: Watcher) => number): number => watchers.reduce((total, watcher) => total + of(watcher), 0) / watchers.length / seconds;
     return {
@@ -145,15 +152,16 @@ export async function benchLiveBoard(target: LiveBoardTarget, plan: LiveBoardPla
 }
 
 const STEP_MS = 20;
+const SHOWN_MS_MAX = 30_000;
 
-/** Evenly, each writer in turn. Returns how many there were. */
+/** Evenly, each writer in turn; what is late is made up for at once. Returns how many there were. */
 async function write(writers: readonly Watcher[], perSecond: number, seconds: number): Promise<number> {
   const begin = performance.now();
-  let edits = 0;
-  for (;;) {
-    const elapsed = (performance.now() - begin) / 1_000;
-    if (elapsed >= seconds) return edits;
-    for (; edits < elapsed * perSecond; edits++) writers[edits % writers.length]!.edit();
+  const edits = perSecond * seconds;
+  for (let written = 0; written < edits; ) {
+    const due = Math.min(edits, ((performance.now() - begin) / 1_000) * perSecond);
+    for (; written < due; written++) writers[written % writers.length]!.edit();
     await new Promise((resolve) => setTimeout(resolve, STEP_MS));
   }
+  return edits;
 }

@@ -21,7 +21,7 @@ const MOVES_PER_SECOND = 30;
 const EDITORS = 2;
 const EDITS_PER_SECOND = 1.5;
 const MEASURE_MS = 15_000;
-const SMALL_MS = 1_500;
+const SMALL_MS = 750;
 
 export const presenceCrowd: Experiment = {
   name: "presence-crowd",
@@ -29,7 +29,7 @@ export const presenceCrowd: Experiment = {
   clients: 1_000,
   smallClients: 30,
   run: async (options) => {
-    const coroom = await measure(await startCoroom(), options);
+    const coroom = await measure(await startCoroom({ small: options.small }), options);
     const tick = await measure(await startBare("tick"), options);
     const naive = await measure(await startBare("naive"), options, "calm"); // It does not keep up: what was left of a warm-up would be measured with the rest.
     return { figures: { coroom, tick, naive } } satisfies Outcome;

@@ -12,12 +12,14 @@ import { planCrowd } from "./herd.bench.ts";
 import type { CrowdLoad } from "./load/crowd-load.ts";
 import { Latencies } from "./load/latencies.ts";
 import { Worker } from "./load/worker.ts";
+import { PATIENT } from "./systems/coroom.ts";
 
 const EDITS_PER_SECOND = 2;
 /** What the cluster's processes have to go in good order; gateways spread their clients over it. */
 const DRAIN_MS = 8_000;
-const SMALL_DRAIN_MS = 2_000;
+const SMALL_DRAIN_MS = 1_000;
 const CALM_MS = 3_000;
+const SMALL_CALM_MS = 500;
 
 export const rolling: Experiment = {
   name: "rolling",
@@ -29,9 +31,9 @@ export const rolling: Experiment = {
 
 async function measure({ clients, small, say }: ExperimentOptions): Promise<Record<string, number>> {
   const drainMs = small ? SMALL_DRAIN_MS : DRAIN_MS;
-  const cluster = await Cluster.start({ gateways: 3, roomServers: 2, settings: { LOG_LEVEL: "warn", DRAIN_MS_MAX: String(drainMs) } });
+  const cluster = await Cluster.start({ gateways: 3, roomServers: 2, settings: { LOG_LEVEL: "warn", ...(small ? PATIENT : {}), DRAIN_MS_MAX: String(drainMs) } });
   const load = new Worker<CrowdLoad>("crowd-load");
-  const calm = () => sleep(small ? CALM_MS / 3 : CALM_MS);
+  const calm = () => sleep(small ? SMALL_CALM_MS : CALM_MS);
   try {
     const urls = cluster.gateways.map(({ url }) => url);
     await load.call("aim", urls);

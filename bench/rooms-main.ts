@@ -1,4 +1,4 @@
-/** Runs the bench of many rooms: `node dist/bench/rooms-main.js --rooms 10000 --edits 10 --active 100 --services 3 --idle 60 --seed 1`. */
+/** Runs the bench of many rooms: `node dist/bench/rooms-main.js --rooms 10000 --edits 10 --active 100 --services 3 --idle 30 --seed 1`. */
 
 import { parseCommandLine } from "../cli/arguments.ts";
 import { machineFacts } from "./machine.ts";
@@ -12,7 +12,7 @@ const outcome = await benchRooms({
   editsPerRoom: Number(flags["edits"] ?? 10),
   activeRooms: Number(flags["active"] ?? 100),
   services: Number(flags["services"] ?? 3),
-  idleSeconds: Number(flags["idle"] ?? 60),
+  idleSeconds: Number(flags["idle"] ?? 30),
   seed: Number(flags["seed"] ?? 1),
   say,
 });

@@ -26,7 +26,8 @@ const EDIT_LETTERS = 8_192;
 const BEFORE_MS = 15_000;
 const STALLED_MS = 30_000;
 const AFTER_MS = 2_000;
-const SMALL_MS = 4_000;
+/** Of each stretch: too short for the reader to be closed. */
+const SMALL_MS = 1_000;
 const SAMPLE_MS = 200;
 
 export const stalledReader: Experiment = {
@@ -35,7 +36,7 @@ export const stalledReader: Experiment = {
   clients: 24,
   smallClients: 6,
   run: async (options) => {
-    const coroom = await measure(await startCoroom({ gateways: 1 }), options, { mayMiss: false });
+    const coroom = await measure(await startCoroom({ gateways: 1, small: options.small }), options, { mayMiss: false });
     const relay = await measure(await startRelay(1), options, { mayMiss: true });
     return { figures: { coroom, relay } } satisfies Outcome;
   },
@@ -50,7 +51,7 @@ async function measure(system: MeasuredSystem, { clients, small, say }: Experime
 
     const before = await growthOf(gateway, load.call("run", { ms: small ? SMALL_MS : BEFORE_MS, stalled: false }));
     const stalled = await growthOf(gateway, load.call("run", { ms: small ? SMALL_MS : STALLED_MS, stalled: true }));
-    await load.call("run", { ms: AFTER_MS, stalled: false });
+    await load.call("run", { ms: small ? SMALL_MS : AFTER_MS, stalled: false });
     const { closedWith, replayed, missed, comeBackMs } = await load.call("settle", { mayMiss });
     await load.call("close", undefined as never);
     say(`${system.name}: the reader was ${closedWith ?? "not closed"}, got ${replayed} edits on coming back and never ${missed}; the others have every seq in turn`);

@@ -34,6 +34,8 @@ export type TypingOptions = {
 export type OwningServer = { readonly server: ServerId; readonly process: Process; readonly line: CuttableLine };
 
 const SETTLED_MS_MAX = 30_000;
+/** Not so many that the placement whose plans are read is kept from making them. */
+const ASKED_AT_ONCE = 50;
 const NO_RATE_LIMIT = String(1e9);
 
 export class TypingCluster {
@@ -100,18 +102,23 @@ export class TypingCluster {
 
   async #isWarm(): Promise<boolean> {
     const live = new Set(this.cluster.roomServers.map(serverOf));
-    for (const room of this.rooms) {
+    const isRoomWarm = async (room: RoomLoad): Promise<boolean> => {
       const [owner, planned] = await Promise.all([this.ownerOf(room), this.#plans.get(this.keyOf(room))]);
       const replica = planned === null ? undefined : decodeJson(PlannedRoom, planned.value)?.replica;
-      if (owner === replica || !live.has(owner) || !live.has(replica)) return false; // The first says enough: it is asked again and again.
+      return owner !== replica && live.has(owner) && live.has(replica);
+    };
+    for (let first = 0; first < this.rooms.length; first += ASKED_AT_ONCE) {
+      const warm = await Promise.all(this.rooms.slice(first, first + ASKED_AT_ONCE).map(isRoomWarm));
+      if (warm.includes(false)) return false; // The first says enough: it is asked again and again.
     }
     return true;
   }
 
   async roomsByOwner(): Promise<Map<ServerId, RoomLoad[]>> {
     const owned = new Map<ServerId, RoomLoad[]>();
-    for (const room of this.rooms) {
-      const owner = await this.ownerOf(room);
+    const owners = await Promise.all(this.rooms.map((room) => this.ownerOf(room)));
+    for (const [index, room] of this.rooms.entries()) {
+      const owner = owners[index];
       if (owner !== undefined) owned.set(owner, [...(owned.get(owner) ?? []), room]);
     }
     return owned;

@@ -37,6 +37,7 @@ test.each<[AdminCommand, Record<string, string>, string, unknown]>([
   ["ban", { address: "203.0.113.7" }, "POST /v1/admin/ban", { tenant: "default", address: "203.0.113.7", seconds: 900 }],
   ["unban", { user: "bob" }, "POST /v1/admin/lift", { tenant: "default", user: "bob", level: "banned" }],
   ["bans", {}, "GET /v1/admin/bans", undefined],
+  ["delete-room", { room: "a/b", tenant: "acme" }, "DELETE /v1/rooms/a%2Fb?tenant=acme", undefined],
   ["members", { room: "a/b", tenant: "acme" }, "GET /v1/admin/rooms/a%2Fb/members?tenant=acme", undefined],
 ])("[ADC1] coroom %s %o asks a gateway", async (command, flags, line, body) => {
   await run(command, flags);

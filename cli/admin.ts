@@ -1,4 +1,4 @@
-/** What people who run rooms type: asks a gateway over HTTP (`gateway/io/admin-routes.ts`), as an operator or with a token. */
+/** What people who run rooms type: asks a gateway over HTTP (`gateway/io/admin-routes.ts`, `gateway/io/document-delete-routes.ts`), as an operator or with a token. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -27,6 +27,7 @@ export const adminSettings = {
   unban: { ...who, address, level: { parse: oneOf("banned", "read-only"), fallback: "banned", meaning: "what to lift: banned or read-only" } },
   bans: gateway,
   members: { ...gateway, ...whose, room: { parse: text, meaning: "the room" } },
+  "delete-room": { ...gateway, ...whose, room: { parse: text, meaning: "the room, which is gone for good then" } },
   drain: { ...gateway, drainMs: { parse: positiveInteger, fallback: 60_000, meaning: "how long to wait until everybody has moved" } },
 } as const satisfies Record<string, Settings>;
 
@@ -43,7 +44,9 @@ const DRAIN_STEP_MS = 1_000;
 export async function runAdmin(command: AdminCommand, given: Values<Settings>): Promise<string> {
   const { url, token, internalSecret, dataDir, for: seconds, ...named } = given as Gateway & Record<string, unknown>;
   const bearer = token !== "" ? token : internalSecret !== "" ? internalSecret : localSecrets(dataDir).internalSecret;
-  const ask = (path: string, body?: object) => askGateway(new URL(`/v1/admin${path}`, url), bearer, body);
+  const ask = (path: string, body?: object) => askGateway(new URL(`/v1/admin${path}`, url), bearer, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
+  const place = () => `/rooms/${encodeURIComponent(String(named["room"]))}`;
+  const ofTenant = () => `?tenant=${encodeURIComponent(String(named["tenant"]))}`;
   const body = { ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== "")), ...(seconds === undefined ? {} : { seconds }) };
   switch (command) {
     case "kick":
@@ -55,7 +58,9 @@ export async function runAdmin(command: AdminCommand, given: Values<Settings>): 
     case "bans":
       return print(await ask("/bans"));
     case "members":
-      return print(await ask(`/rooms/${encodeURIComponent(String(named["room"]))}/members?tenant=${encodeURIComponent(String(named["tenant"]))}`));
+      return print(await ask(`${place()}/members${ofTenant()}`));
+    case "delete-room":
+      return print(await askGateway(new URL(`/v1${place()}${ofTenant()}`, url), bearer, { method: "DELETE" }));
     case "drain":
       return drain(() => ask("/drain", {}), Number(named["drainMs"]));
   }
@@ -71,8 +76,8 @@ async function drain(ask: () => Promise<unknown>, msMax: number): Promise<string
   }
 }
 
-async function askGateway(url: URL, bearer: string, body: object | undefined): Promise<unknown> {
-  const answer = await fetch(url, { headers: { authorization: `Bearer ${bearer}` }, ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }) }).catch((cause: unknown) => {
+async function askGateway(url: URL, bearer: string, asked: { readonly method?: string; readonly body?: string }): Promise<unknown> {
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${bearer}` }, ...asked }).catch((cause: unknown) => {
     if (!(cause instanceof TypeError)) throw cause;
     throw new SettingError(`no gateway answers at ${url.origin}: start one, or give --url`); // What fetch throws when nobody answers.
   });

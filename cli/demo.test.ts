@@ -19,6 +19,6 @@ test.each([
   ["same-site", 403],
 ])("[DEM2] a request from '%s' is answered with %i", async (site, status) => {
   const [route] = demoRoutes({ jwtSecret: "x".repeat(32), bots: { set: async () => 0 } });
-  const question: HttpQuestion = { path: "/demo/token", parameters: [], query: new URLSearchParams({ room: "notes", user: "ada" }), header: (name) => (name === "sec-fetch-site" ? site : ""), body: new Uint8Array(), signal: new AbortController().signal };
+  const question: HttpQuestion = { path: "/demo/token", parameters: [], query: new URLSearchParams({ room: "notes", user: "ada" }), header: (name) => (name === "sec-fetch-site" ? site : ""), address: undefined, body: new Uint8Array(), signal: new AbortController().signal };
   expect((await route!.answer(question)).status).toBe(status);
 });

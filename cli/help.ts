@@ -3,6 +3,7 @@
 import { envName, flagName, type Settings } from "../shared/config.ts";
 import { adminSettings } from "./admin.ts";
 import { opsRoomSettings, opsWatchSettings } from "./ops.ts";
+import { opsLeftOutSettings } from "./ops-left-out.ts";
 import { placementCommands } from "./ops-placement.ts";
 import { opsStepDownSettings } from "./ops-step-down.ts";
 import { restoreSettings } from "./restore.ts";
@@ -23,6 +24,7 @@ export function helpText(): string {
     "  coroom ops move          hands a room over to another room server",
     "  coroom ops drain-server  hands all rooms of a room server over",
     "  coroom ops pin           keeps a room on the servers of a pool or a host, or no longer",
+    "  coroom ops left-out      lists rooms with edits that no snapshot has",
     "  coroom ops step-down     has a nats-server lead nothing, before it is stopped",
     "  coroom members           lists who is in a room",
     "  coroom kick              sends a user out of a room, or ends a connection",
@@ -48,6 +50,9 @@ export function helpText(): string {
     "",
     "coroom ops room",
     ...table(opsRoomSettings),
+    "",
+    "coroom ops left-out",
+    ...table(opsLeftOutSettings),
     "",
     "coroom ops step-down",
     ...table(opsStepDownSettings),

@@ -1,9 +1,14 @@
 /** What operators ask of rooms and room servers, on real processes: where they are and why, and to have it otherwise. */
 
+import { setTimeout as sleep } from "node:timers/promises";
+
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { encodeJson } from "../shared/bus/placement-messages.ts";
+import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings, type Settings, type Values } from "../shared/config.ts";
-import { roomKey, type RoomId, type TenantId } from "../shared/ids.ts";
+import { roomKey, type RoomId, type ServerId, type TenantId } from "../shared/ids.ts";
+import { closeNats, connectNats } from "../shared/io/nats.ts";
 import { Cluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { ownerOf } from "../test/system/owner.ts";
@@ -13,7 +18,7 @@ import { drainServer, explainRoom, moveRoom, opsDrainSettings, opsExplainSetting
 let cluster: Cluster;
 beforeAll(async () => {
   cluster = await Cluster.start({ gateways: 1, roomServers: 3, settings: { CONTROL_LOOP_MS: "500" }, roomServerSettings: [{ SERVER_HOST: "north", SERVER_ZONE: "z1" }, { SERVER_HOST: "south", SERVER_ZONE: "z2" }, { SERVER_HOST: "west", SERVER_ZONE: "z3", SERVER_POOL: "gold" }] });
-}, 120_000);
+});
 afterAll(() => cluster.stop());
 
 /** What the command prints. */
@@ -24,7 +29,13 @@ async function asked<Of extends Settings>(run: (config: Values<Of>, say: (line: 
 }
 const servers = () => asked(showServers, opsServersSettings);
 const explained = async (room: string) => (await asked(explainRoom, opsExplainSettings, { room })).join("\n");
-const serverOn = async (host: string): Promise<string> => (await servers()).find((line) => line.includes(`host=${host}`))!.split(" ")[0]!;
+/** Its line, once it is heard. */
+async function serverLine(host: string): Promise<string> {
+  let line: string | undefined;
+  await eventually(`the server on ${host} is heard`, async () => (line = (await servers()).find((said) => said.includes(`host=${host}`))) !== undefined);
+  return line!;
+}
+const serverOn = async (host: string): Promise<string> => (await serverLine(host)).split(" ")[0]!;
 
 async function writeIn(room: string): Promise<Person> {
   const person = await Person.enter(cluster, cluster.gateways[0]!, room, "ada", { merging: false });
@@ -34,13 +45,13 @@ async function writeIn(room: string): Promise<Person> {
 }
 const hostOf = async (room: string): Promise<number> => cluster.roomServers.indexOf(await ownerOf(cluster, roomKey("default" as TenantId, room as RoomId)));
 
-test("[OPL1] the servers are listed with what they are for and how much of their budget is in use", { timeout: 60_000 }, async () => {
-  const lines = await servers();
-  expect(lines.length).toBe(3);
+test("[OPL1] the servers are listed with what they are for and how much of their budget is in use", async () => {
+  let lines: string[] = [];
+  await eventually("all three are heard", async () => (lines = await servers()).length === 3);
   for (const labels of ["host=north zone=z1", "host=south zone=z2", "host=west zone=z3 pool=gold"]) expect(lines.some((line) => /^rs-\w+ rooms=\d+ used=\d+%/.test(line) && line.includes(labels))).toBe(true);
 });
 
-test("[OPL2] a pinned room moves to the pool it is pinned to and back, its people writing on, and says why", { timeout: 120_000 }, async () => {
+test("[OPL2] a pinned room moves to the pool it is pinned to and back, its people writing on, and says why", async () => {
   const person = await writeIn("pinned");
   expect(await asked(pinRoom, opsPinSettings, { room: "pinned", pool: "gold" })).toEqual([expect.stringContaining('default.pinned is pinned: {"pool":"gold"}')]);
   await eventually("the room is in the pool", async () => (await hostOf("pinned")) === 2, 30_000);
@@ -54,25 +65,40 @@ test("[OPL2] a pinned room moves to the pool it is pinned to and back, its peopl
   person.leave();
 });
 
-test("[OPL3] a server that is drained has no rooms any more, takes none, and is told so", { timeout: 120_000 }, async () => {
+test("[OPL3] a server that is drained has no rooms any more, takes none, and is told so", async () => {
   const person = await writeIn("drained");
   const from = await hostOf("drained");
   const host = ["north", "south"][from]!;
   const said = await asked(drainServer, opsDrainSettings, { server: await serverOn(host) });
   expect(said.at(-1)).toMatch(/^rs-\w+ has no rooms any more: it can be stopped$/);
   expect(await hostOf("drained")).toBe(1 - from);
-  expect((await servers()).find((line) => line.includes(`host=${host}`))).toContain("draining");
+  expect(await serverLine(host)).toContain("draining");
   const another = await writeIn("opened-meanwhile");
   expect(await hostOf("opened-meanwhile")).toBe(1 - from);
   await cluster.roomServers[from]!.restart();
   for (const one of [person, another]) one.leave();
 });
 
-test("[OPL4] what cannot be done says what to do instead", { timeout: 60_000 }, async () => {
+test("[OPL4] what cannot be done says what to do instead", async () => {
   await expect(asked(moveRoom, opsMoveSettings, { room: "nowhere", to: "rs-none" })).rejects.toThrow(/open nowhere/);
   const person = await writeIn("stays");
+  await eventually("it is on record who owns the room", async () => (await explained("stays")).includes("is owned by"));
   await expect(asked(moveRoom, opsMoveSettings, { room: "stays", to: "rs-none" })).rejects.toThrow(/rs-none does not get ready for the room/);
   await expect(asked(drainServer, opsDrainSettings, { server: "rs-none" })).rejects.toThrow(/coroom ops servers names those that live/);
   expect(await explained("nowhere")).toContain("is open nowhere");
   person.leave();
+});
+
+test("[OPL5] a server that is not heard for a while is not said to have no rooms", async () => {
+  const nats = await connectNats({ servers: cluster.natsUrl, name: "late server" });
+  const [subjects, server, lines] = [subjectsOf("late"), "rs-late" as ServerId, [] as string[]];
+  nats.subscribe(subjects.order(server), { callback: (_, order) => void order.respond(encodeJson({ kind: "done" })) });
+  await nats.flush();
+  const config = readSettings(opsDrainSettings, { flags: { natsUrl: cluster.natsUrl, environment: "late", server }, env: {} });
+  const drained = drainServer(config, (line) => lines.push(line));
+  await sleep(2_000); // It is listened for, and not heard.
+  const beating = setInterval(() => nats.publish(subjects.servers, encodeJson({ server, rooms: lines.length === 0 ? 1 : 0, draining: true, time: Date.now() })), 100);
+  await drained.finally(() => clearInterval(beating));
+  expect(lines).toEqual(["rs-late has 1 rooms", "rs-late has no rooms any more: it can be stopped"]);
+  await closeNats(nats);
 });

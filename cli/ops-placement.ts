@@ -4,7 +4,7 @@ import { jetstream } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
 import type { z } from "zod";
 
-import { decodeJson, encodeJson, OrderReply, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat, type ServerOrder } from "../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson, OrderReply, ownerReasonIn, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat, type ServerOrder } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { type Given, readSettings, type Settings, SettingError, text, type Values } from "../shared/config.ts";
 import { parseRoomId, parseTenantId, roomKey, type RoomKey, type ServerId, type UnixMillis } from "../shared/ids.ts";
@@ -79,7 +79,8 @@ export function explainRoom(config: OfRoom, say: Say): Promise<void> {
     if (planned === undefined) say(entry === undefined ? "nothing is planned for it" : "it is where gateways found a server by the hash; nothing is planned for it yet");
     else {
       say(`${new Date(planned.at).toISOString()} plan ${planned.generation}: ${planned.reason}`);
-      if (planned.ownerReason !== undefined && planned.ownerReason !== planned.reason && planned.owner === entry?.owner) say(`how it came there: ${planned.ownerReason}`);
+      const ownerReason = entry === undefined ? undefined : ownerReasonIn(planned, entry.owner);
+      if (ownerReason !== undefined && ownerReason !== planned.reason) say(`how it came there: ${ownerReason}`);
       say(planned.replica === undefined ? "nobody keeps a warm copy" : `a warm copy is kept by ${state(planned.replica)}`);
     }
     if (pin !== undefined) say(`it is pinned: ${JSON.stringify(pin)}`);
@@ -101,17 +102,18 @@ export function moveRoom(config: Values<typeof opsMoveSettings>, say: Say): Prom
   });
 }
 
-/** Resolves when no room is left there. The server runs on, and takes none. */
+/** Resolves when no room is left there. The server runs on, and takes none. One that is not heard may only be late, and have rooms still. */
 export function drainServer(config: Values<typeof opsDrainSettings>, say: Say): Promise<void> {
   return connected(config, async (nats) => {
     await order(nats, config, config.server as ServerId, { kind: "drain" });
     const until = Date.now() + DRAIN_MS_MAX;
-    for (let left = Number.NaN; Date.now() < until; ) {
-      const heartbeat = (await listen(nats, config)).find(({ server }) => server === config.server);
-      if (heartbeat === undefined || heartbeat.rooms === 0) return say(`${config.server} has no rooms any more: it can be stopped`);
-      if (heartbeat.rooms !== left) say(`${config.server} has ${heartbeat.rooms} rooms`);
-      left = heartbeat.rooms;
+    let heartbeat: ServerHeartbeat | undefined;
+    for (let left = Number.NaN; Date.now() < until; left = heartbeat?.rooms ?? left) {
+      heartbeat = (await listen(nats, config)).find(({ server }) => server === config.server);
+      if (heartbeat?.rooms === 0) return say(`${config.server} has no rooms any more: it can be stopped`);
+      if (heartbeat !== undefined && heartbeat.rooms !== left) say(`${config.server} has ${heartbeat.rooms} rooms`);
     }
+    if (heartbeat === undefined) throw new SettingError(`${config.server} is not heard any more: if it has ended, its rooms are taken over as gateways ask for them`);
     throw new SettingError(`${config.server} still has rooms: is there another server that takes them?`);
   });
 }

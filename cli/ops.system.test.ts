@@ -20,7 +20,7 @@ let nats: NatsConnection;
 beforeAll(async () => {
   server = await startRealNats();
   nats = await connectNats({ servers: server.url, name: "test" });
-}, 120_000);
+});
 afterAll(async () => {
   await closeNats(nats);
   await server.stop();

@@ -11,10 +11,11 @@ import { documentServiceSettings } from "../document-service/config.ts";
 import { documentThreads } from "../document-service/io/document-threads.ts";
 import { jetstreamLog } from "../document-service/io/jetstream-log.ts";
 import { kvCheckpoints } from "../document-service/io/kv-checkpoints.ts";
+import { isDeleted } from "../shared/bus/checkpoint.ts";
 import { kvHistories } from "../document-service/io/kv-histories.ts";
 import { moveNumberingOn, numberingOf } from "../document-service/io/log-numbering.ts";
 import { openStores } from "../document-service/io/object-stores.ts";
-import { restoreRoom, type RoomObjects } from "../document-service/restore-host.ts";
+import { restoreRoom, type RoomObjects } from "../document-service/past/restore-host.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import type { Settings, Values } from "../shared/config.ts";
 import { parseRoomKey, type RoomKey, type UnixMillis } from "../shared/ids.ts";
@@ -78,7 +79,7 @@ export async function restore(config: Values<typeof restoreSettings>, say: (line
         say(`${room}: made anew up to seq ${restored.seq}${restored.missing > 0 ? `; ${restored.missing} edits are nowhere to be had` : ""}`);
       }
       const [{ checkpoint }, { history }] = [await ports.checkpoints.read(room), await ports.histories.read(room)];
-      spokenOf.set(room, Math.max(checkpoint?.streamSeq ?? 0, history.through));
+      spokenOf.set(room, Math.max(isDeleted(checkpoint) ? 0 : (checkpoint?.streamSeq ?? 0), history.through));
     }
     for (const numbering of await numberingOf(nats, subjects, config.logPartitions, spokenOf)) {
       if (numbering.last >= numbering.needed) continue;

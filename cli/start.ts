@@ -4,11 +4,6 @@ import { fileURLToPath } from "node:url";
 
 import { Registry } from "prom-client";
 
-import { startDocumentService } from "../document-service/main.ts";
-import { startGateway } from "../gateway/main.ts";
-import { startLeaderboard } from "../leaderboard/main.ts";
-import { startPlacement } from "../placement/main.ts";
-import { startRoomServer } from "../room-server/main.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import { demoRoutes, servesDemo } from "./demo.ts";
@@ -18,6 +13,15 @@ import { startLocalEngines } from "./local-engines.ts";
 import { DEFAULT_NATS_URL, rememberNatsUrl } from "./local-nats-url.ts";
 import { missingSecrets } from "./shared-secrets.ts";
 import type { Role, StartConfig } from "./settings.ts";
+
+/** A process takes neither the time nor the memory for roles that it does not run. */
+const load = {
+  placement: () => import("../placement/main.ts"),
+  roomServer: () => import("../room-server/main.ts"),
+  documentService: () => import("../document-service/main.ts"),
+  leaderboard: () => import("../leaderboard/main.ts"),
+  gateway: () => import("../gateway/main.ts"),
+};
 
 const DEFAULT_REDIS_URL = "redis://127.0.0.1:6379";
 
@@ -55,10 +59,10 @@ async function startRoles(given: StartConfig, registry: Registry, add: (part: Ru
   if (config.natsUrl === "") config = { ...config, natsUrl: DEFAULT_NATS_URL };
   if (config.redisUrl === "") config = { ...config, redisUrl: DEFAULT_REDIS_URL };
 
-  if (runs("placement")) add(await startPlacement(config, deps("placement")));
-  if (runs("room-server")) add(await startRoomServer(config, deps("room-server")));
-  if (runs("document-service")) add(await startDocumentService(config, deps("document-service")));
-  if (runs("leaderboard")) add(await startLeaderboard(config, deps("leaderboard")));
+  if (runs("placement")) add(await (await load.placement()).startPlacement(config, deps("placement")));
+  if (runs("room-server")) add(await (await load.roomServer()).startRoomServer(config, deps("room-server")));
+  if (runs("document-service")) add(await (await load.documentService()).startDocumentService(config, deps("document-service")));
+  if (runs("leaderboard")) add(await (await load.leaderboard()).startLeaderboard(config, deps("leaderboard")));
   if (!runs("gateway")) return say("coroom ready");
 
   // Where the engines end with this process there is no other gateway to move to.
@@ -66,6 +70,7 @@ async function startRoles(given: StartConfig, registry: Registry, add: (part: Ru
   const hasRedis = runs("engines") || given.redisUrl !== ""; // A gateway does without.
   const { jwtSecret } = config;
   const bots = servesDemo(given) ? demoBots({ jwtSecret, url: () => `ws://127.0.0.1:${gateway.port}`, ...botsThread(deps("gateway").log) }) : undefined;
+  const { startGateway } = await load.gateway();
   const gateway = await startGateway(
     { ...config, redisUrl: hasRedis ? config.redisUrl : "", drainMsMax, staticDir: bots === undefined ? config.staticDir : fileURLToPath(new URL("../../console/dist", import.meta.url)) },
     { ...deps("gateway"), ...(bots === undefined ? {} : { routes: demoRoutes({ jwtSecret, bots }) }) },

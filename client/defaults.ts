@@ -1,12 +1,12 @@
 /** The client's numbers. What the server asks for comes in WELCOME and is not here. */
 
-import type { ConnectionOptions } from "./connection.ts";
-import type { InboxOptions } from "./inbox.ts";
-import type { KeepingOptions } from "./keeping.ts";
-import type { OutboxOptions } from "./outbox.ts";
-import type { PresenceOptions } from "./room-presence.ts";
-import type { SessionOptions } from "./room-session.ts";
-import type { TentativeOptions } from "./tentative-edits.ts";
+import type { ConnectionOptions } from "./connection/connection.ts";
+import type { InboxOptions } from "./room/inbox.ts";
+import type { KeepingOptions } from "./keeping/keeping.ts";
+import type { OutboxOptions } from "./room/outbox.ts";
+import type { PresenceOptions } from "./presence/room-presence.ts";
+import type { SessionOptions } from "./room/room-session.ts";
+import type { TentativeOptions } from "./room/tentative-edits.ts";
 
 export const CONNECTION: Omit<ConnectionOptions, "agent" | "tokenIsFixed"> = {
   tokenMsMax: 30_000,

@@ -3,14 +3,14 @@
  * binds that one argument, so that `new`, `instanceof` and the types are what everybody expects.
  */
 
-import { ConnectionHost, type ConnectionHostOptions } from "./connection-host.ts";
+import { ConnectionHost, type ConnectionHostOptions } from "./connection/connection-host.ts";
 import { fetchSnapshot } from "./io/fetch-snapshot.ts";
 import { openSocket } from "./io/node-socket.ts";
 import { reportError, systemChance, systemClock } from "./io/system.ts";
 import type { World } from "./ports.ts";
-import type { RoomHostOptions } from "./room-events.ts";
-import { RoomHost } from "./room-host.ts";
-import { type ProviderOptions, YjsProvider } from "./yjs-provider.ts";
+import type { RoomHostOptions } from "./room/room-events.ts";
+import { RoomHost } from "./room/room-host.ts";
+import { type ProviderOptions, YjsProvider } from "./yjs/yjs-provider.ts";
 
 const world: World = { clock: systemClock, chance: systemChance, openSocket, fetchSnapshot, reportError };
 

@@ -24,7 +24,7 @@ beforeAll(() => {
   packed = readdirSync(join(home, "client"), { recursive: true }).map(String);
   for (const dependency of ["yjs", "lib0", "ws", "idb"]) symlinkSync(join(modules, dependency), join(app, "node_modules", dependency));
   writeFileSync(join(app, "package.json"), `{ "type": "module" }`);
-}, 120_000);
+});
 
 afterAll(() => rmSync(app, { recursive: true, force: true }));
 
@@ -47,7 +47,7 @@ test("[PKG2] Node runs it with its declared dependencies alone", () => {
        connection.disconnect();
      });`,
   );
-  expect(execFileSync(process.execPath, ["run.js"], { cwd: app, timeout: 20_000 }).toString()).toBe("waiting true function\n");
+  expect(execFileSync(process.execPath, ["run.js"], { cwd: app, timeout: 120_000 }).toString()).toBe("waiting true function\n");
 });
 
 test("[PKG2] where there is no IndexedDB, a store says what to do, and the room goes on without", () => {
@@ -62,7 +62,7 @@ test("[PKG2] where there is no IndexedDB, a store says what to do, and the room 
        provider.destroy();
      });`,
   );
-  expect(execFileSync(process.execPath, ["kept.js"], { cwd: app, timeout: 20_000 }).toString()).toBe("storage-failed true\n");
+  expect(execFileSync(process.execPath, ["kept.js"], { cwd: app, timeout: 120_000 }).toString()).toBe("storage-failed true\n");
 });
 
 test("[PKG3] its types are whole", () => {

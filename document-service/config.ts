@@ -28,6 +28,7 @@ export const documentServiceSettings = {
   snapshotBytesMax: { parse: positiveInteger, fallback: 1024 ** 2, meaning: "a room's snapshot is written after so many bytes of edits" },
   snapshotAgeMsMax: { parse: positiveInteger, fallback: 30_000, meaning: "an edit is in a snapshot after so long at the latest" },
   snapshotIntervalMsMin: { parse: positiveInteger, fallback: 5_000, meaning: "a busy room's snapshot is written no more often" },
+  snapshotLagBytesMax: { parse: wholeNumber, fallback: 65_536, meaning: "bytes of newest edits that the snapshot of a document of 1 MB and more may lack, for whoever joins from there is sent them; less than COROOM_LOG_READ_BYTES_MAX, or a joiner would be sent back to the snapshot" },
   replayWindowMs: { parse: positiveInteger, fallback: 300_000, meaning: "edits stay in the log for at least so long, for clients that come back" },
   boardsHoldMsMax: { parse: positiveInteger, fallback: 3 * 24 * 3_600_000, meaning: "edits that the boards have not counted stay in the log for so long, and are then trimmed all the same; where no leaderboard ever ran nothing is held" },
   checkpointClientsMax: { parse: positiveInteger, fallback: 5_000, meaning: "writers of a room whose progress a checkpoint remembers; past it the most silent are forgotten" },

@@ -6,12 +6,15 @@ import type { RoomKey } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
 import type { News } from "./ports.ts";
-import { PartitionHost, type PartitionOptions, type PartitionPorts } from "./partition-host.ts";
-import type { PastHost } from "./past-host.ts";
+import { PartitionHost, type PartitionOptions, type PartitionPorts } from "./rooms/partition-host.ts";
+import type { PastHost } from "./past/past-host.ts";
 import { unlessMistake, within } from "../shared/pause.ts";
-import type { Served } from "./room-host.ts";
+import type { Freshness, Served } from "./rooms/room-host.ts";
 
 export type DocumentHostOptions = PartitionOptions & { readonly documentsAnswerMsMax: number };
+
+/** Whoever deletes a room waits no longer for what follows by itself. */
+const WIPED_MS_MAX = 5_000;
 
 export class DocumentHost {
   readonly #partitions: readonly PartitionHost[];
@@ -38,11 +41,11 @@ export class DocumentHost {
     return this.#partitions[partitionOf(room, this.#options.logPartitions)]?.isHeld === true;
   }
 
-  async serve(room: RoomKey): Promise<Served> {
+  async serve(room: RoomKey, freshness: Freshness): Promise<Served> {
     const partition = this.#partitions[partitionOf(room, this.#options.logPartitions)];
     if (partition === undefined) return { kind: "loading" };
     try {
-      return await within(this.#deps.clock, this.#options.documentsAnswerMsMax, partition.serve(room), { kind: "loading" });
+      return await within(this.#deps.clock, this.#options.documentsAnswerMsMax, partition.serve(room, freshness), { kind: "loading" });
     } catch (cause) {
       unlessMistake(cause);
       this.#deps.log.warn({ room, cause }, "a document could not be read; the client asks again");
@@ -51,8 +54,24 @@ export class DocumentHost {
   }
 
   /** The room's past, if the room is answered for here. */
-  past(room: RoomKey): PastHost | undefined {
+  async past(room: RoomKey): Promise<PastHost | "deleted" | undefined> {
     return this.#partitions[partitionOf(room, this.#options.logPartitions)]?.past(room);
+  }
+
+  /** Deletes the room for good, and waits for a while until nothing is left of it. `unknown`: it is not known whether it did; the same call again settles it. */
+  async delete(room: RoomKey): Promise<"elsewhere" | "no-room" | "unknown" | "wiped" | "wiping"> {
+    const { clock, log } = this.#deps;
+    const partition = this.#partitions[partitionOf(room, this.#options.logPartitions)];
+    if (partition === undefined) return "elsewhere";
+    try {
+      const deletion = await within(clock, this.#options.documentsAnswerMsMax, partition.delete(room), { kind: "unknown" as const });
+      if (deletion.kind !== "deleted") return deletion.kind;
+      return await within(clock, WIPED_MS_MAX, deletion.wiped.then(() => "wiped" as const), "wiping" as const);
+    } catch (cause) {
+      unlessMistake(cause);
+      log.warn({ room, cause }, "it is not known whether a room is deleted; who asked asks again");
+      return "unknown";
+    }
   }
 
   async stop(): Promise<void> {

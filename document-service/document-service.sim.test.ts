@@ -11,22 +11,22 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
-import type { Checkpoint } from "../shared/bus/checkpoint.ts";
-import { encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
+import { type Checkpoint, type CheckpointEntry, isDeleted } from "../shared/bus/checkpoint.ts";
+import { encodeDeletedRecord, encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
 import type { Clock } from "../shared/clock.ts";
 import { readSettings } from "../shared/config.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { Prng } from "../shared/prng.ts";
 import { documentServiceSettings } from "./config.ts";
 import { DocumentHost } from "./document-host.ts";
-import { EMPTY_STATE, mergeEdits } from "./merge.ts";
-import type { Past } from "./past-host.ts";
+import { EMPTY_STATE, mergeEdits } from "./rooms/merge.ts";
+import type { Past } from "./past/past-host.ts";
 import { documentServiceMetrics } from "./metrics.ts";
-import { NO_NEWS } from "./news-host.ts";
-import type { PartitionPorts } from "./partition-host.ts";
-import { type History, NO_HISTORY } from "./history.ts";
+import { NO_NEWS } from "./webhooks/news-host.ts";
+import type { PartitionPorts } from "./rooms/partition-host.ts";
+import { type History, NO_HISTORY } from "./past/history.ts";
 import type { EditLog, ObjectStore } from "./ports.ts";
-import { decodeSegment } from "./segments.ts";
+import { decodeSegment } from "./past/segments.ts";
 import type { Lease } from "../shared/lease.ts";
 
 const REPLAY_WINDOW_MS = 5_000;
@@ -87,14 +87,14 @@ class SimulatedClock implements Clock {
   }
 }
 
-type RoomInLog = { readonly key: RoomKey; readonly docs: Y.Doc[]; readonly edits: Uint8Array[]; readonly isPoisoned: boolean; counters: number[]; epoch: number; oldestKept: number; lastStreamSeq: number; firstPoison: number };
+type RoomInLog = { readonly key: RoomKey; readonly docs: Y.Doc[]; readonly edits: Uint8Array[]; readonly isPoisoned: boolean; counters: number[]; epoch: number; oldestKept: number; lastStreamSeq: number; firstPoison: number; isDeleted: boolean };
 
 class World {
   readonly clock = new SimulatedClock();
   readonly prng: Prng;
   readonly records: StoredRecord[] = [];
   readonly rooms: RoomInLog[];
-  readonly checkpoints = new Map<RoomKey, { checkpoint: Checkpoint; revision: number }>();
+  readonly checkpoints = new Map<RoomKey, { checkpoint: CheckpointEntry; revision: number }>();
   readonly snapshots = new Map<string, Uint8Array>();
   readonly histories = new Map<RoomKey, { history: History; revision: number }>();
   readonly history = new Map<string, Uint8Array>();
@@ -126,12 +126,14 @@ class World {
       oldestKept: 0,
       lastStreamSeq: 0,
       firstPoison: Infinity,
+      isDeleted: false,
     }));
   }
 
   /** What a room server would append next. */
   append(): void {
     const room = this.rooms[this.prng.below(this.rooms.length)]!;
+    if (room.isDeleted) return; // Its owner's append is refused by the log.
     const time = this.clock.wallNow();
     const id = `server.${this.records.length}`;
     if (room.epoch === 0 || this.prng.chance(0.05)) {
@@ -147,6 +149,14 @@ class World {
     room.edits.push(...edits.map(({ payload }) => payload));
     const users = new Map(edits.map(({ client }) => [client, `user of ${client}` as UserId]));
     this.#store(room, encodeEditsRecord({ id, time, users, edits: { epoch: room.epoch as Epoch, firstSeq, edits } }));
+  }
+
+  /** The record is the deletion. */
+  delete(): void {
+    const room = this.rooms[this.prng.below(this.rooms.length)]!;
+    if (room.epoch === 0 || this.rooms.filter(({ isDeleted: is }) => is).length > 1) return;
+    room.isDeleted = true;
+    this.#store(room, encodeDeletedRecord({ id: `deletion.${this.records.length}`, time: this.clock.wallNow() }));
   }
 
   /** Undefined: what is no Yjs update. */
@@ -188,6 +198,11 @@ class World {
   check(): void {
     for (const room of this.rooms) {
       const { checkpoint } = this.checkpoints.get(room.key) ?? {};
+      check(room.oldestKept <= room.lastStreamSeq, `${room.key}'s last record is gone`);
+      if (isDeleted(checkpoint)) {
+        check(room.isDeleted, `${room.key} is said to be deleted`);
+        continue;
+      }
       const covered = checkpoint?.streamSeq ?? 0;
       check(room.oldestKept <= covered, `${room.key} is trimmed past its checkpoint: ${room.oldestKept} > ${covered}`);
       if (checkpoint === undefined) continue;
@@ -198,14 +213,26 @@ class World {
     const floor = this.lease?.lease.floor ?? 0;
     for (const { room, streamSeq, bytes } of this.records.slice(this.#checkedFloor, floor)) {
       if (bytes[0] === 1) continue; // An epoch has nothing to cover.
-      check(streamSeq <= (this.checkpoints.get(room)?.checkpoint.streamSeq ?? 0), `the floor ${floor} passes ${room}'s record ${streamSeq}, which no checkpoint covers`);
+      const entry = this.checkpoints.get(room)?.checkpoint;
+      if (this.roomOf(room).isDeleted) {
+        const isWiped = isDeleted(entry) && entry.wiping !== true;
+        check(isWiped || streamSeq < this.roomOf(room).lastStreamSeq, `the floor ${floor} passes the end of ${room}, which is not wiped`);
+        continue;
+      }
+      check(streamSeq <= (isDeleted(entry) ? 0 : (entry?.streamSeq ?? 0)), `the floor ${floor} passes ${room}'s record ${streamSeq}, which no checkpoint covers`);
     }
     this.#checkedFloor = floor; // Checkpoints never go back: checkCheckpoint.
   }
 
-  checkCheckpoint(key: RoomKey, { seq, streamSeq, snapshot, clients }: Checkpoint): void {
+  checkCheckpoint(key: RoomKey, entry: CheckpointEntry): void {
     const room = this.roomOf(key);
     const before = this.checkpoints.get(key)?.checkpoint;
+    check(!isDeleted(before) || isDeleted(entry), `${key} is deleted, and has a checkpoint again`);
+    if (!isDeleted(entry) && !isDeleted(before)) this.#checkCheckpoint(room, entry, before);
+  }
+
+  #checkCheckpoint(room: RoomInLog, { seq, streamSeq, snapshot, clients }: Checkpoint, before: Checkpoint | undefined): void {
+    const { key } = room;
     check(before === undefined || (before.seq <= seq && before.streamSeq <= streamSeq), `the checkpoint of ${key} goes back from ${before?.seq} to ${seq}`);
     const state = this.snapshots.get(snapshot.object);
     check(state !== undefined && textOf(state) === textOf(mergeEdits(EMPTY_STATE, room.edits.slice(0, seq)).state), `the snapshot of ${key} is not what its log says at ${seq}`);
@@ -215,6 +242,11 @@ class World {
   trim(key: RoomKey, before: number): void {
     const room = this.roomOf(key);
     const last = this.plantedTrimTooFar ? before + 40 : before;
+    if (room.isDeleted && last > room.oldestKept && isDeleted(this.checkpoints.get(key)?.checkpoint)) {
+      check(last <= room.lastStreamSeq, `${key} is trimmed whole`);
+      room.oldestKept = last;
+      return;
+    }
     const archived = this.archivedOf(key);
     for (const { room: of, streamSeq, time } of this.records) {
       if (of !== key || streamSeq >= last || streamSeq < room.oldestKept) continue;
@@ -288,7 +320,11 @@ class Service {
     const call = <Value>(effect: () => Value) => this.#call(effect);
     const log: EditLog = {
       follow: (_, after, signal) => this.#follow(after, signal),
-      head: (room) => call(() => world.roomOf(room).edits.length as Seq),
+      end: (room) =>
+        call(() => {
+          const { isDeleted: is, lastStreamSeq, edits } = world.roomOf(room);
+          return is ? { kind: "deleted", streamSeq: lastStreamSeq } : { kind: "at", seq: edits.length as Seq };
+        }),
       untrimmed: () => call(() => world.rooms.filter(({ key }) => world.records.filter((stored) => stored.room === key && world.isKept(stored)).length > 1).map(({ key }) => key)),
       read: (room, after, through) => this.#read(room, after, through),
       trim: (room, before) => call(() => world.trim(room, before)),
@@ -319,6 +355,10 @@ class Service {
             world.histories.set(room, { history, revision: ++world.revisions });
             return { kind: "written", revision: world.revisions };
           }),
+      },
+      deletions: {
+        append: () => Promise.reject(new Error("the world deletes its rooms itself")),
+        tellOwner: () => call(() => (world.faults && world.prng.chance(0.5) ? ("somebody" as const) : ("nobody" as const))).catch(() => "somebody" as const),
       },
       snapshots: this.#objects(world.snapshots),
       history: this.#objects(world.history),
@@ -380,6 +420,7 @@ async function simulate(seed: number, planted?: { trimTooFar: boolean }): Promis
   for (let at = 0; at < FAULTY_MS; at += 200) {
     for (let appends = world.prng.below(8); appends > 0; appends--) world.append();
     if (world.boardsFloor !== undefined) world.boardsFloor += world.prng.below(world.records.length - world.boardsFloor + 1);
+    if (world.prng.chance(0.02)) world.delete();
     const one = world.prng.below(services.length);
     if (world.prng.chance(0.02)) {
       services[one]!.die();
@@ -393,10 +434,10 @@ async function simulate(seed: number, planted?: { trimTooFar: boolean }): Promis
   for (const service of services) service.die();
   const last = start();
   const served = new Map<RoomKey, string>();
-  const expected = new Map(world.rooms.map((room) => [room.key, `${room.edits.length} ${textOf(mergeEdits(EMPTY_STATE, room.edits).state)}`]));
+  const expected = new Map(world.rooms.map((room) => [room.key, room.isDeleted ? "deleted" : `${room.edits.length} ${textOf(mergeEdits(EMPTY_STATE, room.edits).state)}`]));
   const isServed = (room: RoomInLog) => served.get(room.key) === expected.get(room.key);
   for (let at = FAULTY_MS; at < FAULTY_MS + 60_000 && !world.rooms.every(isServed); at += 1_000) {
-    for (const room of world.rooms) void last.host.serve(room.key).then((answer) => served.set(room.key, answer.kind === "snapshot" ? `${answer.position.seq} ${textOf(answer.state)}` : answer.kind));
+    for (const room of world.rooms) void last.host.serve(room.key, "newest").then((answer) => served.set(room.key, answer.kind === "snapshot" ? `${answer.position.seq} ${textOf(answer.state)}` : answer.kind));
     await world.clock.runUntil(begin + at + 1_000);
   }
   await world.clock.runUntil(world.clock.now() + 15_000);
@@ -404,9 +445,17 @@ async function simulate(seed: number, planted?: { trimTooFar: boolean }): Promis
   check(named.every((object) => world.history.has(object)), "a room's history names an object that is gone");
   check(world.history.size === named.length, `${world.history.size} objects of histories are kept, and ${named.length} named`);
   await readPasts(world, last, begin);
-  check(world.snapshots.size === world.checkpoints.size, `${world.snapshots.size} snapshots are kept for ${world.checkpoints.size} rooms`);
-  for (const { key, oldestKept, firstPoison } of world.rooms) {
-    const covered = world.checkpoints.get(key)?.checkpoint.streamSeq ?? 0;
+  const living = [...world.checkpoints.values()].filter(({ checkpoint }) => !isDeleted(checkpoint)).length;
+  check(world.snapshots.size === living, `${world.snapshots.size} snapshots are kept for ${living} rooms`);
+  for (const { key, oldestKept, lastStreamSeq, firstPoison, isDeleted: is } of world.rooms) {
+    const { checkpoint } = world.checkpoints.get(key) ?? {};
+    if (is) {
+      const left = [...world.snapshots.keys(), ...world.history.keys()].filter((name) => name.startsWith(`${key}/`));
+      check(oldestKept === lastStreamSeq && left.length === 0, `${key} is deleted, and ${left.join(", ")} is left, and its log from ${oldestKept} to ${lastStreamSeq}`);
+      check(isDeleted(checkpoint) && checkpoint.wiping !== true, `${key} is deleted, and its wiping has not ended`);
+    }
+    if (is || isDeleted(checkpoint)) continue;
+    const covered = checkpoint?.streamSeq ?? 0;
     check(oldestKept === covered || firstPoison < Infinity, `${key} is trimmed to ${oldestKept}, and could be to ${covered}`);
   }
   for (const room of world.rooms) check(isServed(room), `${room.key} is served as ${served.get(room.key)}, not with its ${room.edits.length} edits`);
@@ -415,11 +464,11 @@ async function simulate(seed: number, planted?: { trimTooFar: boolean }): Promis
 
 /** Some seqs of each room, read back, are what its edits up to there make. */
 async function readPasts(world: World, service: Service, begin: number): Promise<void> {
-  for (const room of world.rooms) {
+  for (const room of world.rooms.filter(({ isDeleted: is }) => !is)) {
     for (let count = 0; count < 6; count++) {
       const seq = world.prng.below(room.edits.length + 1) as Seq;
       let past: Past | undefined;
-      void service.host.past(room.key)?.readAt({ seq }).then((answer) => (past = answer));
+      void service.host.past(room.key).then(async (host) => (past = host === undefined || host === "deleted" ? undefined : await host.readAt({ seq })));
       for (let at = 0; past === undefined && at < 100; at++) await world.clock.runUntil(world.clock.now() + 100);
       check(past?.kind === "state" && textOf(past.state) === textOf(mergeEdits(EMPTY_STATE, room.edits.slice(0, seq)).state), `${room.key} at ${seq} of ${room.edits.length} is read back as ${past?.kind}, ${world.clock.now() - begin} ms on`);
     }

@@ -14,7 +14,7 @@ import * as Y from "yjs";
 
 import { type Child, spawnChild } from "../engines/child.ts";
 import type { Engine } from "../engines/engine.ts";
-import type { Checkpoint } from "../shared/bus/checkpoint.ts";
+import { type Checkpoint, isDeleted } from "../shared/bus/checkpoint.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
@@ -33,6 +33,8 @@ import { startDocumentService } from "./main.ts";
 import { startTestNats } from "../test/contract/test-engines.ts";
 
 const WRONG_LAST_SEQUENCE = 10_071;
+/** That NATS may take on a busy machine. */
+const ANSWER_MS_MAX = 10_000;
 const SECRET = "a secret of the tests, 32 characters";
 let dataDir: string;
 let engine: Engine;
@@ -42,7 +44,7 @@ beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "coroom-documents-"));
   engine = await startTestNats({ dataDir });
   nats = await connectNats({ servers: engine.url, name: "test" });
-}, 120_000);
+});
 afterAll(async () => {
   await nats?.close();
   await engine?.stop();
@@ -125,7 +127,7 @@ class Writer {
 }
 
 async function lastRecord(environment: string, subject: string): Promise<StoredMsg | undefined> {
-  const manager = await jetstreamManager(nats);
+  const manager = await jetstreamManager(nats, { timeout: ANSWER_MS_MAX });
   return (await manager.streams.getMessage(subjectsOf(environment).logStream(0), { last_by_subj: subject })) ?? undefined;
 }
 
@@ -155,19 +157,31 @@ function startProcess(environment: string, settings: Settings): Promise<Child> {
 }
 
 async function checkpointOf(environment: string, room: string): Promise<Checkpoint | undefined> {
-  return (await (await kvCheckpoints(jetstream(nats, { timeout: 500 }), subjectsOf(environment).checkpointsBucket, 1)).read(room as RoomKey)).checkpoint;
+  const { checkpoint } = await (await kvCheckpoints(jetstream(nats, { timeout: ANSWER_MS_MAX }), subjectsOf(environment).checkpointsBucket, 1)).read(room as RoomKey);
+  return isDeleted(checkpoint) ? undefined : checkpoint;
 }
 
 /** The stream sequences of the room's records that the log still has. */
 async function keptOf(environment: string, room: string): Promise<{ records: number; last: number }> {
-  const [subjects, manager] = [subjectsOf(environment), await jetstreamManager(nats)];
+  const [subjects, manager] = [subjectsOf(environment), await jetstreamManager(nats, { timeout: ANSWER_MS_MAX })];
   const subject = subjects.log(0, room as RoomKey);
   const { state } = await manager.streams.info(subjects.logStream(0), { subjects_filter: subject });
   const last = await lastRecord(environment, subject);
   return { records: state.subjects?.[subject] ?? 0, last: last?.seq ?? 0 };
 }
 
-function get(url: string, room: string, headers: Record<string, string> = {}): Promise<Response> {
+/** As whoever is told that the room is not ready: a service that stood still for longer than its lease takes it anew. */
+async function get(url: string, room: string, headers: Record<string, string> = {}): Promise<Response> {
+  let response: Response | undefined;
+  await eventually(`${room} is answered for`, async () => {
+    await response?.body?.cancel();
+    response = await ask(url, room, headers);
+    return response.status !== 503;
+  });
+  return response!;
+}
+
+function ask(url: string, room: string, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(`${url}/v1/rooms/${encodeURIComponent(room)}/snapshot`, { headers: { "x-coroom-internal": SECRET, "x-coroom-tenant": "acme", ...headers } });
 }
 
@@ -179,7 +193,7 @@ async function text(url: string, room: string): Promise<{ status: number; seq: n
   return { status: response.status, seq: Number(response.headers.get("x-coroom-seq")), text: doc.getText("text").toString() };
 }
 
-test("[DOC1] whoever asks gets all edits ordered so far, with their position", { timeout: 60_000 }, async () => {
+test("[DOC1] whoever asks gets all edits ordered so far, with their position", async () => {
   const environment = "doc1";
   const service = await start(environment);
   const writer = new Writer(environment, "acme.notes");
@@ -197,10 +211,10 @@ test("[DOC1] whoever asks gets all edits ordered so far, with their position", {
   await service.stop();
 });
 
-test("[DOC5] a trim keeps what it was told to keep, the room's last record too, and the next append still meets its expected sequence", { timeout: 60_000 }, async () => {
+test("[DOC5] a trim keeps what it was told to keep, the room's last record too, and the next append still meets its expected sequence", async () => {
   const environment = "doc5";
   await (await start(environment)).stop(); // Makes the streams.
-  const log = await jetstreamLog(nats, subjectsOf(environment), { partitions: 1, readMs: 20, answerMsMax: 2_000 });
+  const log = await jetstreamLog(nats, subjectsOf(environment), { partitions: 1, readMs: 20, answerMsMax: ANSWER_MS_MAX });
   const [writer, other] = [new Writer(environment, "acme.trimmed"), new Writer(environment, "acme.other")];
   for (let round = 0; round < 5; round++) {
     await writer.type("a");
@@ -211,13 +225,13 @@ test("[DOC5] a trim keeps what it was told to keep, the room's last record too, 
   expect(await keptOf(environment, "acme.other")).toEqual({ records: 5, last: 10 });
   await log.trim("acme.trimmed" as RoomKey, 9);
   expect(await keptOf(environment, "acme.trimmed")).toEqual({ records: 1, last: 9 });
-  expect(await log.head("acme.trimmed" as RoomKey)).toBe(5);
+  expect(await log.end("acme.trimmed" as RoomKey)).toEqual({ kind: "at", seq: 5 });
   await writer.type("c"); // Expects 9.
   expect(await keptOf(environment, "acme.trimmed")).toEqual({ records: 2, last: 11 });
   await expect(new Writer(environment, "acme.trimmed").type("expects 0")).rejects.toMatchObject({ code: WRONG_LAST_SEQUENCE });
 });
 
-test("[DOC6] the log is trimmed behind a snapshot, and whoever comes later still gets the whole document", { timeout: 60_000 }, async () => {
+test("[DOC6] the log is trimmed behind a snapshot, and whoever comes later still gets the whole document", async () => {
   const environment = "doc6";
   const settings = { snapshotEditsMax: "10", snapshotIntervalMsMin: "1", replayWindowMs: "200", snapshotAgeMsMax: "500" };
   const service = await start(environment, settings);
@@ -225,7 +239,7 @@ test("[DOC6] the log is trimmed behind a snapshot, and whoever comes later still
   await writer.claim();
   for (let round = 0; round < 50; round++) await writer.type(`${round} `);
   await eventually("the log is trimmed to its last record", async () => (await keptOf(environment, "acme.old")).records === 1);
-  expect((await checkpointOf(environment, "acme.old"))?.seq).toBe(50);
+  await eventually("the last edit is saved", async () => (await checkpointOf(environment, "acme.old"))?.seq === 50);
   await service.stop();
   const later = await start(environment, settings);
   await eventually("the whole document is served", async () => (await text(later.url, "old")).status === 200);
@@ -236,7 +250,7 @@ test("[DOC6] the log is trimmed behind a snapshot, and whoever comes later still
   await later.stop();
 });
 
-test("[DOC15] the log is not trimmed of what a leaderboard has still to count, and not held for one that never ran or stays away for too long", { timeout: 60_000 }, async () => {
+test("[DOC15] the log is not trimmed of what a leaderboard has still to count, and not held for one that never ran or stays away for too long", async () => {
   const [environment, room] = ["doc15", "acme.counted"];
   const leases = await kvLeases(jetstream(nats), subjectsOf(environment).boardsBucket, 1);
   const settings = { snapshotEditsMax: "1", snapshotIntervalMsMin: "1", replayWindowMs: "50", boardsHoldMsMax: "5000" };
@@ -292,7 +306,7 @@ test("[DOC7] killed at random with the service and NATS, every document is compl
   );
   for (let kill = 0; kill < 12; kill++) {
     const [room, before] = [`acme.room${kill % 5}`, writers[kill % 5]!.seq];
-    await eventually("the service saves again", () => checkpointOf(environment, room).then((checkpoint) => (checkpoint?.seq ?? 0) > before, () => false));
+    await eventually("the service saves again", () => checkpointOf(environment, room).then((checkpoint) => (checkpoint?.seq ?? 0) > before, () => false), 60_000);
     await sleep(prng.below(300)); // Anywhere between two steps.
     if (kill % 3 === 2) {
       engine.kill("SIGKILL");
@@ -315,7 +329,7 @@ test("[DOC7] killed at random with the service and NATS, every document is compl
   await last.stop();
 });
 
-test("[DOC8] a service that is paused is taken over from, and cannot put back an older checkpoint when it goes on", { timeout: 120_000 }, async () => {
+test("[DOC8] a service that is paused is taken over from, and cannot put back an older checkpoint when it goes on", async () => {
   const environment = "doc8";
   const settings = { snapshotEditsMax: "5", snapshotIntervalMsMin: "1", snapshotAgeMsMax: "200" };
   const writer = new Writer(environment, "acme.notes");
@@ -331,21 +345,23 @@ test("[DOC8] a service that is paused is taken over from, and cannot put back an
   paused.kill("SIGCONT");
   await writer.type("end");
   await eventually("the last edit is saved", async () => (await checkpointOf(environment, "acme.notes"))?.seq === 23);
+  paused.kill("SIGKILL"); // Whichever of the two has the room by now, the other is left to answer for it.
+  await eventually("the second service has the room", async () => (await text(standby.url, "notes")).seq === 23);
   expect(await text(standby.url, "notes")).toEqual({ status: 200, seq: 23, text: writer.doc.getText("text").toString() });
-  paused.kill("SIGKILL");
   await standby.stop();
 });
 
-test("[DOC9] a service that stops hands over at once, with all edits in snapshots", { timeout: 60_000 }, async () => {
+test("[DOC9] a service that stops hands over at once, with all edits in snapshots", async () => {
   const environment = "doc9";
   const settings = { documentsLeaseMs: "60000" };
   const first = await start(environment, settings);
+  expect((await get(first.url, "notes")).status).toBe(404); // It answers for all rooms before there is another.
   const second = await start(environment, settings);
   const writer = new Writer(environment, "acme.notes");
   await writer.claim();
   await writer.type("kept");
   await eventually("the first serves", async () => (await text(first.url, "notes")).seq === 1);
-  expect((await get(second.url, "notes")).status).toBe(503);
+  expect((await ask(second.url, "notes")).status).toBe(503);
   await first.stop();
   expect((await checkpointOf(environment, "acme.notes"))?.seq).toBe(1);
   await second.stop();
@@ -354,7 +370,7 @@ test("[DOC9] a service that stops hands over at once, with all edits in snapshot
   await third.stop();
 });
 
-test("[DOC10] a room whose edits are no Yjs updates stands alone: others are served, and its log stays whole", { timeout: 60_000 }, async () => {
+test("[DOC10] a room whose edits are no Yjs updates stands alone: others are served, and its log stays whole", async () => {
   const environment = "doc10";
   const settings = { snapshotEditsMax: "2", snapshotIntervalMsMin: "1", replayWindowMs: "100", snapshotAgeMsMax: "100" };
   const service = await start(environment, settings);

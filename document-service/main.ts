@@ -16,8 +16,10 @@ import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
 import { type DocumentServiceConfig, refuseUnwritable } from "./config.ts";
 import { DocumentHost } from "./document-host.ts";
+import { deleteRoutes } from "./io/delete-routes.ts";
 import { historyRoutes } from "./io/history-routes.ts";
 import { serveHttp } from "./io/http.ts";
+import { jetstreamDeletions } from "./io/jetstream-deletions.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
 import { kvHistories } from "./io/kv-histories.ts";
@@ -52,12 +54,13 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
     histories: await kvHistories(streams, subjects.historyBucket, config.logReplicas),
     merging: threads,
     reverting: threads,
+    deletions: jetstreamDeletions(nats, streams, subjects, { partitions: config.logPartitions }, systemClock),
     digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
   };
   const deps = { clock: systemClock, log, metrics };
   const webhooks = await startWebhooks(nats, streams, subjects, config, { ...deps, service });
   const host = new DocumentHost(ports, { ...config, service }, { ...deps, news: webhooks.news });
-  const http = await serveHttp([...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log)], config, { metrics, registry });
+  const http = await serveHttp([...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log), ...deleteRoutes(host)], config, { metrics, registry });
   const url = config.documentsUrl === "" ? `http://${config.documentsHost}:${http.port}` : config.documentsUrl;
   const heartbeats = sendHeartbeats(nats, subjects.documents, { service, url, everyMs: config.documentsHeartbeatMs, isServing: () => host.isServing }, systemClock);
 

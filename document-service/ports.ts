@@ -1,22 +1,24 @@
 /** What the document service needs from the world, in its own words. `io/` implements each; tests fake each. */
 
-import type { Checkpoint } from "../shared/bus/checkpoint.ts";
+import type { CheckpointEntry } from "../shared/bus/checkpoint.ts";
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { WebhookEvent } from "../shared/bus/webhook-events.ts";
 import type { Position, RoomKey, Seq } from "../shared/ids.ts";
 import type { Replaced } from "../shared/lease.ts";
 import type { Content, Diff, Made, TextFound, Wanted } from "./content.ts";
-import type { History } from "./history.ts";
+import type { History } from "./past/history.ts";
 import type { WebhookEndpoint } from "../shared/webhook-endpoints.ts";
-import type { DeliveryOutcome, NextStep } from "./delivery.ts";
-import type { Merged } from "./merge.ts";
-import type { Reverted } from "./reverting.ts";
+import type { DeliveryOutcome, NextStep } from "./webhooks/delivery.ts";
+import type { Merged } from "./rooms/merge.ts";
+import type { Reverted } from "./past/reverting.ts";
 
+/** `at`: the last seq ordered; 0: none, though somebody has owned the room. */
+export type LogEnd = { readonly kind: "empty" } | { readonly kind: "at"; readonly seq: Seq } | { readonly kind: "deleted"; readonly streamSeq: number };
 export interface EditLog {
   /** The partition's records after the stream sequence `after`, in order, without end until the signal. Throws when the log does not answer: begin again after the last one received. */
   follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
-  /** The last seq ordered in the room; 0: none. */
-  head(room: RoomKey): Promise<Seq>;
+  /** What the room's log ends in. */
+  end(room: RoomKey): Promise<LogEnd>;
   /** The partition's rooms that have more than one record in the log. */
   untrimmed(partition: number): Promise<readonly RoomKey[]>;
   /** The room's records in `after < streamSeq <= through` that are there, in order. A record that is not new may be missing where a replica lags. */
@@ -25,12 +27,20 @@ export interface EditLog {
   trim(room: RoomKey, before: number): Promise<void>;
 }
 
+/** The end of rooms. */
+export interface Deletions {
+  /** Appends the record that is the room's last, whatever stands before it; resolves with its stream sequence once the log has it. Throws when that is not known. */
+  append(room: RoomKey): Promise<number>;
+  /** Has the room's owner look at its log. `nobody`: there is no owner, so nobody orders or tells anything of the room. Never rejects. */
+  tellOwner(room: RoomKey): Promise<"nobody" | "somebody">;
+}
+
 /** `revision` 0: there is none yet. */
-export type StoredCheckpoint = { readonly checkpoint: Checkpoint | undefined; readonly revision: number };
+export type StoredCheckpoint = { readonly checkpoint: CheckpointEntry | undefined; readonly revision: number };
 export interface Checkpoints {
   read(room: RoomKey): Promise<StoredCheckpoint>;
   /** Replaces exactly `revision`. Throws when it cannot be known whether it did; the same call again then settles it. */
-  write(room: RoomKey, checkpoint: Checkpoint, revision: number): Promise<Replaced>;
+  write(room: RoomKey, checkpoint: CheckpointEntry, revision: number): Promise<Replaced>;
 }
 
 /** `revision` 0: there is none yet. */
@@ -89,6 +99,8 @@ export interface News {
   /** Resolves once what was received of the room is queued: before a checkpoint covers it, for then nobody reads it again. */
   settle(room: RoomKey): Promise<void>;
   receiveSnapshot(room: RoomKey, position: Position, bytes: number): Promise<void>;
+  /** Resolves once it is queued. */
+  receiveDeleted(room: RoomKey): Promise<void>;
 }
 
 /** `event` undefined: it does not decode. `attempt`: from 1. */

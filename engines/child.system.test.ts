@@ -17,7 +17,7 @@ const PARENT = `
   console.log(engine.pid);
   setInterval(() => {}, 1000);
 `;
-const MS_MAX = 120_000;
+const GONE_MS_MAX = 30_000;
 const root = join(import.meta.dirname, "..");
 let dataDir: string;
 let parent: ChildProcess;
@@ -31,29 +31,29 @@ afterEach(async () => {
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 10 });
 });
 
-test("an engine is gone within seconds of the SIGKILL of its Coroom, and its data folder is free again", { timeout: MS_MAX }, async () => {
+test("an engine is gone after the SIGKILL of its Coroom, and its data folder is free again", async () => {
   const engine = identify(Number(await nextLine(parent)));
   expect(isRunning(engine)).toBe(true);
   parent.kill("SIGKILL");
-  await vi.waitFor(() => expect(isRunning(engine)).toBe(false), { timeout: 5_000 });
+  await vi.waitFor(() => expect(isRunning(engine)).toBe(false), { timeout: GONE_MS_MAX });
   const next = await startNatsServer({ dataDir });
   await next.stop();
 });
 
-test("a paused engine does not outlive its Coroom either", { timeout: MS_MAX }, async () => {
+test("a paused engine does not outlive its Coroom either", async () => {
   const engine = identify(Number(await nextLine(parent)));
   process.kill(engine.pid, "SIGSTOP");
   parent.kill("SIGKILL");
-  await vi.waitFor(() => expect(isRunning(engine)).toBe(false), { timeout: 5_000 });
+  await vi.waitFor(() => expect(isRunning(engine)).toBe(false), { timeout: GONE_MS_MAX });
 });
 
-test("Ctrl-C, which reaches the whole foreground group, leaves the engine to Coroom", { timeout: MS_MAX }, async () => {
+test("Ctrl-C, which reaches the whole foreground group, leaves the engine to Coroom", async () => {
   const engine = identify(Number(await nextLine(parent)));
   if (parent.pid !== undefined) process.kill(-parent.pid, "SIGINT");
   expect(await nextLine(parent)).toBe("interrupted");
   expect(isRunning(engine)).toBe(true);
   parent.kill("SIGKILL");
-  await vi.waitFor(() => expect(isRunning(engine)).toBe(false), { timeout: 5_000 });
+  await vi.waitFor(() => expect(isRunning(engine)).toBe(false), { timeout: GONE_MS_MAX });
 });
 
 async function nextLine(child: ChildProcess): Promise<string> {

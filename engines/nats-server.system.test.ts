@@ -9,7 +9,6 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Engine } from "./engine.ts";
 import { startNatsServer, type NatsServerOptions } from "./nats-server.ts";
 
-const MS_MAX = 120_000;
 let dataDir: string;
 let running: Engine[];
 
@@ -28,7 +27,7 @@ async function start(options: Partial<NatsServerOptions> = {}): Promise<Engine> 
   return engine;
 }
 
-test("a message acknowledged by JetStream is there after SIGKILL and a restart on the same port", { timeout: MS_MAX }, async () => {
+test("a message acknowledged by JetStream is there after SIGKILL and a restart on the same port", async () => {
   const engine = await start();
   const before = await connect({ servers: engine.url, reconnect: false });
   await (await jetstreamManager(before)).streams.add({ name: "kept", subjects: ["kept.>"] });
@@ -45,7 +44,7 @@ test("a message acknowledged by JetStream is there after SIGKILL and a restart o
   await after.close();
 });
 
-test("a taken port is named, with the setting that moves it", { timeout: MS_MAX }, async () => {
+test("a taken port is named, with the setting that moves it", async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const address = other.address();
@@ -59,28 +58,28 @@ test("a taken port is named, with the setting that moves it", { timeout: MS_MAX 
   await start();
 });
 
-test("a second start on the same data folder is refused until the first has stopped", { timeout: MS_MAX }, async () => {
+test("a second start on the same data folder is refused until the first has stopped", async () => {
   const first = await start();
   await expect(start()).rejects.toMatchObject({ kind: "data-dir-in-use", message: expect.stringContaining(String(process.pid)) });
   await first.stop();
   await start();
 });
 
-test("a folder that cannot be written is named", { timeout: MS_MAX }, async () => {
+test("a folder that cannot be written is named", async () => {
   await expect(start({ dataDir: "/proc/coroom" })).rejects.toMatchObject({
     kind: "data-dir-unwritable",
     message: expect.stringMatching(/\/proc\/coroom .*COROOM_DATA_DIR/),
   });
 });
 
-test("a server that ends at its start is explained by its own last words", { timeout: MS_MAX }, async () => {
+test("a server that ends at its start is explained by its own last words", async () => {
   await expect(start({ serverName: "no spaces allowed" })).rejects.toMatchObject({
     kind: "start-failed",
     message: expect.stringMatching(/server name cannot contain spaces/i),
   });
 });
 
-test("a paused server is stopped all the same", { timeout: MS_MAX }, async () => {
+test("a paused server is stopped all the same", async () => {
   const engine = await start();
   engine.kill("SIGSTOP");
   await engine.stop();

@@ -60,7 +60,7 @@ test("[ADN2] a kick reaches its user on another gateway: out of one room, or off
 
 test("[ADN3] who is held back may read on at once and not write, until that is lifted", async () => {
   const bob = await enter(two, "bob");
-  expect((await ask(one, "/downgrade", await admin(), { user: "bob", room: ROOM, seconds: 60 })).status).toBe(200);
+  expect((await ask(one, "/downgrade", await admin(), { user: "bob", room: ROOM, seconds: 600 })).status).toBe(200);
   expect(await bob.client.next("left")).toMatchObject({ reason: "rights-changed" });
   const again = await bob.client.join(ROOM, "bob-bob-key");
   expect(again.rights).toEqual({ read: true, write: false });
@@ -75,7 +75,7 @@ test("[ADN4] who is banned goes, is told for how long, and does not come back be
   const bob = await rig.greet(two, "bob");
   await bob.next("welcome");
   await ask(one, "/ban", await admin(), { user: "bob", seconds: 3_600, reason: "spam" });
-  expect((await bob.next("retry-later")).retryAfterMs).toBeGreaterThan(3_590_000);
+  expect((await bob.next("retry-later")).retryAfterMs).toBeGreaterThan(3_000_000);
   expect([(await bob.next("error")).message, (await bob.end()).code]).toEqual(["banned for a time: spam", 4009]);
   expect((await (await rig.greet(one, "bob")).end()).code).toBe(4009);
   expect((await ask(two, "/bans", await admin())).body["sanctions"]).toMatchObject([{ kind: "user", tenant: "acme", user: "bob", level: "banned", reason: "spam" }]);
@@ -88,16 +88,16 @@ test("[ADN5] operators ban addresses: whoever is there goes, and the next are to
   const bob = await rig.greet(two, "bob", { from: "203.0.113.7" });
   await bob.next("welcome");
   expect((await ask(one, "/ban", await admin(), { address: "203.0.113.7", seconds: 60 })).status).toBe(403);
-  expect((await ask(one, "/ban", OPERATOR, { address: "203.0.113.7", seconds: 60 })).status).toBe(200);
+  expect((await ask(one, "/ban", OPERATOR, { address: "203.0.113.7", seconds: 3_600 })).status).toBe(200);
   expect((await bob.end()).code).toBe(4009);
   const next = await rig.greet(two, "cid", { from: "203.0.113.7" });
-  expect((await next.next("retry-later")).retryAfterMs).toBeGreaterThan(50_000);
+  expect((await next.next("retry-later")).retryAfterMs).toBeGreaterThan(3_000_000);
   expect((await next.end()).code).toBe(4009);
   await (await rig.greet(two, "cid", { from: "203.0.113.8" })).next("welcome");
 });
 
 test("[ADN6] a gateway that starts later knows of the bans there are", async () => {
-  await ask(one, "/ban", await admin(), { user: "bob", seconds: 60 });
+  await ask(one, "/ban", await admin(), { user: "bob", seconds: 600 });
   const three = await rig.start();
   await until(async () => (((await ask(three, "/bans", await admin())).body["sanctions"]) as object[]).length === 1, "the ban at the new gateway");
   expect((await (await rig.greet(three, "bob")).end()).code).toBe(4009);

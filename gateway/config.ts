@@ -2,8 +2,8 @@
 
 import { boardSettings } from "../shared/board-settings.ts";
 import { flag, list, port, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber } from "../shared/config.ts";
-import type { SessionOptions } from "./session.ts";
-import type { SharedCountsOptions } from "./shared-counts.ts";
+import type { SessionOptions } from "./sessions/session.ts";
+import type { SharedCountsOptions } from "./limits/shared-counts.ts";
 
 export const gatewaySettings = {
   host: { parse: text, fallback: "127.0.0.1", meaning: "address to listen on; 0.0.0.0 for every network" },

@@ -2,25 +2,25 @@
 
 import type { GatewayId } from "../shared/ids.ts";
 import { type GatewayConfig, presenceOptions, quotaOptions, roomOptions, sessionOptions } from "./config.ts";
-import { Abuse } from "./abuse.ts";
-import { BoardHost } from "./board-host.ts";
-import { BoardSessionsHost } from "./board-sessions-host.ts";
-import { Boards } from "./boards.ts";
-import { DisciplineHost } from "./discipline-host.ts";
+import { Abuse } from "./limits/abuse.ts";
+import { BoardHost } from "./boards/board-host.ts";
+import { BoardSessionsHost } from "./boards/board-sessions-host.ts";
+import { Boards } from "./boards/boards.ts";
+import { DisciplineHost } from "./limits/discipline-host.ts";
 import type { Activities, BoardBus, CountsLine, Orders, Placement, PresenceRooms, Rooms, SanctionsLine, SanctionStore, Sockets, Tokens, Topics } from "./ports.ts";
-import { LobbyHost } from "./lobby-host.ts";
-import { PresenceHost } from "./presence-host.ts";
-import { shareCounts } from "./quotas-host.ts";
-import { Quotas } from "./quotas.ts";
-import { RoomDirectory } from "./room-directory.ts";
+import { LobbyHost } from "./sessions/lobby-host.ts";
+import { PresenceHost } from "./presence/presence-host.ts";
+import { shareCounts } from "./limits/quotas-host.ts";
+import { Quotas } from "./limits/quotas.ts";
+import { RoomDirectory } from "./rooms/room-directory.ts";
 import type { HostDeps } from "./host-deps.ts";
-import { RoomHost } from "./room-host.ts";
-import { SanctionsHost } from "./sanctions-host.ts";
-import { Sanctions } from "./sanctions.ts";
-import type { SessionOptions } from "./session.ts";
-import { SessionHost, type Sessions } from "./session-host.ts";
-import { UnackedBudget } from "./unacked.ts";
-import { WritesHost } from "./writes-host.ts";
+import { RoomHost } from "./rooms/room-host.ts";
+import { SanctionsHost } from "./limits/sanctions-host.ts";
+import { Sanctions } from "./limits/sanctions.ts";
+import type { SessionOptions } from "./sessions/session.ts";
+import { SessionHost, type Sessions } from "./sessions/session-host.ts";
+import { UnackedBudget } from "./rooms/unacked.ts";
+import { WritesHost } from "./rooms/writes-host.ts";
 
 export type GatewayPorts = {
   readonly sockets: Sockets;
@@ -63,7 +63,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
   const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
   const presence = new PresenceHost({ sockets, topics, rooms: ports.presence }, { ...presenceOptions(config), gateway }, { ...deps, onOwnerMissing: (room) => rooms.receiveNoResponders(room) });
   const writes = new WritesHost(config, (room, edit) => rooms.receiveWrite(room, edit), deps);
-  const rooms: RoomHost = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions, presence, writes }, directory, unacked, quotas, { searchesMax: config.ownerSearchesMax }, deps);
+  const rooms: RoomHost = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions, presence, writes, expel: (...whom) => clients.expel(...whom) }, directory, unacked, quotas, { searchesMax: config.ownerSearchesMax }, deps);
   const boards = new BoardHost(new Boards(config), ports, deps);
   const boardSessions = new BoardSessionsHost(sessions, ports, { ...config, gateway }, deps);
   const isLineUp = (): boolean => rooms.backboneLostAt === undefined;
@@ -76,7 +76,6 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
   const clients = new SessionHost({ sockets, tokens, rooms, presence, boards, quotas, discipline }, sessions, options, deps);
   let stopSharing = (): void => {};
   const start = (): void => {
-    rooms.start();
     presence.start();
     boards.start();
     boardSessions.start();

@@ -5,6 +5,7 @@ import { randomBytes } from "node:crypto";
 import type { Registry } from "prom-client";
 
 import type { GatewayId } from "../shared/ids.ts";
+import { endOfTurn } from "../shared/io/end-of-turn.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
@@ -23,8 +24,11 @@ import { serveHttp } from "./io/routes.ts";
 import type { Door, Unready } from "./io/upgrades.ts";
 import { listen, uwsSockets } from "./io/uws-server.ts";
 import { countBehind, gatewayMetrics } from "./metrics.ts";
-import { Shed } from "./shed.ts";
-import { watchPressure } from "./shed-host.ts";
+import { Shed } from "./limits/shed.ts";
+import { watchPressure } from "./limits/shed-host.ts";
+
+/** For edits that nobody would send again, for their page was closed meanwhile; an owner that is lost is replaced within this. */
+const SETTLE_MS_MAX = 4_000;
 
 /** Of other tiers: `serverSilenceMsMax`, by which gateways judge while no placement answers, and `redisUrl`, where bans are kept. */
 export type StartGatewayConfig = SharedConfig & GatewayConfig & { readonly serverSilenceMsMax: number; readonly redisUrl?: string };
@@ -33,7 +37,7 @@ export type StartGatewayConfig = SharedConfig & GatewayConfig & { readonly serve
 export async function startGateway(config: StartGatewayConfig, { log, registry, routes = [] }: { log: Log; registry: Registry; routes?: readonly HttpRoute[] }): Promise<Running & { readonly port: number }> {
   refuseUnsafe(config);
   const gateway = randomBytes(9).toString("base64url") as GatewayId;
-  const deps = { clock, endOfTurn: setImmediate, log, metrics: gatewayMetrics(registry) };
+  const deps = { clock, endOfTurn: endOfTurn(), log, metrics: gatewayMetrics(registry) };
   const tokens = rememberedTokens(jwtTokens(config, clock), config, deps);
   const bus = await connectBus(gateway, config, deps);
   const kept = redisSanctions(config.redisUrl ?? "", config.environment, deps);
@@ -54,7 +58,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   serveHttp(app, config, { ...bus.services, ...parts, orders: bus.ports.orders, activities: bus.ports.activities, tokens, clientIdOf, unready, drain: () => (void clients.drain(config.drainMsMax), clients.size) }, routes, { ...deps, registry });
 
   const end = async (): Promise<void> => {
-    await parts.stop(config.drainMsMax);
+    await parts.stop(config.drainMsMax === 0 ? 0 : SETTLE_MS_MAX); // Nobody is waited for: NATS may be about to end as well.
     stopWatching();
     pressures.stop();
     kept.stop();

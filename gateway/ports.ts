@@ -8,9 +8,9 @@ import type { ClaimReply, ClaimRequest, LocateReply, LocateRequest } from "../sh
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 import type { CloseName } from "../shared/wire/close-codes.ts";
 import type { Channel } from "../shared/wire/frames.ts";
-import type { ClientAddress } from "./client-address.ts";
-import type { TokenVerdict } from "./identity.ts";
-import type { Pressure } from "./shed.ts";
+import type { ClientAddress } from "./sessions/client-address.ts";
+import type { TokenVerdict } from "./sessions/identity.ts";
+import type { Pressure } from "./limits/shed.ts";
 
 declare const connection: unique symbol;
 /** One socket, for as long as it is open. */
@@ -85,6 +85,8 @@ export interface Placement {
   claim(server: ServerId, request: ClaimRequest): Promise<ClaimReply | undefined>;
   /** Room servers heard of lately, the best for the room first; for when placement does not answer. */
   candidates(room: RoomKey): readonly ServerId[];
+  /** Whether NATS says that nobody listens where this server should. Then the room servers are told: whoever has copies of its rooms takes them. */
+  isGone(server: ServerId): Promise<boolean>;
   /** A room server has fallen silent. */
   onServerLost(receive: (server: ServerId) => void): void;
 }

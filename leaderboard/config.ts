@@ -2,7 +2,7 @@
 
 import { boardSettings, points } from "../shared/board-settings.ts";
 import { list, oneOf, port, positiveInteger, type Settings, SettingError, text, type Values } from "../shared/config.ts";
-import { parseRole, type Role } from "./keys.ts";
+import { parseRole, type Role } from "./boards/keys.ts";
 
 export const leaderboardSettings = {
   redisUrl: { parse: text, fallback: "redis://127.0.0.1:6379", meaning: "the Redis that boards are kept in; several of a Redis Cluster, comma-separated" },

@@ -3,13 +3,13 @@
 import { partitionOf } from "../shared/bus/subjects.ts";
 import type { BoardName, BoardWatch } from "../shared/bus/board-messages.ts";
 import type { RoomKey } from "../shared/ids.ts";
-import { LiveHost, type LiveOptions } from "./live-host.ts";
-import type { Counted } from "./watched-boards.ts";
-import { TenantReader } from "./tenant-reads-host.ts";
-import { NamesHost, type NamesOptions } from "./names-host.ts";
-import { PartitionHost, type PartitionDeps, type PartitionOptions, type PartitionPorts } from "./partition-host.ts";
+import { LiveHost, type LiveOptions } from "./reading/live-host.ts";
+import type { Counted } from "./reading/watched-boards.ts";
+import { TenantReader } from "./reading/tenant-reads-host.ts";
+import { NamesHost, type NamesOptions } from "./reading/names-host.ts";
+import { PartitionHost, type PartitionDeps, type PartitionOptions, type PartitionPorts } from "./counting/partition-host.ts";
 import type { Shown, StoredNames, TenantArchive, TenantBoards } from "./ports.ts";
-import { BoardReader, type ReadsOptions, type ReadsPorts } from "./reads-host.ts";
+import { BoardReader, type ReadsOptions, type ReadsPorts } from "./reading/reads-host.ts";
 
 export type LeaderboardPorts = PartitionPorts & ReadsPorts & { readonly shown: Shown; readonly names: StoredNames; readonly tenants: TenantBoards; readonly tenantArchive: TenantArchive };
 export type LeaderboardOptions = PartitionOptions & ReadsOptions & LiveOptions & NamesOptions;

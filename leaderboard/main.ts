@@ -1,9 +1,8 @@
 /** Starts one leaderboard. Any number may run: each part of the log is counted by one, the others stand by; all of them answer. */
 
-import { jetstream } from "@nats-io/jetstream";
-
 import { randomUUID } from "node:crypto";
 
+import { jetstream } from "@nats-io/jetstream";
 import type { Registry } from "prom-client";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
@@ -12,13 +11,14 @@ import { sendHeartbeats } from "../shared/io/heartbeats.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectNats } from "../shared/io/nats.ts";
+import { redisLine } from "../shared/io/redis.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
 import type { LeaderboardConfig } from "./config.ts";
 import { serveHttp } from "./io/http.ts";
-import { jetstreamActivities } from "./io/jetstream-activities.ts";
+import { activityRemoval, jetstreamActivities } from "./io/jetstream-activities.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvArchive } from "./io/kv-archive.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
@@ -27,18 +27,16 @@ import { redisBoard } from "./io/redis-board.ts";
 import { redisNames } from "./io/redis-names.ts";
 import { redisClosings, redisProgress } from "./io/redis-progress.ts";
 import { redisTenants } from "./io/redis-tenants.ts";
-import { redisLine } from "../shared/io/redis.ts";
-import { keysOf } from "./keys.ts";
+import { keysOf } from "./boards/keys.ts";
 import { LeaderboardHost, type LeaderboardPorts } from "./leaderboard-host.ts";
 import { leaderboardMetrics } from "./metrics.ts";
-import { HURRY, ReadingPace } from "./reading-pace.ts";
+import { HURRY, ReadingPace } from "./counting/reading-pace.ts";
 
 export async function startLeaderboard(config: SharedConfig & LeaderboardConfig, { log, registry }: { log: Log; registry: Registry }): Promise<Running & { url: string }> {
   if (config.internalSecret === "") throw new SettingError("the leaderboard answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
-  const service = randomUUID();
   const [subjects, keys] = [subjectsOf(config.environment), keysOf(config.environment)];
   const { logPartitions: partitions, logReplicas: replicas } = config;
-  const metrics = leaderboardMetrics(registry);
+  const [service, metrics] = [randomUUID(), leaderboardMetrics(registry)];
 
   const nats = await connectNats({ servers: config.natsUrl, name: "leaderboard" });
   await ensureLogStreams(nats, subjects, { partitions, replicas });
@@ -54,6 +52,7 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
     progress: redisProgress(redis, keys),
     log: await jetstreamLog(nats, subjects, paces()),
     activities: await jetstreamActivities(nats, subjects, paces(), { partitions, replicas, bytesMax: config.boardActivityBytesMax, dedupeMs: config.boardActivityDedupeMs }),
+    activityRemoval: await activityRemoval(nats, subjects, partitions),
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, replicas),
     checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas, partitions, newName: () => `${service}-${++named}` }),
     ...(await kvArchive(nats, subjects, { replicas, daysMax: config.boardArchiveDaysMax })),
@@ -68,7 +67,6 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
   const http = await serveHttp(host, config, { log, metrics, registry });
   const url = config.boardsUrl === "" ? `http://${config.boardsHost}:${http.port}` : config.boardsUrl;
   const heartbeats = sendHeartbeats(nats, subjects.leaderboards, { service, url, everyMs: config.boardsHeartbeatMs, isServing: () => true }, systemClock);
-
   const stop = async (): Promise<void> => {
     heartbeats.stop();
     await http.stop();

@@ -3,9 +3,9 @@
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { BoardNews } from "../shared/bus/board-messages.ts";
 import type { RoomId, RoomKey, TenantId, UnixMillis } from "../shared/ids.ts";
-import type { Applied, Batch, BoardsDump, BoardState, Mark, Names, Standing, Uses } from "./board.ts";
-import type { Role } from "./keys.ts";
-import type { Window } from "./windows.ts";
+import type { Applied, Batch, BoardsDump, BoardState, Mark, Names, Standing, Uses } from "./boards/board.ts";
+import type { Role } from "./boards/keys.ts";
+import type { Window } from "./boards/windows.ts";
 
 export interface EditLog {
   /** The partition's records after the stream sequence `after`, in order, without end until the signal. Throws when the log does not answer. */
@@ -22,10 +22,15 @@ export interface ActivityStream {
   follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
   end(partition: number): Promise<number>;
   readNow(partition: number): Promise<void>;
-  /** Everything up to there is in checkpoints. */
+  /** Everything up to there is in checkpoints. What is told afterwards gets numbers behind it, also where the stream ended before. */
   forget(partition: number, through: number): Promise<void>;
-  /** Up to which stream sequence nothing is there any more. */
+  /** Up to which stream sequence nothing is there any more. A stream that was lost is made anew, behind all that it ever had. */
   forgotten(partition: number): Promise<number>;
+}
+
+export interface ActivityRemoval {
+  /** What was told of the room, counted or not. */
+  removeAll(room: RoomKey): Promise<void>;
 }
 
 /** `stale`: the boards are counted up to there, not to where the writer thought; nothing was done. */
@@ -34,13 +39,15 @@ export type Write = { readonly kind: "written" } | { readonly kind: "stale"; rea
 /** The boards of rooms, for the one who counts. Every method throws when it cannot be known what was done. */
 export interface Boards {
   /** Undefined: nothing is counted of the room. */
-  load(room: RoomKey): Promise<{ readonly applied: Applied; readonly uses: Uses } | undefined>;
+  load(room: RoomKey): Promise<{ readonly applied: Applied; readonly uses: Uses } | "deleted" | undefined>;
   /** All or nothing, once. */
   apply(room: RoomKey, batch: Batch): Promise<Write>;
   /** The room's boards of these windows, all at one instant. Undefined: nothing is counted of the room. */
   dump(room: RoomKey, windows: readonly Window[]): Promise<BoardsDump | undefined>;
   /** Unless the boards are counted as far already. */
   restore(room: RoomKey, dump: BoardsDump): Promise<Write>;
+  /** The room is deleted: from now on nothing is counted of it or put back. Its boards of these windows go. */
+  remove(room: RoomKey, windows: readonly Window[]): Promise<void>;
 }
 
 /** `first`: the place of the first, from 0 on. `ahead`: how many have more points than it. */
@@ -81,6 +88,8 @@ export interface Closings {
   due(partition: number, endedBefore: UnixMillis, countMax: number): Promise<Closing[]>;
   /** The window is in the archive: what Redis has of it goes after a while. */
   finish(partition: number, closing: Closing, keepUntil: UnixMillis): Promise<void>;
+  /** The room is deleted: there is nothing to archive. */
+  remove(partition: number, room: RoomKey, windows: readonly Window[]): Promise<void>;
 }
 
 /** A board as it was when its window closed: everyone counted, the first of them by name. */
@@ -91,10 +100,12 @@ export interface Archive {
   /** Once: where the window is there already, nothing is done. */
   write(room: RoomKey, window: Window, archived: ArchivedWindow): Promise<"written" | "there">;
   read(room: RoomKey, window: Window): Promise<ArchivedWindow | undefined>;
+  /** All of the room's windows. None of them is written again. */
+  remove(room: RoomKey): Promise<void>;
 }
 
 /** What is known of a room's checkpoint without reading it. `revision` 0: there is none. */
-export type CheckpointMark = Mark & { readonly windows: readonly Window[]; readonly revision: number };
+export type CheckpointMark = Mark & { readonly windows: readonly Window[]; readonly revision: number; readonly isDeleted: boolean };
 
 export interface Checkpoints {
   mark(room: RoomKey): Promise<CheckpointMark>;
@@ -103,6 +114,8 @@ export interface Checkpoints {
   write(room: RoomKey, dump: BoardsDump, revision: number): Promise<{ readonly kind: "written"; readonly revision: number } | { readonly kind: "superseded" }>;
   /** Every room of the partition that has one. */
   rooms(partition: number): Promise<RoomKey[]>;
+  /** The room is deleted: none is written any more. Resolves with the windows that were counted. */
+  remove(room: RoomKey): Promise<readonly Window[]>;
 }
 
 /** How users are called. */
@@ -127,6 +140,8 @@ export interface TenantBoards {
   page(tenant: TenantId, window: Window, page: { readonly offset: number; readonly limit: number }): Promise<TenantPage>;
   /** Undefined: without points in the window. */
   rankOf(room: RoomKey, window: Window): Promise<RankedRoom | undefined>;
+  /** The room is deleted: it is among these windows' rooms no more. */
+  remove(room: RoomKey, windows: readonly Window[]): Promise<void>;
 }
 
 export type ClosedTenant = { readonly tenant: TenantId; readonly window: Window };

@@ -11,6 +11,8 @@ export const placementSettings = {
   imbalancePercent: { parse: positiveInteger, fallback: 10, meaning: "how far from the mean a server's number of rooms may be before some are moved" },
   movesPerPlanMax: { parse: positiveInteger, fallback: 64, meaning: "rooms that one plan moves; those of lost servers are not counted" },
   followsPerPlanMax: { parse: positiveInteger, fallback: 500, meaning: "warm copies that one plan begins" },
+  fullServerPercent: { parse: positiveInteger, fallback: 90, meaning: "a room server that uses more of its budget takes no room while another can, and gives some away" },
+  reliefsPerPlanMax: { parse: positiveInteger, fallback: 8, meaning: "rooms that one plan takes from such a server" },
   warmCopies: { parse: flag, fallback: true, meaning: "keep a warm copy of each room on a second server" },
 } as const satisfies Settings;
 
@@ -18,5 +20,5 @@ export type PlacementConfig = Values<typeof placementSettings>;
 
 /** As the decision calls them. */
 export function decideOptions(config: PlacementConfig): DecideOptions {
-  return { hotShare: config.hotRoomPercent / 100, imbalance: config.imbalancePercent / 100, movesMax: config.movesPerPlanMax, followsMax: config.followsPerPlanMax, keepsReplicas: config.warmCopies };
+  return { hotShare: config.hotRoomPercent / 100, imbalance: config.imbalancePercent / 100, movesMax: config.movesPerPlanMax, followsMax: config.followsPerPlanMax, fullShare: config.fullServerPercent / 100, reliefMax: config.reliefsPerPlanMax, keepsReplicas: config.warmCopies };
 }

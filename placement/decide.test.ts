@@ -5,7 +5,7 @@ import { decide, type DecideOptions } from "./decide.ts";
 import { extend, NOTHING_PLANNED, type Placements, type Plan } from "./plan.ts";
 import type { Pin, ServerState, World } from "./world.ts";
 
-const OPTIONS: DecideOptions = { hotShare: 0.3, imbalance: 0.1, movesMax: 1_000_000, followsMax: 1_000_000, keepsReplicas: true };
+const OPTIONS: DecideOptions = { hotShare: 0.3, imbalance: 0.1, movesMax: 1_000_000, followsMax: 1_000_000, fullShare: 0.9, reliefMax: 8, keepsReplicas: true };
 const id = (name: string) => name as ServerId;
 const key = (name: string) => `acme.${name}` as RoomKey;
 
@@ -104,6 +104,8 @@ test("[DEC13] a server that uses nearly all of its budget, by edits, bytes or me
   expect(said(decide(full, NOTHING_PLANNED, quiet)).every((step) => step.endsWith("to b"))).toBe(true);
   const ordinary = world([server("a", { used: 2 }), server("b"), server("c")], Object.fromEntries(Array.from({ length: 99 }, (_, index) => [`r${index}`, ["a", "b", "c"][index % 3]!])));
   expect(decide(ordinary, NOTHING_PLANNED, quiet).steps.length).toBe(8);
+  expect(decide(ordinary, NOTHING_PLANNED, { ...quiet, reliefMax: 3 }).steps.length).toBe(3);
+  expect(said(decide(busy, NOTHING_PLANNED, { ...quiet, fullShare: 0.99 }))).toEqual([]);
 });
 
 test("[DEC14] a server that uses nearly all of its budget takes no room while another can", () => {

@@ -17,6 +17,10 @@ export type DecideOptions = {
   readonly imbalance: number;
   readonly movesMax: number;
   readonly followsMax: number;
+  /** The share of its budget past which a server is full. */
+  readonly fullShare: number;
+  /** Rooms that one plan takes from a full server: what that changes is measured before the next. */
+  readonly reliefMax: number;
   readonly keepsReplicas: boolean;
 };
 
@@ -24,8 +28,6 @@ export type DecideOptions = {
 const CHANCE = 3;
 /** A move must make so much of a difference, or rooms would go to and fro. */
 const MARGIN = 0.1;
-/** Rooms that one plan takes from a server with too much to do: what that changes is measured before the next. */
-const RELIEF_MAX = 8;
 
 export function decide(world: World, previous: Placements, options: DecideOptions): Plan {
   const decision = new Decision(world, previous, options);
@@ -53,7 +55,7 @@ class Decision {
     this.#world = world;
     this.#previous = previous;
     this.#options = options;
-    this.#tallies = new Tallies(world.servers);
+    this.#tallies = new Tallies(world.servers, options.fullShare);
     this.#preferences = new Preferences(world.pins, this.#tallies.takers);
     this.#copies = new Copies(this.#tallies, this.#preferences);
     for (const [room, { owner }] of world.rooms) this.#survey(room, owner);
@@ -165,7 +167,7 @@ class Decision {
     let moved = 0;
     for (const [room, share] of candidates) {
       const to = least(others, byUse);
-      if (to === undefined || !isFull(from) || moved >= RELIEF_MAX || this.#moves.size >= this.#options.movesMax) return;
+      if (to === undefined || !isFull(from) || moved >= this.#options.reliefMax || this.#moves.size >= this.#options.movesMax) return;
       if (!hasRoomFor(to, share) || to.used + share > from.used - MARGIN) continue;
       this.#move(room, from, to, share, `${from.state.server} uses ${percent(from.used)} of its budget, ${to.state.server} ${percent(to.used)}`);
       moved += 1;

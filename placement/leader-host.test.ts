@@ -1,36 +1,28 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { PlannedRoom, ServerHeartbeat, ServerOrder } from "../shared/bus/placement-messages.ts";
-import type { Epoch, Millis, RoomKey, ServerId, UnixMillis } from "../shared/ids.ts";
+import type { ClaimRequest, PlannedRoom, ServerHeartbeat, ServerOrder } from "../shared/bus/placement-messages.ts";
+import type { Epoch, RoomKey, ServerId, UnixMillis } from "../shared/ids.ts";
 import type { Lease } from "../shared/lease.ts";
 import { Membership } from "../shared/membership.ts";
+import { FakeClock } from "../shared/testing/fake-clock.ts";
 import { Leader, type LeaderOptions } from "./leader-host.ts";
 import { placementMetrics } from "./metrics.ts";
 import { View } from "./view.ts";
 
 const [a, b] = ["a", "b"] as ServerId[] as [ServerId, ServerId];
-const room = "acme.notes" as RoomKey;
+const [room, other] = ["acme.notes", "acme.other"] as RoomKey[] as [RoomKey, RoomKey];
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-const OPTIONS: LeaderOptions = { holder: "one", leaseMs: 1_000, controlLoopMs: 10_000, listenMs: 1_500, hotShare: 0.3, imbalance: 0.1, movesMax: 64, followsMax: 500, keepsReplicas: true };
+const HEARTBEAT_MS = 50;
+const OPTIONS: LeaderOptions = { holder: "one", leaseMs: 1_000, controlLoopMs: 10_000, listenMs: 1_500, hotShare: 0.3, imbalance: 0.1, movesMax: 64, followsMax: 500, fullShare: 0.9, reliefMax: 8, keepsReplicas: true };
 const beat = (server: ServerId, more: Partial<ServerHeartbeat> = {}): ServerHeartbeat => ({ server, rooms: 1, draining: false, time: 0 as UnixMillis, ...more });
 
 function leaderOf(options: Partial<LeaderOptions> = {}) {
-  let now = 0;
-  let timers: { at: number; run: () => void }[] = [];
-  const clock = {
-    now: () => now as Millis,
-    wallNow: () => now as UnixMillis,
-    after: (delayMs: number, run: () => void) => {
-      const timer = { at: now + delayMs, run };
-      timers.push(timer);
-      return () => void (timers = timers.filter((other) => other !== timer));
-    },
-  };
+  const clock = new FakeClock();
   const kept: { lease: Lease | undefined; revision: number } = { lease: undefined, revision: 0 };
   const said: string[] = [];
   const planned = new Map<RoomKey, PlannedRoom | undefined>();
-  const state = { bucketAnswers: true, alive: [a, b], refuses: false };
+  const state = { bucketAnswers: true, planIsKept: true, alive: [a, b], refuses: false };
   const ports = {
     leases: {
       read: async () => {
@@ -44,10 +36,16 @@ function leaderOf(options: Partial<LeaderOptions> = {}) {
         return { kind: "written", revision: kept.revision } as const;
       },
     },
-    plans: { onEntry: () => {}, write: async (key: RoomKey, entry: PlannedRoom | undefined) => void planned.set(key, entry) },
+    plans: {
+      onEntry: () => {},
+      write: async (key: RoomKey, entry: PlannedRoom | undefined) => {
+        if (!state.planIsKept) throw new Error("no answer");
+        planned.set(key, entry);
+      },
+    },
     servers: {
-      claim: async (server: ServerId) => {
-        said.push(`${server} claims`);
+      claim: async (server: ServerId, request: ClaimRequest) => {
+        said.push(`${server} claims ${request.room}`);
         return state.refuses ? undefined : ({ kind: "owned", server, epoch: 2 as Epoch } as const);
       },
       order: async (server: ServerId, order: ServerOrder) => {
@@ -62,15 +60,12 @@ function leaderOf(options: Partial<LeaderOptions> = {}) {
   const leader = new Leader(view, membership, ports, { ...OPTIONS, ...options }, { clock, log: silent, metrics: placementMetrics(new Registry()) });
   leader.start();
   const pass = async (ms: number): Promise<void> => {
-    for (const end = now + ms; now < end; now += 50) {
+    for (let left = ms; left > 0; left -= HEARTBEAT_MS) {
       for (const server of state.alive) membership.receiveHeartbeat(beat(server), clock.now());
-      const due = timers.filter(({ at }) => at <= now);
-      timers = timers.filter((timer) => !due.includes(timer));
-      for (const { run } of due) run();
-      await new Promise((resolve) => setImmediate(resolve)); // Whatever was promised is kept.
+      await clock.advance(HEARTBEAT_MS);
     }
   };
-  return { leader, view, pass, said, planned, kept, state, membership, timers: () => timers.length };
+  return { leader, view, pass, said, planned, kept, state, membership, timers: () => clock.pending };
 }
 
 test("[LDR1] before it decides anything it listens, and a plan's generation stands in the lease before anything of it is done", async () => {
@@ -84,18 +79,22 @@ test("[LDR1] before it decides anything it listens, and a plan's generation stan
   expect(planned.get(room)).toMatchObject({ owner: a, replica: b, generation: 1, reason: "b keeps its warm copy: another server than its owner a" });
 });
 
-test("[LDR2] when a server falls silent its rooms are claimed at once, by who has the warm copy", async () => {
+test("[LDR2] when a server falls silent its rooms are claimed at once, but for those that are taken unasked: by who has the warm copy", async () => {
   const { view, pass, said, state } = leaderOf();
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   await pass(2_500);
+  view.receiveEntry(other, { owner: a, epoch: 1 as Epoch });
   said.length = 0;
   state.alive = [b];
   await pass(900);
-  expect(said).toEqual(["b claims"]);
+  expect(said).toEqual(["b claims acme.other"]);
+  view.receiveEntry(other, { owner: b, epoch: 2 as Epoch });
+  await pass(1_500);
+  expect(said).toEqual(["b claims acme.other", "b claims acme.notes"]); // It has not taken that one.
 });
 
 test("[LDR7] why a room has its owner can be read after its copy was placed anew", async () => {
-  const { view, pass, planned, state } = leaderOf({ controlLoopMs: 1_000 });
+  const { view, pass, planned, state, said } = leaderOf({ controlLoopMs: 1_000 });
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   await pass(2_500);
   state.alive = [b];
@@ -103,7 +102,8 @@ test("[LDR7] why a room has its owner can be read after its copy was placed anew
   view.receiveEntry(room, { owner: b, epoch: 2 as Epoch });
   state.alive = [a, b];
   await pass(2_500);
-  expect(planned.get(room)).toMatchObject({ owner: b, replica: a, ownerReason: "its owner a is no longer heard; b has a warm copy" });
+  expect(said).not.toContain("b claims acme.notes");
+  expect(planned.get(room)).toMatchObject({ owner: b, replica: a, ownerReason: "a was gone; b had a warm copy" });
 });
 
 test("[LDR3] while the bucket does not answer nothing is decided, and whoever is succeeded does nothing more", async () => {
@@ -149,4 +149,28 @@ test("[LDR6] stopped, it does nothing more", async () => {
   leader.stop();
   await pass(3_000);
   expect([said, timers()]).toEqual([[], 0]);
+});
+
+test("[LDR8] a copy whose entry the plan bucket did not take is planned anew, so that everybody can read of it", async () => {
+  const { view, pass, planned, said, state } = leaderOf({ controlLoopMs: 1_000 });
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  state.planIsKept = false;
+  await pass(2_500);
+  expect([planned.has(room), said[0]]).toEqual([false, "b: follow of plan 1"]);
+  state.planIsKept = true;
+  await pass(1_500);
+  expect(planned.get(room)).toMatchObject({ owner: a, replica: b });
+});
+
+test("[LDR9] whoever took the room that it kept a copy of keeps none when the next takes the room from it", async () => {
+  const { view, pass, said, planned } = leaderOf({ controlLoopMs: 10_000 });
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  await pass(2_000);
+  expect(said).toEqual(["b: follow of plan 1"]);
+  view.receiveEntry(room, { owner: b, epoch: 2 as Epoch });
+  expect([view.replicaOf(room), view.ownerReasonOf(room)]).toEqual([undefined, "a was gone; b had a warm copy"]);
+  view.receiveEntry(room, { owner: a, epoch: 3 as Epoch });
+  await pass(10_000);
+  expect(said).toEqual(["b: follow of plan 1", "b: follow of plan 2"]);
+  expect(planned.get(room)).toMatchObject({ owner: a, replica: b, generation: 2 });
 });

@@ -4,7 +4,7 @@
  */
 
 import type { Clock } from "../shared/clock.ts";
-import type { RoomKey } from "../shared/ids.ts";
+import type { Millis, RoomKey, ServerId } from "../shared/ids.ts";
 import type { Leases } from "../shared/lease.ts";
 import type { Log } from "../shared/log.ts";
 import type { Membership } from "../shared/membership.ts";
@@ -24,10 +24,17 @@ export type LeaderDeps = { readonly clock: Clock; readonly log: Log; readonly me
 const ROUND_MS = 50;
 /** The one lease there is. */
 const LEASE = 0;
+/** Whoever has warm copies of a lost server's rooms takes them unasked. What it has not by then, it is told to. */
+const UNASKED_MS_MAX = 1_000;
 /** Takeovers from lost servers that are under way at a time: nothing else is as urgent. */
 const PROMOTIONS_AT_ONCE = 32;
-/** Moves and warm copies under way at a time: they must not be felt. */
-const OTHERS_AT_ONCE = 4;
+/** Moves under way at a time: they must not be felt. */
+const MOVES_AT_ONCE = 4;
+/** Warm copies under way at a time: until they are there a room has none, and its owner does not notice them. */
+const COPIES_AT_ONCE = 16;
+
+/** Steps that wait for their turn. */
+type Queue = { readonly atOnce: number; waiting: Step[]; underWay: number };
 
 export class Leader {
   readonly #view: View;
@@ -38,8 +45,9 @@ export class Leader {
   readonly #leadership: Leadership;
   /** With a step under way: what is known of them is about to change. */
   readonly #busy = new Set<RoomKey>();
-  readonly #waiting: Step[] = [];
-  #underWay = 0;
+  readonly #moves: Queue = { atOnce: MOVES_AT_ONCE, waiting: [], underWay: 0 };
+  readonly #copies: Queue = { atOnce: COPIES_AT_ONCE, waiting: [], underWay: 0 };
+  readonly #lostAt = new Map<ServerId, Millis>();
   #decideAt: number | undefined;
   #askAt = 0;
   #cancelRound: () => void = () => {};
@@ -89,6 +97,7 @@ export class Leader {
     const lost = this.#membership.takeLost(now);
     if (lost.length > 0) {
       log.warn({ servers: lost }, "room servers are no longer heard");
+      for (const server of lost) this.#lostAt.set(server, now);
       this.#decideAt = Math.min(this.#decideAt ?? now, now);
     }
     if (!this.#leadership.leads) return this.#tryToLead(now);
@@ -116,12 +125,12 @@ export class Leader {
     if (renewal === undefined) return;
     this.#leadership.receiveWritten(renewal.lease, await this.#ports.leases.write(LEASE, renewal.lease, renewal.revision), this.#deps.clock.now());
     if (this.#leadership.leads) return;
-    this.#waiting.length = 0;
+    for (const queue of [this.#moves, this.#copies]) queue.waiting = [];
     this.#deps.metrics.leads.set(0);
     this.#deps.log.warn({}, "another process leads placement");
   }
 
-  async #decide(now: number): Promise<void> {
+  async #decide(now: Millis): Promise<void> {
     this.#decideAt = now + this.#options.controlLoopMs;
     this.#forgetReleased();
     const world = this.#view.world(this.#membership.live(this.#deps.clock.now()));
@@ -130,7 +139,7 @@ export class Leader {
     this.#deps.metrics.decideSeconds.observe((this.#deps.clock.now() - begun) / 1_000);
     if (plan.steps.length === 0) return;
     await this.#renew(plan.generation);
-    if (this.#leadership.leads) this.#carryOut(plan);
+    if (this.#leadership.leads) this.#carryOut(this.#withoutUnasked(plan, now));
   }
 
   #forgetReleased(): void {
@@ -141,29 +150,40 @@ export class Leader {
     }
   }
 
+  #withoutUnasked(plan: Plan, now: Millis): Plan {
+    for (const [server, at] of this.#lostAt) if (now - at >= UNASKED_MS_MAX) this.#lostAt.delete(server);
+    const unasked = new Set(plan.steps.filter((step) => this.#isTakenUnasked(step)).map(({ room }) => room));
+    if (unasked.size > 0) this.#decideAt = now + UNASKED_MS_MAX;
+    return { ...plan, steps: plan.steps.filter(({ room }) => !unasked.has(room)) };
+  }
+
+  #isTakenUnasked({ room, action }: Step): boolean {
+    return action.kind === "promote" && this.#lostAt.has(action.from) && this.#view.replicaOf(room) === action.to;
+  }
+
   /** Steps not begun of the plan before are dropped: this one knows better. */
   #carryOut(plan: Plan): void {
-    this.#waiting.length = 0;
     const steps = plan.steps.filter(({ room }) => !this.#busy.has(room));
     const promotions = steps.filter(({ action }) => action.kind === "promote");
-    this.#waiting.push(...steps.filter(({ action }) => action.kind !== "promote"));
+    this.#moves.waiting = steps.filter(({ action }) => action.kind === "move");
+    this.#copies.waiting = steps.filter(({ action }) => action.kind === "follow" || action.kind === "unfollow");
     this.#deps.log.info({ generation: plan.generation, steps: steps.length, promotions: promotions.length }, "a new plan");
     const next = async (): Promise<void> => {
       for (let step = promotions.shift(); step !== undefined; step = promotions.shift()) await this.#do(step, plan.generation);
     };
     for (let count = 0; count < PROMOTIONS_AT_ONCE; count++) void next();
-    this.#goOn(plan.generation);
+    for (const queue of [this.#moves, this.#copies]) this.#goOn(queue, plan.generation);
   }
 
-  #goOn(generation: number): void {
-    while (this.#underWay < OTHERS_AT_ONCE) {
-      const step = this.#waiting.shift();
+  #goOn(queue: Queue, generation: number): void {
+    while (queue.underWay < queue.atOnce) {
+      const step = queue.waiting.shift();
       if (step === undefined) return;
       if (this.#busy.has(step.room)) continue;
-      this.#underWay += 1;
+      queue.underWay += 1;
       void this.#do(step, generation).then(() => {
-        this.#underWay -= 1;
-        this.#goOn(generation);
+        queue.underWay -= 1;
+        this.#goOn(queue, generation);
       });
     }
   }
@@ -190,7 +210,7 @@ export class Leader {
     switch (action.kind) {
       case "promote": {
         const reply = await servers.claim(action.to, { room, suspect: action.from });
-        return reply?.kind === "owned" || reply?.kind === "elsewhere" ? undefined : (reply?.reason ?? "no answer");
+        return reply === undefined ? "no answer" : reply.kind === "refused" ? reply.reason : undefined; // A deleted room needs nobody.
       }
       case "move":
         return refusal(await servers.order(action.from, { kind: "hand-over", room, to: action.to, generation }));
@@ -204,7 +224,10 @@ export class Leader {
 
   #write(room: RoomKey, planned: Parameters<Plans["write"]>[1]): void {
     this.#view.receivePlanned(room, planned);
-    this.#ports.plans.write(room, planned).catch((cause: unknown) => this.#deps.log.warn({ room, cause }, "the plan bucket did not take a room's entry; it is planned anew by the next leader"));
+    this.#ports.plans.write(room, planned).catch((cause: unknown) => {
+      this.#view.receivePlanned(room, undefined); // What others cannot read is as good as not done.
+      this.#deps.log.warn({ room, cause }, "the plan bucket did not take a room's entry; it is planned anew");
+    });
   }
 }
 

@@ -6,10 +6,15 @@
 import type { ServerId } from "../shared/ids.ts";
 import type { ServerState } from "./world.ts";
 
-export type Tally = { readonly index: number; readonly state: ServerState; rooms: number; used: number; replicas: number };
-
-/** A server that uses so much of its budget takes no room while another can, and gives some away. */
-const FULL = 0.9;
+export type Tally = {
+  readonly index: number;
+  readonly state: ServerState;
+  rooms: number;
+  used: number;
+  replicas: number;
+  /** Using more of its budget it takes no room while another can, and gives some away. */
+  readonly fullAt: number;
+};
 
 export class Tallies {
   /** Those that take rooms, sorted by name. */
@@ -21,8 +26,8 @@ export class Tallies {
   readonly #copies: Int32Array;
   readonly #apartMax: readonly number[];
 
-  constructor(servers: readonly ServerState[]) {
-    const tallies = [...servers].sort((a, b) => (a.server < b.server ? -1 : 1)).map((state, index): Tally => ({ index, state, rooms: 0, used: state.used, replicas: 0 }));
+  constructor(servers: readonly ServerState[], fullAt: number) {
+    const tallies = [...servers].sort((a, b) => (a.server < b.server ? -1 : 1)).map((state, index): Tally => ({ index, state, rooms: 0, used: state.used, replicas: 0, fullAt }));
     this.takers = tallies.filter(({ state }) => !state.draining);
     this.#byServer = new Map(tallies.map((tally) => [tally.state.server, tally]));
     this.#count = tallies.length;
@@ -56,13 +61,13 @@ export class Tallies {
   }
 }
 
-export function isFull({ used }: Tally): boolean {
-  return used > FULL;
+export function isFull({ used, fullAt }: Tally): boolean {
+  return used > fullAt;
 }
 
 /** Whether a room of that share leaves it with something to spare. */
-export function hasRoomFor({ used }: Tally, share: number): boolean {
-  return used + share <= FULL;
+export function hasRoomFor({ used, fullAt }: Tally, share: number): boolean {
+  return used + share <= fullAt;
 }
 
 /** The first of those that weigh least. */

@@ -1,6 +1,6 @@
 /** The world as a placement process has heard of it: servers by their heartbeats, rooms, plans and pins by their buckets. */
 
-import type { PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
+import { ownerReasonIn, type PlannedRoom, type RoomEntry, type RoomPin, type ServerHeartbeat } from "../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 import type { Assignment, Placements } from "./plan.ts";
 import type { RoomState, ServerState, World } from "./world.ts";
@@ -16,6 +16,7 @@ export class View {
   receiveEntry(room: RoomKey, entry: RoomEntry | undefined): void {
     if (entry === undefined) this.#rooms.delete(room);
     else this.#rooms.set(room, { owner: entry.owner });
+    this.#forgetCopyOfOwner(room);
   }
 
   receivePin(room: RoomKey, pin: RoomPin | undefined): void {
@@ -26,6 +27,7 @@ export class View {
   receivePlanned(room: RoomKey, planned: PlannedRoom | undefined): void {
     if (planned === undefined) this.#planned.delete(room);
     else if (planned.generation >= (this.#planned.get(room)?.generation ?? 0)) this.#planned.set(room, { replica: planned.replica, reason: planned.reason, generation: planned.generation, owner: planned.owner, ownerReason: planned.ownerReason });
+    this.#forgetCopyOfOwner(room);
   }
 
   ownerOf(room: RoomKey): ServerId | undefined {
@@ -36,10 +38,10 @@ export class View {
     return this.#planned.get(room)?.replica;
   }
 
-  /** Why its owner has it, if a plan or an operator gave it the room. */
+  /** Why its owner has it, if a plan or an operator gave it the room, or its warm copy did. */
   ownerReasonOf(room: RoomKey): string | undefined {
-    const planned = this.#planned.get(room);
-    return planned?.owner === this.ownerOf(room) ? planned?.ownerReason : undefined;
+    const [owner, planned] = [this.ownerOf(room), this.#planned.get(room)];
+    return owner === undefined || planned === undefined ? undefined : ownerReasonIn(planned, owner);
   }
 
   /** Rooms that were planned for and that nobody owns any more. */
@@ -57,6 +59,13 @@ export class View {
 
   placements(generation: number): Placements {
     return { generation, rooms: this.#planned };
+  }
+
+  /** Whoever keeps the copy has taken the room: nobody keeps one now, not even should another take the room next. */
+  #forgetCopyOfOwner(room: RoomKey): void {
+    const [owner, planned] = [this.ownerOf(room), this.#planned.get(room)];
+    if (owner === undefined || planned?.replica !== owner) return;
+    this.#planned.set(room, { ...planned, replica: undefined, owner, ownerReason: ownerReasonIn(planned, owner) });
   }
 }
 

@@ -8,17 +8,20 @@ const APPEND_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.0
 
 const HAND_OVER_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
+const TAKE_OVER_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
 export const roomServerMetrics = (registry: Registry) => {
   const registers = [registry];
   return {
     rooms: new Gauge({ name: "coroom_room_server_rooms", help: "Rooms that this server owns or is claiming", registers }),
     backlogBytes: new Gauge({ name: "coroom_room_server_backlog_bytes", help: "Edits kept in memory for those who come back", registers }),
-    claims: new Counter({ name: "coroom_room_server_claims_total", help: "Claims asked for, by reply: owned, elsewhere, refused", labelNames: ["reply"], registers }),
-    ends: new Counter({ name: "coroom_room_server_ownerships_ended_total", help: "Ownerships that ended: released, handed-over, fenced, failed", labelNames: ["why"], registers }),
+    claims: new Counter({ name: "coroom_room_server_claims_total", help: "Claims asked for, by reply: owned, elsewhere, deleted, refused", labelNames: ["reply"], registers }),
+    ends: new Counter({ name: "coroom_room_server_ownerships_ended_total", help: "Ownerships that ended: released, handed-over, fenced, failed, deleted", labelNames: ["why"], registers }),
     handOvers: new Counter({ name: "coroom_room_server_hand_overs_total", help: "Rooms handed over to another server, by outcome: done, or where it failed", labelNames: ["outcome"], registers }),
     handOverSeconds: new Histogram({ name: "coroom_room_server_hand_over_seconds", help: "For how long a room's edits waited while it was handed over", buckets: HAND_OVER_BUCKETS, registers }),
     replicas: new Gauge({ name: "coroom_room_server_replicas", help: "Rooms of other servers that this one keeps a warm copy of", registers }),
     warmClaims: new Counter({ name: "coroom_room_server_warm_claims_total", help: "Rooms claimed, by whether there was a warm copy: warm, cold", labelNames: ["copy"], registers }),
+    takeOverSeconds: new Histogram({ name: "coroom_room_server_take_over_seconds", help: "From knowing that a room server is gone until all of its rooms that this one had a warm copy of were settled", buckets: TAKE_OVER_BUCKETS, registers }),
     holes: new Counter({ name: "coroom_room_server_log_holes_total", help: "Rooms claimed whose log lacks edits that no checkpoint covers", registers }),
     editsCommitted: new Counter({ name: "coroom_edits_committed_total", help: "Edits that the log holds by this server's appends", registers }),
     editsRepeated: new Counter({ name: "coroom_edits_repeated_total", help: "Edits received that the log held already", registers }),

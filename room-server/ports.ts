@@ -2,15 +2,17 @@
 
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { CountsReport } from "../shared/bus/counts-report.ts";
-import type { Answer, FromOwner, ToOwner } from "../shared/bus/envelope.ts";
+import type { Answer, SaidByOwner, ToOwner } from "../shared/bus/envelope.ts";
 import type { PresenceAnswer, PresenceFromOwner, PresenceToOwner } from "../shared/bus/presence-messages.ts";
 import type { ClaimReply, ClaimRequest, OrderReply, RoomEntry, ServerHeartbeat, ServerOrder } from "../shared/bus/placement-messages.ts";
-import type { LogRecord } from "../shared/bus/record.ts";
+import type { DeletedRecord, LogRecord, OwnersRecord } from "../shared/bus/record.ts";
 import type { Epoch, GatewayId, RoomKey, Seq, ServerId } from "../shared/ids.ts";
 import type { TentativeEdit } from "../shared/wire/frames.ts";
 
 /** A record with its place in the stream. The bytes are the reader's own to keep. */
-export type StoredRecord = { readonly record: LogRecord; readonly streamSeq: number };
+export type StoredRecord<Record extends LogRecord = OwnersRecord> = { readonly record: Record; readonly streamSeq: number };
+/** A room's last record: an owner's, or that it is deleted. */
+export type LastRecord = StoredRecord<LogRecord>;
 
 /** A record on its way into the log. `expectedStreamSeq`: that of the room's last record, 0 for none. */
 export type OutgoingRecord = { readonly id: string; readonly bytes: Uint8Array; readonly expectedStreamSeq: number };
@@ -25,8 +27,10 @@ export interface RoomLog {
    */
   append(room: RoomKey, record: OutgoingRecord, settled: (outcome: AppendOutcome) => void): () => void;
   /** The room's last record, from the stream's leader. Throws when it does not answer. */
-  readLast(room: RoomKey): Promise<StoredRecord | undefined>;
-  /** The room's records in `after < streamSeq <= through` that still exist, in order. Throws when the log does not answer. */
+  readLast(room: RoomKey): Promise<LastRecord | undefined>;
+  /** Whether the stream's leader has none of the room's records behind that one: what it holds is not read. Throws when it does not answer. */
+  endsAt(room: RoomKey, streamSeq: number): Promise<boolean>;
+  /** The owners' records of the room in `after < streamSeq <= through` that still exist, in order. Throws when the log does not answer. */
   read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord>;
 }
 
@@ -44,7 +48,7 @@ export interface Inbox {
 /** Fire and forget: what is lost is asked for again. */
 export interface Gateways {
   answer(gateway: GatewayId, room: RoomKey, answer: Answer): void;
-  broadcast(room: RoomKey, message: Exclude<FromOwner, LogRecord>): void;
+  broadcast(room: RoomKey, message: SaidByOwner): void;
 }
 
 /** Who is there and what they show, to and from gateways. Fire and forget: nothing is kept for a line that is lost. */
@@ -58,9 +62,10 @@ export interface PresenceBus {
   line(): { readonly isUp: boolean; readonly losses: number };
 }
 
+export type KnownCheckpoint = Checkpoint | "deleted" | undefined;
 export interface Checkpoints {
   /** What the document service wrote last. Throws when the bucket does not answer. */
-  newest(room: RoomKey): Promise<Checkpoint | undefined>;
+  newest(room: RoomKey): Promise<KnownCheckpoint>;
 }
 
 /** Hints for those who look for an owner; never the authority. */
@@ -70,11 +75,17 @@ export interface RoomEntries {
   announce(room: RoomKey, epoch: Epoch): Promise<void>;
   /** Removes the entry if it is still this server's. */
   withdraw(room: RoomKey): Promise<void>;
+  /** Removes it, whoever it names: the room is deleted. */
+  forget(room: RoomKey): Promise<void>;
 }
 
 export interface Peers {
   sayAlive(heartbeat: ServerHeartbeat): void;
   onHeartbeat(receive: (heartbeat: ServerHeartbeat) => void): void;
+  /** Somebody finds that nobody listens where this server should. */
+  onUnreached(receive: (server: ServerId) => void): void;
+  /** Whether NATS says that nobody listens there. Silence says nothing. */
+  isGone(server: ServerId): Promise<boolean>;
 }
 
 /** What the gateways sum up over all room servers. */
@@ -85,7 +96,7 @@ export interface Counts {
 /** What the log republishes and owners say, as every gateway of the room hears it. */
 export interface FanOut {
   /** Resolves once nothing said in the room from now on is missed. Throws when NATS does not answer. */
-  subscribe(room: RoomKey, receive: (heard: StoredRecord | Beacon) => void): Promise<Subscription>;
+  subscribe(room: RoomKey, receive: (heard: StoredRecord | Beacon | DeletedRecord) => void): Promise<Subscription>;
   /** The line was lost and found: what was said meanwhile is lost. */
   onGap(receive: () => void): void;
 }

@@ -5,21 +5,22 @@ import type { ServerHeartbeat, ServerLabels } from "../shared/bus/placement-mess
 import type { ServerId } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
 import type { Membership } from "../shared/membership.ts";
-import { BacklogBudget } from "./backlog.ts";
-import type { CostlyRooms } from "./fair-share-host.ts";
-import { HandOvers } from "./hand-overs-host.ts";
-import type { LoadMeter, LoadMeterOptions } from "./load-meter.ts";
+import { BacklogBudget } from "./rooms/backlog.ts";
+import type { CostlyRooms } from "./load/fair-share-host.ts";
+import { HandOvers } from "./ownership/hand-overs-host.ts";
+import type { LoadMeter, LoadMeterOptions } from "./load/load-meter.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
 import type { Activity, FanOut, OtherServers, PresenceBus } from "./ports.ts";
-import { PresenceHost, type PresenceHostOptions } from "./presence-host.ts";
-import { Replicas } from "./replicas-host.ts";
-import { RoomCosts } from "./room-costs.ts";
-import { RoomHost, type RoomHostOptions, type RoomHostPorts } from "./room-host.ts";
+import { PresenceHost, type PresenceHostOptions } from "./presence/presence-host.ts";
+import { Replicas } from "./ownership/replicas-host.ts";
+import { RoomCosts } from "./load/room-costs.ts";
+import { TakeOvers } from "./ownership/take-overs-host.ts";
+import { RoomHost, type RoomHostOptions, type RoomHostPorts } from "./rooms/room-host.ts";
 
 export type RoomServerPorts = Omit<RoomHostPorts, "presence"> & { readonly presenceBus: PresenceBus; readonly fanOut: FanOut; readonly activity: Activity; readonly others: OtherServers };
 export type RoomServerOptions = RoomHostOptions & PresenceHostOptions & LoadMeterOptions & { readonly backlogTotalBytesMax: number; readonly replicasMax: number; readonly handOverMsMax: number; readonly labels: ServerLabels };
 export type RoomServerDeps = AlarmDeps & { readonly log: Log; readonly metrics: RoomServerMetrics; readonly membership: Membership; readonly loads: LoadMeter; readonly memoryBytes: () => number };
-export type RoomServerParts = { readonly rooms: RoomHost; readonly replicas: Replicas; readonly presence: PresenceHost; readonly handOvers: HandOvers; readonly costly: CostlyRooms; readonly describe: () => Omit<ServerHeartbeat, "time"> };
+export type RoomServerParts = { readonly rooms: RoomHost; readonly replicas: Replicas; readonly presence: PresenceHost; readonly handOvers: HandOvers; readonly takeOvers: TakeOvers; readonly costly: CostlyRooms; readonly describe: () => Omit<ServerHeartbeat, "time"> };
 
 export function assembleRoomServer(server: ServerId, ports: RoomServerPorts, options: RoomServerOptions, deps: RoomServerDeps): RoomServerParts {
   const { clock, membership } = deps;
@@ -33,8 +34,9 @@ export function assembleRoomServer(server: ServerId, ports: RoomServerPorts, opt
       costs.receiveRecord(room, edits);
     },
   };
-  const rooms = new RoomHost(server, { ...ports, presence }, options, { ...deps, loads, budget, warmCopy: (room) => replicas.take(room), isLive: (peer) => membership.isLive(peer, clock.now()) });
+  const rooms = new RoomHost(server, { ...ports, presence }, options, { ...deps, loads, budget, copies: replicas, isLive: (peer) => membership.isLive(peer, clock.now()) });
   const handOvers = new HandOvers(server, { rooms, replicas, others: ports.others }, options, { ...deps, available: () => membership.available(clock.now()) });
+  const takeOvers = new TakeOvers({ rooms, replicas }, deps);
   const costly: CostlyRooms = {
     costs: () => costs.all(),
     holdBack: (room, level) => {
@@ -43,5 +45,5 @@ export function assembleRoomServer(server: ServerId, ports: RoomServerPorts, opt
     },
   };
   const describe = () => ({ server, rooms: rooms.rooms, draining: rooms.stopping, labels: options.labels, load: deps.loads.read(deps.memoryBytes(), clock.now()) });
-  return { rooms, replicas, presence, handOvers, costly, describe };
+  return { rooms, replicas, presence, handOvers, takeOvers, costly, describe };
 }

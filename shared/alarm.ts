@@ -1,6 +1,6 @@
 /**
- * Rings once, at the earliest time that it was set to since it last rang. What is due at once waits for the end of the
- * turn, so that all that came together is dealt with together.
+ * Rings once, at the time that it was last set to, and always at the end of a turn: what came together is dealt with
+ * together, and all rooms that are due together say on NATS what they have to say in one write.
  */
 
 import type { Clock } from "./clock.ts";
@@ -8,39 +8,51 @@ import type { Millis } from "./ids.ts";
 
 export type AlarmDeps = {
   readonly clock: Clock;
-  /** Runs once whatever is at hand in this turn of the event loop is done. */
+  /** Runs once whatever is at hand in this turn of the event loop is done, in a row with all else that waits for that. */
   readonly endOfTurn: (run: () => void) => void;
 };
+
+type Timer = { readonly at: Millis; callOff: () => void };
+
+const NEVER = Number.POSITIVE_INFINITY as Millis;
 
 export class Alarm {
   readonly #ring: () => void;
   readonly #deps: AlarmDeps;
-  #set: { readonly at: Millis; callOff: () => void } | undefined;
+  #at = NEVER;
+  /** Not after `#at`. */
+  #timer: Timer | undefined;
 
   constructor(ring: () => void, deps: AlarmDeps) {
     this.#ring = ring;
     this.#deps = deps;
   }
 
-  /** To ring at that time, or earlier if it is set so already. Infinity: never. */
+  /** Infinity: not at all. A timer that runs for an earlier time is left to run out: what is due is put off far more often than it comes. */
   setFor(at: Millis): void {
-    if (at === Number.POSITIVE_INFINITY || (this.#set !== undefined && this.#set.at <= at)) return;
-    this.callOff();
+    this.#at = at;
+    if (at === NEVER || (this.#timer !== undefined && this.#timer.at <= at)) return;
+    this.#timer?.callOff();
     const { clock, endOfTurn } = this.#deps;
-    const set = { at, callOff: () => {} };
-    this.#set = set;
-    const ring = (): void => {
-      if (this.#set !== set) return;
-      this.#set = undefined;
-      this.#ring();
-    };
+    const timer: Timer = { at, callOff: () => {} };
+    this.#timer = timer;
+    const end = (): void => endOfTurn(() => this.#runOut(timer));
     const waitMs = at - clock.now();
-    if (waitMs > 0) set.callOff = clock.after(waitMs, ring);
-    else endOfTurn(ring);
+    if (waitMs > 0) timer.callOff = clock.after(waitMs, end);
+    else end();
   }
 
   callOff(): void {
-    this.#set?.callOff();
-    this.#set = undefined;
+    this.#timer?.callOff();
+    this.#timer = undefined;
+    this.#at = NEVER;
+  }
+
+  #runOut(timer: Timer): void {
+    if (this.#timer !== timer) return;
+    this.#timer = undefined;
+    if (this.#at > timer.at && this.#at > this.#deps.clock.now()) return this.setFor(this.#at);
+    this.#at = NEVER;
+    this.#ring();
   }
 }

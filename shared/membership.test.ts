@@ -37,3 +37,12 @@ test("[MBR4] whoever was paused itself takes nobody for lost", () => {
   expect(membership.takeLost(at(5_000))).toEqual([]);
   expect([5_300, 5_600, 5_751].map((ms) => membership.takeLost(at(ms)))).toEqual([[], [], ["a"]]);
 });
+
+test("[MBR6] it is looked again as soon as the next may have fallen silent, and often meanwhile", () => {
+  const membership = new Membership({ silenceMsMax: 750 });
+  expect(membership.nextLookAt(at(0))).toBe(150);
+  membership.receiveHeartbeat(beat("a"), at(0));
+  expect([600, 700].map((ms) => membership.nextLookAt(at(ms)))).toEqual([750, 751]);
+  expect(membership.takeLost(at(750))).toEqual([]);
+  expect(membership.takeLost(at(membership.nextLookAt(at(750))))).toEqual(["a"]);
+});

@@ -6,6 +6,9 @@
 import type { Millis, ServerId } from "./ids.ts";
 import type { ServerHeartbeat } from "./bus/placement-messages.ts";
 
+/** Less often than twice, and nobody could tell silence from a process that stood still. */
+const LOOKS_PER_SILENCE = 5;
+
 export class Membership {
   readonly #silenceMsMax: number;
   readonly #heard = new Map<ServerId, { at: Millis; heartbeat: ServerHeartbeat }>();
@@ -30,6 +33,17 @@ export class Membership {
     return heard !== undefined && now - heard.at <= this.#silenceMsMax;
   }
 
+  /** Whether it was heard within the last two of the three heartbeats that it may miss. */
+  isFresh(server: ServerId, now: Millis): boolean {
+    const heard = this.#heard.get(server);
+    return heard !== undefined && now - heard.at <= (this.#silenceMsMax * 2) / 3;
+  }
+
+  /** It is known to be gone, however lately it was heard. */
+  forget(server: ServerId): void {
+    this.#heard.delete(server);
+  }
+
   /** The live ones that take new rooms, sorted by name. */
   available(now: Millis): ServerId[] {
     const takers = this.live(now).filter(({ draining }) => !draining);
@@ -41,6 +55,13 @@ export class Membership {
   live(now: Millis): ServerHeartbeat[] {
     const heartbeats = [...this.#heard.values()].filter(({ at }) => now - at <= this.#silenceMsMax).map(({ heartbeat }) => heartbeat);
     return heartbeats.sort((a, b) => (a.server < b.server ? -1 : 1));
+  }
+
+  /** When to ask `takeLost` again: as the next server may fall silent, and often enough to be no longer deaf. */
+  nextLookAt(now: Millis): Millis {
+    let next = now + this.#silenceMsMax / LOOKS_PER_SILENCE;
+    for (const { at } of this.#heard.values()) next = Math.min(next, at + this.#silenceMsMax + 1);
+    return Math.max(next, now + 1) as Millis;
   }
 
   /** Forgets and returns those that have fallen silent. To be asked many times within the silence allowed. */

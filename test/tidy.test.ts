@@ -32,8 +32,8 @@ test("a tier imports nothing of another, and the client nothing of the servers",
   expect(strayed).toEqual([]);
 });
 
-test("a file directly in a tier's folder never waits: what does is a host, main.ts or in io/", () => {
-  const domain = code.filter((file) => [...TIERS, "client"].includes(dirname(file)) && !file.endsWith("-host.ts") && !file.endsWith("/main.ts"));
+test("a tier's file never waits: what does is a host, main.ts or in io/", () => {
+  const domain = code.filter((file) => [...TIERS, "client"].includes(folderOf(file)) && !/\/(?:io|testing)\/|-host\.ts$|\/main\.ts$/.test(file));
   expect(domain.filter((file) => /\b(?:async|await)\b/.test(withoutComments(file)))).toEqual([]);
 });
 
@@ -46,6 +46,10 @@ test("what the callback of a NATS subscription throws ends the process, in every
   const withCallbacks = code.filter((file) => [...TIERS, "shared"].includes(folderOf(file)) && /\bcallback: /.test(withoutComments(file)));
   expect(withCallbacks.length).toBeGreaterThan(5);
   expect(withCallbacks.filter((file) => /\bcallback: (?!crashing\()/.test(withoutComments(file)))).toEqual([]);
+});
+
+test("scripts come to Redis through one function, which knows what a cluster does with them", () => {
+  expect(code.filter((file) => /\bdefineCommand\(/.test(withoutComments(file)))).toEqual(["shared/io/redis.ts"]);
 });
 
 test("nothing is left to be done in a comment", () => {

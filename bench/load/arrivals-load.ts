@@ -1,11 +1,10 @@
 /**
  * The load of the scenario arrivals: writes one long document over HTTP, and lets a crowd arrive at it. A client joins,
- * is sent to the snapshot, fetches it over HTTP and joins again from there. All bytes are hashed as they come; a few
- * keep theirs and decode them.
+ * is sent to the snapshot, fetches it over HTTP and joins again from there. All bytes are compared as they come with
+ * those that others got under the same ETag, and what that is is decoded once.
  */
 
-import { createHash, randomUUID } from "node:crypto";
-import { get, type IncomingMessage } from "node:http";
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gunzipSync } from "node:zlib";
 
@@ -15,27 +14,38 @@ import { type Epoch, type Position, type Seq, START } from "../../shared/ids.ts"
 import { Prng } from "../../shared/prng.ts";
 import type { Frame, UnknownFrame } from "../../shared/wire/frames.ts";
 import { enter, join, type Seat, unexpected } from "./enter.ts";
+import { FirstCopy } from "./first-copy.ts";
 import { TEXT } from "./keystroke.ts";
 import { Latencies, type LatencyPairs } from "./latencies.ts";
+import { CutOff, leanGet } from "./lean-get.ts";
 import { serveCalls } from "./worker.ts";
 
 export type Writing = { readonly seat: Seat; readonly bytes: number; readonly seed: number };
-export type Arriving = { readonly seats: readonly Seat[]; readonly withinMs: number; readonly gzip: boolean; readonly decodedIn: number; readonly typist: Seat };
+export type Arriving = { readonly seats: readonly Seat[]; readonly withinMs: number; readonly gzip: boolean; readonly typist: Seat };
 export type Arrived = {
   /** From the first arrival until the last has all bytes, and is in the room. */
   readonly msToLast: number;
+  /** That the load itself took, until then. */
+  readonly cpuMs: number;
   /** Each from its own arrival. */
   readonly times: LatencyPairs;
   readonly bytes: number;
   /** By ETag: how often it was sent. What was sent under one was the same, or the run is void. */
   readonly sent: Readonly<Record<string, number>>;
-  readonly decoded: number;
+  /** Lines that were cut off, and what they were for asked again. */
+  readonly askedAgain: number;
+  /** Of each that was sent. */
   readonly lettersMin: number;
   readonly editsMeanwhile: number;
 };
 export type ArrivalsLoad = typeof functions;
 
-type Fetched = { readonly position: Position; readonly etag: string; readonly hash: string; readonly bytes: number; readonly kept: Uint8Array | undefined };
+/** The server says to ask again. */
+class NotReady extends Error {}
+
+type Fetched = { readonly position: Position; readonly etag: string; readonly bytes: number; readonly askedAgain: number };
+/** By ETag. */
+type Copies = Map<string, FirstCopy>;
 
 /** An insertion is a phrase; a request has so many. */
 const PHRASE_WORDS = 16;
@@ -44,7 +54,9 @@ const PHRASES_PER_EDIT = 1_000;
 const NEARBY = 20_000;
 const TYPING_EVERY_MS = 500;
 const MS_MAX = 300_000;
-const POSTS_MAX = 5;
+const CUT_OFF_MAX = 10;
+/** Before what was answered with 503 or 504, as a busy machine may, is asked again. */
+const RETRY_MS = 250;
 
 const functions = {
   /** How many letters the text has then. */
@@ -74,23 +86,26 @@ const functions = {
     return kind === "resync";
   },
 
-  arrive: async ({ seats, withinMs, gzip, decodedIn, typist }: Arriving): Promise<Arrived> => {
+  arrive: async ({ seats, withinMs, gzip, typist }: Arriving): Promise<Arrived> => {
     const times = new Latencies();
+    const copies: Copies = new Map();
     const typing = new Typing(typist);
     const started = performance.now();
+    const cpuBefore = process.cpuUsage();
     const arrived = await Promise.all(
       seats.map(async (seat, index) => {
         await sleep((index * withinMs) / seats.length);
         const own = performance.now();
-        const fetched = await arrive(seat, { gzip, keeps: index % decodedIn === 0 });
+        const fetched = await arrive(seat, gzip, copies);
         times.record(performance.now() - own);
         return fetched;
       }),
     );
     const msToLast = performance.now() - started;
+    const { user, system } = process.cpuUsage(cpuBefore);
     const editsMeanwhile = await typing.stop();
-    const letters = arrived.flatMap(({ kept }) => (kept === undefined ? [] : [lettersOf(gzip ? gunzipSync(kept) : kept)]));
-    return { msToLast, times: times.toPairs(), bytes: arrived.reduce((sum, { bytes }) => sum + bytes, 0), sent: sentOf(arrived), decoded: letters.length, lettersMin: Math.min(...letters), editsMeanwhile };
+    const letters = [...copies.values()].map(({ bytes }) => lettersOf(gzip ? gunzipSync(bytes) : bytes));
+    return { msToLast, cpuMs: (user + system) / 1000, times: times.toPairs(), bytes: arrived.reduce((sum, { bytes }) => sum + bytes, 0), sent: sentOf(arrived), askedAgain: arrived.reduce((sum, { askedAgain }) => sum + askedAgain, 0), lettersMin: Math.min(...letters), editsMeanwhile };
   },
 };
 
@@ -159,51 +174,54 @@ class Arrival {
   }
 }
 
-async function arrive(seat: Seat, options: { gzip: boolean; keeps: boolean }): Promise<Fetched> {
+async function arrive(seat: Seat, gzip: boolean, copies: Copies): Promise<Fetched> {
   const arrival = new Arrival(seat);
   await arrival.join(START);
-  const fetched = await fetchSnapshot(seat, options).catch(() => fetchSnapshot(seat, options)); // As browsers do: a load process that is starved opens a line and says nothing on it in time.
+  const fetched = await fetchUntilThere(seat, gzip, copies);
   await arrival.join(fetched.position);
   arrival.leave();
   return fetched;
 }
 
-function fetchSnapshot({ gateway, room, token }: Seat, { gzip, keeps }: { gzip: boolean; keeps: boolean }): Promise<Fetched> {
-  const url = new URL(`/v1/rooms/${encodeURIComponent(room)}/snapshot`, gateway.replace("ws:", "http:"));
-  return new Promise((resolve, reject) => {
-    get(url, { agent: false, headers: { authorization: `Bearer ${token}`, ...(gzip ? { "accept-encoding": "gzip" } : {}) } }, (response) => {
-      if (response.statusCode !== 200 || (response.headers["content-encoding"] === "gzip") !== gzip) return reject(new Error(`the snapshot of ${room}: HTTP ${response.statusCode} ${response.headers["content-encoding"] ?? "plain"}`));
-      receive(response, keeps, resolve, reject);
-    }).on("error", reject);
-  });
+/** As browsers do: where the machine is full a line may be given up before its question was read. And as the SDK does: where the document service is late it is asked again. */
+async function fetchUntilThere(seat: Seat, gzip: boolean, copies: Copies): Promise<Fetched> {
+  const deadline = performance.now() + MS_MAX;
+  for (let askedAgain = 0; ; ) {
+    try {
+      return { ...(await fetchSnapshot(seat, gzip, copies)), askedAgain };
+    } catch (error) {
+      if (error instanceof CutOff && askedAgain < CUT_OFF_MAX) askedAgain += 1;
+      else if (error instanceof NotReady && performance.now() < deadline) await sleep(RETRY_MS);
+      else throw error;
+    }
+  }
 }
 
-function receive(response: IncomingMessage, keeps: boolean, resolve: (fetched: Fetched) => void, reject: (error: Error) => void): void {
-  const { headers } = response;
-  const hash = createHash("sha256");
-  const kept: Buffer[] = [];
-  let bytes = 0;
-  response.on("data", (chunk: Buffer) => {
-    bytes += chunk.byteLength;
-    hash.update(chunk);
-    if (keeps) kept.push(chunk);
+async function fetchSnapshot({ gateway, room, token }: Seat, gzip: boolean, copies: Copies): Promise<Omit<Fetched, "askedAgain">> {
+  const url = new URL(`/v1/rooms/${encodeURIComponent(room)}/snapshot`, gateway.replace("ws:", "http:"));
+  let [etag, bytes, position]: [string, number, Position] = ["", 0, START];
+  let copy = new FirstCopy();
+  await leanGet(url, { authorization: `Bearer ${token}`, ...(gzip ? { "accept-encoding": "gzip" } : {}) }, {
+    receiveHead: ({ status, headers }) => {
+      if (status === 503) throw new NotReady(`the snapshot of ${room}: HTTP ${status}`);
+      if (status !== 200 || (headers["content-encoding"] === "gzip") !== gzip) throw new Error(`the snapshot of ${room}: HTTP ${status} ${headers["content-encoding"] ?? "plain"}`);
+      etag = headers["etag"]!;
+      position = { epoch: Number(headers["x-coroom-epoch"]) as Epoch, seq: Number(headers["x-coroom-seq"]) as Seq };
+      copy = copies.get(etag) ?? copy;
+      copies.set(etag, copy);
+    },
+    receiveBytes: (piece) => {
+      if (!copy.matches(piece, bytes)) throw new Error(`other bytes under the same ETag ${etag}`);
+      bytes += piece.byteLength;
+    },
   });
-  response.on("error", reject);
-  response.on("end", () => {
-    if (bytes !== Number(headers["content-length"] ?? bytes)) return reject(new Error("a snapshot broke off"));
-    const position = { epoch: Number(headers["x-coroom-epoch"]) as Epoch, seq: Number(headers["x-coroom-seq"]) as Seq };
-    resolve({ position, etag: headers.etag!, hash: hash.digest("hex"), bytes, kept: keeps ? Buffer.concat(kept) : undefined });
-  });
+  if (bytes !== copy.bytes.byteLength) throw new Error(`fewer bytes under the same ETag ${etag}`);
+  return { position, etag, bytes };
 }
 
 function sentOf(arrived: readonly Fetched[]): Record<string, number> {
   const sent: Record<string, number> = {};
-  const hashes = new Map<string, string>();
-  for (const { etag, hash } of arrived) {
-    if ((hashes.get(etag) ?? hash) !== hash) throw new Error(`other bytes under the same ETag ${etag}`);
-    hashes.set(etag, hash);
-    sent[etag] = (sent[etag] ?? 0) + 1;
-  }
+  for (const { etag } of arrived) sent[etag] = (sent[etag] ?? 0) + 1;
   return sent;
 }
 
@@ -216,11 +234,14 @@ function lettersOf(state: Uint8Array): number {
 /** Named, so that one whose answer was lost is sent again and ordered once. */
 async function post(seat: Seat, edit: Uint8Array): Promise<void> {
   const key = randomUUID();
-  for (let triesLeft = POSTS_MAX; ; triesLeft--) {
+  const deadline = performance.now() + MS_MAX;
+  for (;;) {
     try {
       return await postOnce(seat, edit, key);
     } catch (error) {
-      if (triesLeft === 1 || !(error instanceof TypeError)) throw error; // What fetch throws when the line breaks.
+      const isWorthAnother = error instanceof NotReady || error instanceof TypeError; // What fetch throws when the line breaks.
+      if (!isWorthAnother || performance.now() > deadline) throw error;
+      await sleep(RETRY_MS);
     }
   }
 }
@@ -228,6 +249,7 @@ async function post(seat: Seat, edit: Uint8Array): Promise<void> {
 async function postOnce({ gateway, room, token }: Seat, edit: Uint8Array, key: string): Promise<void> {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/octet-stream", "idempotency-key": key };
   const answer = await fetch(`${gateway.replace("ws:", "http:")}/v1/rooms/${encodeURIComponent(room)}/edits`, { method: "POST", headers, body: Buffer.from(edit) });
+  if (answer.status === 503 || answer.status === 504) throw new NotReady(`an edit: HTTP ${answer.status} ${await answer.text()}`);
   if (!answer.ok) throw new Error(`an edit was refused: HTTP ${answer.status} ${await answer.text()}`);
 }
 

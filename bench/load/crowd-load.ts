@@ -12,7 +12,7 @@ import { fetchSnapshot } from "../../client/io/fetch-snapshot.ts";
 import { openSocket } from "../../client/io/node-socket.ts";
 import { reportError, systemChance, systemClock } from "../../client/io/system.ts";
 import type { World } from "../../client/ports.ts";
-import { RoomHost } from "../../client/room-host.ts";
+import { RoomHost } from "../../client/room/room-host.ts";
 import { keystroke } from "./keystroke.ts";
 import { Latencies, type LatencyPairs } from "./latencies.ts";
 import { serveCalls } from "./worker.ts";

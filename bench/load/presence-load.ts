@@ -54,8 +54,9 @@ const functions = {
       paced(rooms.length * movers * movesPerSecond, ms, (turn) => inTurn(turn, movers).point()),
       paced(rooms.length * editors * editsPerSecond, ms, (turn) => inTurn(turn, editors).edit()),
     ]);
-    for (const room of rooms) room.measuring = false;
     const cpu = process.cpuUsage(before);
+    if (movers > 0) await until("somebody was told where somebody points", () => presence.total > 0, SETTLED_MS_MAX);
+    for (const room of rooms) room.measuring = false;
     const all = everybody();
     const silences = movers === 0 ? [0] : all.map((participant) => participant.longestSilence());
     await settled();

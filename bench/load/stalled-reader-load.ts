@@ -9,6 +9,7 @@ import { type ClientId, type Epoch, type Position, type Seq, START } from "../..
 import { enter, say, type Seat, unexpected } from "./enter.ts";
 import { keystroke } from "./keystroke.ts";
 import { Latencies, type LatencyPairs } from "./latencies.ts";
+import { until } from "./paced.ts";
 import type { LoadSocket } from "./web-socket.ts";
 import { serveCalls } from "./worker.ts";
 
@@ -33,25 +34,20 @@ const functions = {
       await member.enter();
     }
   },
-  /** Everybody but the last reader is measured; that one reads nothing meanwhile where it is `stalled`. */
+  /** Everybody but the last reader is measured, until they have all that was sent; that one reads nothing meanwhile where it is `stalled`. */
   run: async ({ ms, stalled }: { ms: number; stalled: boolean }): Promise<Stretch> => {
     const reader = members.at(-1)!;
     latencies = new Latencies();
     if (stalled) reader.pause();
     const edits = await write(ms);
+    await settled(members.slice(0, -1));
     if (stalled) reader.resume();
     return { others: latencies.toPairs(), edits };
   },
   /** Once everybody who can has everything: what became of the reader. */
   settle: async ({ mayMiss }: { mayMiss: boolean }): Promise<{ closedWith: string | undefined; replayed: number; missed: number; comeBackMs: number }> => {
     const reader = members.at(-1)!;
-    const sent = [...sentAt.values()].reduce((sum, times) => sum + times.length, 0);
-    const waited = mayMiss ? members.slice(0, -1) : members;
-    const deadline = performance.now() + SETTLED_MS_MAX;
-    while (waited.some(({ position }) => position.seq < sent)) {
-      if (performance.now() > deadline) throw new Error(`after ${SETTLED_MS_MAX} ms not everybody has all ${sent} edits`);
-      await sleep(10);
-    }
+    const sent = await settled(mayMiss ? members.slice(0, -1) : members);
     const { closedWith, replayed, comeBackMs } = reader;
     return { closedWith, replayed, missed: mayMiss ? sent - reader.got : 0, comeBackMs };
   },
@@ -156,6 +152,13 @@ class Member {
     void this.enter();
     if (this.#paused) throw unexpected(this.seat, "heard of its end while it read nothing");
   }
+}
+
+/** Once these have all edits: how many those are. */
+async function settled(waited: readonly Member[]): Promise<number> {
+  const sent = [...sentAt.values()].reduce((sum, times) => sum + times.length, 0);
+  await until(`all ${sent} edits came`, () => waited.every(({ position }) => position.seq >= sent), SETTLED_MS_MAX);
+  return sent;
 }
 
 async function write(ms: number): Promise<number> {

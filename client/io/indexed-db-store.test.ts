@@ -6,7 +6,7 @@ import { openDB } from "idb";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import type { ClientId, ClientKey, Epoch, Position, RoomId, Seq } from "../../shared/ids.ts";
-import type { DocumentChange, EditStore, KeptChange, KeptEdit, RoomStore, StoredRoom } from "../edit-store.ts";
+import type { DocumentChange, EditStore, KeptChange, KeptEdit, RoomStore, StoredRoom } from "../keeping/edit-store.ts";
 import { MemoryStore } from "../testing/memory-store.ts";
 import { forgetIndexedDbStore, indexedDbStore } from "./indexed-db-store.ts";
 
@@ -115,6 +115,19 @@ describe.each([
     expect((await open(store)).kept.document).toEqual({ position: at(10), last: last(10), payload: bytes(7, 3) });
     await page.keep(change({ document: [{ kind: "forgotten" }, continued(0, at(1, 2), bytes(1))] }));
     expect((await open(store)).kept.document).toEqual({ position: at(1, 2), last: last(1), payload: bytes(1) });
+  });
+
+  test("[STO10] of a room that is forgotten nothing is left, of any page; other rooms stay", async () => {
+    const store = storeOf();
+    const [here, there, other] = [await open(store), await open(store), await open(store, { ...ROOM, room: "other" as RoomId })];
+    await here.keep(change({ put: [unsent(1, 1)], document: [{ kind: "begun", position: at(3), payload: bytes(1, 2) }] }));
+    await there.keep(change({ put: [unsent(1, 2)] }));
+    await other.keep(change({ put: [unsent(1, 3)] }));
+    await here.forget();
+    for (const page of [here, there, other]) page.close();
+    locks.drop();
+    expect((await open(store)).kept).toEqual({ document: undefined, edits: [] });
+    expect((await open(store, { ...ROOM, room: "other" as RoomId })).kept.edits).toHaveLength(1);
   });
 
   test("[STO6] rooms and servers are apart, and a room whose payloads cannot be condensed keeps only what waits", async () => {

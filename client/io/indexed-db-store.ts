@@ -7,7 +7,7 @@
 import { type DBSchema, type IDBPDatabase, type IDBPTransaction, openDB } from "idb";
 
 import type { Position, Seq } from "../../shared/ids.ts";
-import type { DocumentChange, EditName, EditStore, KeptChange, KeptDocument, KeptEdit, KeptRoom, RoomStore, StoredRoom } from "../edit-store.ts";
+import type { DocumentChange, EditName, EditStore, KeptChange, KeptDocument, KeptEdit, KeptRoom, RoomStore, StoredRoom } from "../keeping/edit-store.ts";
 
 export type IndexedDbStoreOptions = {
   /**
@@ -76,6 +76,7 @@ async function openRoom({ name, closed }: { name: string; closed: Set<PageId> },
     return {
       kept,
       keep: (change) => write(db, { key, page, condense }, change),
+      forget: () => forgetRoom(db, key),
       close: () => {
         closed.add(page);
         db.close();
@@ -138,6 +139,11 @@ async function write(db: IDBPDatabase<Schema>, { key, page, condense }: { key: s
     const isFull = cause instanceof DOMException && cause.name === "QuotaExceededError";
     throw new Error(isFull ? "the browser gives this site no more storage: free some on this device" : "the browser's database did not take them: load the page again", { cause });
   }
+}
+
+async function forgetRoom(db: IDBPDatabase<Schema>, key: string): Promise<void> {
+  const transaction = db.transaction(ALL, "readwrite");
+  await Promise.all([transaction.objectStore("heads").delete(key), transaction.objectStore("pieces").delete(allOf(key)), transaction.objectStore("edits").delete(allOf(key)), transaction.done]);
 }
 
 async function writeDocument(transaction: Writing, key: string, change: DocumentChange, condense: NonNullable<Condense>): Promise<void> {

@@ -2,7 +2,7 @@
 
 import type { ClientKey } from "../../shared/ids.ts";
 import type { Chance, Clock } from "../ports.ts";
-import { SteadyTime } from "../steady-time.ts";
+import { SteadyTime } from "../connection/steady-time.ts";
 
 export const systemClock: Clock = clockBy(new SteadyTime());
 

@@ -2,9 +2,9 @@
 
 import type { RoomId } from "../../shared/ids.ts";
 import type { ClientFrame } from "../../shared/wire/frames.ts";
-import type { Problem, Refusal } from "../problems.ts";
-import type { RoomHostOptions } from "../room-events.ts";
-import { RoomHost } from "../room-host.ts";
+import type { Problem, Refusal } from "../room/problems.ts";
+import type { RoomHostOptions } from "../room/room-events.ts";
+import { RoomHost } from "../room/room-host.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { LIMITS, ModelServer } from "./model-server.ts";
 

@@ -1,6 +1,6 @@
 /** A device's store in memory: pages that are open, and what the others left. Promises what the real one does. */
 
-import type { EditStore, KeptChange, KeptDocument, KeptEdit, RoomStore, StoredRoom } from "../edit-store.ts";
+import type { EditStore, KeptChange, KeptDocument, KeptEdit, RoomStore, StoredRoom } from "../keeping/edit-store.ts";
 
 type Kept = { document: (Omit<KeptDocument, "payload"> & { payloads: Uint8Array[] }) | undefined; readonly pages: Map<object, Map<number, KeptEdit>>; readonly open: Set<object> };
 
@@ -33,6 +33,11 @@ export class MemoryStore implements EditStore {
         this.written += change.put.length;
         apply(kept, kept.pages.get(page)!, change);
       },
+      forget: async () => {
+        await this.#answer();
+        kept.document = undefined;
+        for (const rows of kept.pages.values()) rows.clear();
+      },
       close: () => void kept.open.delete(page),
     };
   }
@@ -43,10 +48,10 @@ export class MemoryStore implements EditStore {
     const stores: RoomStore[] = [];
     return {
       open: async (room) => {
-        const { kept, keep, close } = await this.open(room);
-        stores.push({ kept, keep, close });
+        const { kept, keep, forget, close } = await this.open(room);
+        stores.push({ kept, keep, forget, close });
         if (isDead) close();
-        return { kept, close, keep: (change) => (isDead ? new Promise(() => {}) : keep(change)) };
+        return { kept, close, forget: () => (isDead ? new Promise(() => {}) : forget()), keep: (change) => (isDead ? new Promise(() => {}) : keep(change)) };
       },
       die: () => {
         isDead = true;

@@ -3,7 +3,7 @@
 import * as Y from "yjs";
 
 import type { Clock, World } from "../ports.ts";
-import { type ProviderOptions, YjsProvider } from "../yjs-provider.ts";
+import { type ProviderOptions, YjsProvider } from "../yjs/yjs-provider.ts";
 import type { MemoryStore } from "./memory-store.ts";
 import type { ModelServer } from "./model-server.ts";
 

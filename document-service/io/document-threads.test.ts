@@ -5,15 +5,18 @@ import { pathToFileURL } from "node:url";
 
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 
-import { systemClock } from "../../shared/io/system-clock.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { eventually } from "../../test/system/eventually.ts";
 import { documentThreads } from "./document-threads.ts";
 import { pack, unpack } from "./packed-edits.ts";
 
-/** Answers with the state it is given; an edit that begins with 255 keeps it busy for ever, one with 254 kills its thread, one with 253 is its failure. */
+/** Answers with the state it is given; an edit that begins with 255 keeps it busy for ever and says so in the state, one with 254 kills its thread, one with 253 is its failure, one with 252 is refused as often as its thread has a number. */
 const WORKER = `
+  import { threadId } from "node:worker_threads";
   export function run({ question: { state, edits } }) {
-    while (edits.bytes[0] === 255);
+    if (edits.bytes[0] === 255) for (Atomics.store(state, 0, 1); ; );
     if (edits.bytes[0] === 253) throw new RangeError("no such length");
+    if (edits.bytes[0] === 252) return { state: state.slice(0, 1), refused: threadId };
     if (edits.bytes[0] !== 254) return { state, refused: 0 };
     setImmediate(() => { throw new Error("out of memory"); });
     return new Promise(() => {});
@@ -27,9 +30,12 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
+const MERGE_MS_MAX = 1_500;
+/** One timer for each question that a thread has. */
+const clock = new FakeClock();
 const started: ReturnType<typeof documentThreads>[] = [];
-function start(options: { mergeThreads?: number; mergeMsMax?: number; readsWaitingMax?: number } = {}): ReturnType<typeof documentThreads> {
-  const threads = documentThreads({ mergeMsMax: 1_500, mergeThreads: 1, readsWaitingMax: 10, worker: pathToFileURL(join(folder, "worker.mjs")), ...options }, systemClock);
+function start(options: { mergeThreads?: number; readsWaitingMax?: number } = {}): ReturnType<typeof documentThreads> {
+  const threads = documentThreads({ mergeMsMax: MERGE_MS_MAX, mergeThreads: 1, readsWaitingMax: 10, worker: pathToFileURL(join(folder, "worker.mjs")), ...options }, clock);
   started.push(threads);
   return threads;
 }
@@ -38,6 +44,18 @@ afterEach(() => Promise.all(started.splice(0).map((threads) => threads.stop())))
 const state = (of: number) => Uint8Array.of(of);
 const merged = (of: number) => ({ state: state(of), refused: 0 });
 
+/** A merge that does not end; `giveUp`: once its thread is at it, and nothing else is under way, its time is over. */
+function stick(threads: ReturnType<typeof documentThreads>): { answer: ReturnType<typeof threads.merge>; giveUp: () => Promise<void> } {
+  const shared = new Uint8Array(new SharedArrayBuffer(1));
+  const answer = threads.merge(shared, [Uint8Array.of(255)]);
+  const giveUp = async (): Promise<void> => {
+    await eventually("its thread is busy", () => Atomics.load(shared, 0) === 1);
+    expect(clock.pending).toBe(1);
+    clock.turn(MERGE_MS_MAX);
+  };
+  return { answer, giveUp };
+}
+
 test("[MTH1] edits come out as they went in", () => {
   const edits = [Uint8Array.of(1, 2, 3), Uint8Array.of(), Uint8Array.of(4)];
   expect(unpack(pack(edits))).toEqual(edits);
@@ -45,8 +63,11 @@ test("[MTH1] edits come out as they went in", () => {
 
 test("[MTH2] a merge that does not end in time is given up with its thread, and those behind it are merged all the same", async () => {
   const threads = start();
-  const all = [1, 255, 2, 255, 3].map((byte) => threads.merge(state(byte), [Uint8Array.of(byte)]));
-  expect(await Promise.all(all)).toEqual([merged(1), "overran", merged(2), "overran", merged(3)]);
+  const merge = (byte: number) => threads.merge(state(byte), [Uint8Array.of(byte)]);
+  const [first, stuck, second, stuckToo, third] = [merge(1), stick(threads), merge(2), stick(threads), merge(3)] as const;
+  await stuck.giveUp();
+  await stuckToo.giveUp();
+  expect(await Promise.all([first, stuck.answer, second, stuckToo.answer, third])).toEqual([merged(1), "overran", merged(2), "overran", merged(3)]);
 });
 
 test.each([254, 253])("[MTH3] a thread that dies, or a state that it cannot read, takes only the merge that it was at: %i", async (bad) => {
@@ -56,20 +77,29 @@ test.each([254, 253])("[MTH3] a thread that dies, or a state that it cannot read
 });
 
 test("[MTH4] one thread that is kept busy does not keep the other from merging", async () => {
-  const threads = start({ mergeThreads: 2, mergeMsMax: 3_000 });
-  const order: string[] = [];
-  const stuck = threads.merge(state(1), [Uint8Array.of(255)]).then(() => order.push("stuck"));
-  await threads.merge(state(2), [Uint8Array.of(2)]).then(() => order.push("merged"));
-  await stuck;
-  expect(order).toEqual(["merged", "stuck"]);
+  const threads = start({ mergeThreads: 2 });
+  const stuck = stick(threads);
+  expect(await threads.merge(state(2), [Uint8Array.of(2)])).toEqual(merged(2));
+  await stuck.giveUp();
+  expect(await stuck.answer).toBe("overran");
 });
 
 test("[MTH5] past the limit readers are told that it is busy; merges wait all the same", async () => {
   const threads = start({ readsWaitingMax: 2 });
-  const stuck = threads.merge(state(1), [Uint8Array.of(255)]);
+  const stuck = stick(threads);
   const waiting = [2, 3].map((byte) => threads.merge(state(byte), [Uint8Array.of(byte)]));
   expect(threads.waiting).toBe(2);
   expect(await threads.text(state(4), undefined)).toBe("busy");
   waiting.push(threads.merge(state(5), [Uint8Array.of(5)]));
-  expect(await Promise.all([stuck, ...waiting])).toEqual(["overran", merged(2), merged(3), merged(5)]);
+  await stuck.giveUp();
+  expect(await Promise.all([stuck.answer, ...waiting])).toEqual(["overran", merged(2), merged(3), merged(5)]);
+});
+
+test("[MTH6] the thread of a long document ends with its answer, and any other's is there for the next", async () => {
+  const threads = start();
+  const threadOf = async (document: Uint8Array) => (await threads.merge(document, [Uint8Array.of(252)]) as { refused: number }).refused;
+  const [short, long] = [state(1), new Uint8Array(4 * 1024 ** 2)];
+  expect(await threadOf(short)).toBe(await threadOf(short));
+  const first = await threadOf(long);
+  await eventually("the next has another thread", async () => (await threadOf(long)) !== first);
 });

@@ -10,8 +10,9 @@ import type { RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { unlessMistake } from "../../shared/pause.ts";
 import { type InternalAnswer, jsonAnswer, refusal } from "../../shared/io/internal-http.ts";
-import { readableFrom, type Version } from "../history.ts";
-import type { Moment, NoPast, PastHost } from "../past-host.ts";
+import { readableFrom, type Version } from "../past/history.ts";
+import type { Moment, NoPast, PastHost } from "../past/past-host.ts";
+import { DELETED } from "./delete-routes.ts";
 import type { RoomQuestion, RoomRoute } from "./http.ts";
 
 const NAME_CHARACTERS_MAX = 128;
@@ -22,11 +23,12 @@ const LOADING = refusal(503, "loading", "this room's past is not ready: ask agai
 type Ask = (past: PastHost, question: RoomQuestion) => Promise<InternalAnswer>;
 
 /** `host.past`: undefined where the room is answered for elsewhere. */
-export function historyRoutes(host: { past(room: RoomKey): PastHost | undefined }, log: Log): RoomRoute[] {
+export function historyRoutes(host: { past(room: RoomKey): Promise<PastHost | "deleted" | undefined> }, log: Log): RoomRoute[] {
   /** The world failing is answered like a past that is not there yet. */
   const asked = (ask: Ask) => async (question: RoomQuestion): Promise<InternalAnswer> => {
-    const past = host.past(question.room);
+    const past = await host.past(question.room);
     if (past === undefined) return LOADING;
+    if (past === "deleted") return DELETED;
     try {
       return await ask(past, question);
     } catch (cause) {
@@ -59,6 +61,8 @@ async function nameVersion(past: PastHost, { body }: RoomQuestion): Promise<Inte
       return jsonAnswer(201, "named", shown(named.version));
     case "too-many":
       return refusal(409, "too-many-versions", "the room has as many named versions as it may: remove one first");
+    case "deleted":
+      return DELETED;
     case "no-document":
       return refusal(404, "no-document", "this room never had an edit");
     case "loading":

@@ -13,7 +13,7 @@ import type { DocumentServiceMetrics } from "../metrics.ts";
 
 /** Asked of a room. `parameters`: what stands for the `:name`s of the place, in their order. */
 export type RoomQuestion = InternalQuestion & { readonly room: RoomKey; readonly parameters: readonly string[] };
-/** `place`: what follows the room, such as `snapshot` or `versions/:version`. */
+/** `place`: what follows the room, such as `snapshot` or `versions/:version`; empty: the room itself. */
 export type RoomRoute = { readonly method: "GET" | "POST" | "PUT" | "DELETE"; readonly place: string; readonly answer: (question: RoomQuestion) => Promise<InternalAnswer> };
 
 export type HttpOptions = { readonly documentsHost: string; readonly documentsPort: number; readonly internalSecret: string; readonly documentBodyBytesMax: number };
@@ -26,10 +26,10 @@ export function serveHttp(routes: readonly RoomRoute[], { documentsHost, documen
 function answerBy(routes: readonly RoomRoute[], question: InternalQuestion): Promise<InternalAnswer> | InternalAnswer {
   const [rooms, roomText = "", ...place] = question.segments;
   const there = routes.flatMap((route) => {
-    const parameters = parametersOf(route.place.split("/"), place);
+    const parameters = parametersOf(route.place === "" ? [] : route.place.split("/"), place);
     return parameters === undefined ? [] : { route, parameters };
   });
-  if (rooms !== "rooms" || there.length === 0) return refusal(404, "not-found", `there is nothing here: /v1/rooms/{room}/ is followed by ${[...new Set(routes.map((route) => route.place))].join(", ")}`);
+  if (rooms !== "rooms" || there.length === 0) return refusal(404, "not-found", `there is nothing here: /v1/rooms/{room}/ is followed by ${[...new Set(routes.map((route) => route.place))].filter((name) => name !== "").join(", ")}`);
   const chosen = there.find(({ route }) => route.method === question.method);
   if (chosen === undefined) return refusal(405, "method-not-allowed", `this takes ${there.map(({ route }) => route.method).join(", ")}`);
   const room = roomOf(question.tenant, roomText);

@@ -1,10 +1,10 @@
-/** The log in JetStream: read in order by partition, asked for a room's head, trimmed. */
+/** The log in JetStream: read in order by partition, asked for a room's end, trimmed. */
 
 import { jetstreamManager } from "@nats-io/jetstream";
 
 import { decodeRecord, headOf } from "../../shared/bus/record.ts";
 import { partitionOf, roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
-import type { RoomKey, Seq } from "../../shared/ids.ts";
+import type { RoomKey } from "../../shared/ids.ts";
 import { followLog, readRoom } from "../../shared/io/follow-log.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { EditLog } from "../ports.ts";
@@ -18,13 +18,13 @@ export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, opt
 
   return {
     follow: await followLog(nats, subjects, { everyMs: () => options.readMs }),
-    head: async (room) => {
+    end: async (room) => {
       const { stream, subject } = placeOf(room);
       const message = await manager.streams.getMessage(stream, { last_by_subj: subject });
-      if (message === null) return 0 as Seq;
+      if (message === null) return { kind: "empty" };
       const record = decodeRecord(message.data);
       if (record === undefined) throw new Error(`the log of room ${room} ends in something that is no record: was it written by a newer version?`);
-      return headOf(record);
+      return record.kind === "deleted" ? { kind: "deleted", streamSeq: message.seq } : { kind: "at", seq: headOf(record) };
     },
     untrimmed: async (partition) => {
       const { state } = await manager.streams.info(subjects.logStream(partition), { subjects_filter: subjects.logOfPartition(partition) });

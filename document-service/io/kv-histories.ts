@@ -2,7 +2,7 @@
 
 import type { JetStreamClient } from "@nats-io/jetstream";
 
-import { History, NO_HISTORY } from "../history.ts";
+import { History, NO_HISTORY } from "../past/history.ts";
 import type { Histories } from "../ports.ts";
 import { kvRoomValues } from "./kv-room-values.ts";
 

@@ -10,7 +10,8 @@ import { type InternalAnswer, refusal } from "../../shared/io/internal-http.ts";
 import { pause } from "../../shared/pause.ts";
 import { KINDS, type Wanted } from "../content.ts";
 import type { Reading } from "../ports.ts";
-import type { Served } from "../room-host.ts";
+import type { Freshness, Served } from "../rooms/room-host.ts";
+import { DELETED } from "./delete-routes.ts";
 import type { RoomQuestion, RoomRoute } from "./http.ts";
 import { Renditions } from "./renditions.ts";
 import { isRead, unread } from "./unread.ts";
@@ -23,17 +24,17 @@ const WANTED_MAX = 100;
 const BEHIND_MS = 50;
 
 /** `holds`: whether the room is answered for here, and not by another service. */
-export type Documents = { serve(room: RoomKey): Promise<Served>; holds(room: RoomKey): boolean };
+export type Documents = { serve(room: RoomKey, freshness: Freshness): Promise<Served>; holds(room: RoomKey): boolean };
 
 export function readRoutes(documents: Documents, reading: Reading, { documentsAnswerMsMax }: { documentsAnswerMsMax: number }, clock: Clock): RoomRoute[] {
   const renditions = new Renditions();
 
   /** Whoever has just written, and knows its seq, waits until that is in it. */
-  const serveAt = async (room: RoomKey, minSeq: number): Promise<Served> => {
+  const serveAt = async (room: RoomKey, minSeq: number, freshness: Freshness): Promise<Served> => {
     const deadline = clock.now() + documentsAnswerMsMax;
     for (;;) {
-      const served = await documents.serve(room);
-      const isThere = served.kind === "not-a-document" || (served.kind === "snapshot" && served.position.seq >= minSeq);
+      const served = await documents.serve(room, minSeq > 0 ? "newest" : freshness);
+      const isThere = served.kind === "not-a-document" || served.kind === "deleted" || (served.kind === "snapshot" && served.position.seq >= minSeq);
       if (isThere || minSeq === 0 || !documents.holds(room)) return served;
       if (clock.now() >= deadline) return { kind: "loading" };
       await pause(clock, BEHIND_MS);
@@ -41,10 +42,10 @@ export function readRoutes(documents: Documents, reading: Reading, { documentsAn
   };
 
   /** Nothing is made of a document that the asker has. */
-  const conditional = (make: (snapshot: Snapshot, question: RoomQuestion) => Promise<InternalAnswer>) => async (question: RoomQuestion): Promise<InternalAnswer> => {
+  const conditional = (freshness: Freshness, make: (snapshot: Snapshot, question: RoomQuestion) => Promise<InternalAnswer>) => async (question: RoomQuestion): Promise<InternalAnswer> => {
     const minSeq = Number(question.query.get("minSeq") ?? 0);
     if (!Number.isSafeInteger(minSeq) || minSeq < 0) return refusal(400, "bad-seq", "minSeq is the seq that a write was answered with");
-    const served = await serveAt(question.room, minSeq);
+    const served = await serveAt(question.room, minSeq, freshness);
     if (served.kind !== "snapshot") return unserved(served);
     const headers = headersOf(served.position);
     if (knows(question.header("if-none-match"), served.position)) return { status: 304, name: "unchanged", headers };
@@ -80,7 +81,7 @@ export function readRoutes(documents: Documents, reading: Reading, { documentsAn
   const diff = async (question: RoomQuestion): Promise<InternalAnswer> => {
     const vector = await question.body();
     if (vector === undefined || vector.byteLength === 0) return refusal(400, "bad-vector", "send the state vector as the body: Y.encodeStateVector(doc)");
-    const served = await documents.serve(question.room);
+    const served = await documents.serve(question.room, "newest");
     if (served.kind !== "snapshot") return unserved(served);
     const made = await reading.diff(served.state, vector);
     if (!isRead(made)) return unread(made);
@@ -89,9 +90,9 @@ export function readRoutes(documents: Documents, reading: Reading, { documentsAn
   };
 
   return [
-    { method: "GET", place: "snapshot", answer: conditional(snapshot) },
-    { method: "GET", place: "document", answer: conditional(json) },
-    { method: "GET", place: "text", answer: conditional(text) },
+    { method: "GET", place: "snapshot", answer: conditional("joinable", snapshot) },
+    { method: "GET", place: "document", answer: conditional("newest", json) },
+    { method: "GET", place: "text", answer: conditional("newest", text) },
     { method: "POST", place: "diff", answer: diff },
   ];
 }
@@ -121,6 +122,8 @@ function unserved(served: Exclude<Served, { kind: "snapshot" }>): InternalAnswer
       return refusal(404, "no-document", "this room never had an edit");
     case "not-a-document":
       return refusal(404, "not-a-document", "this room's edits are no Yjs updates: there is no snapshot of them, join from the start");
+    case "deleted":
+      return DELETED;
     case "loading":
       return refusal(503, "loading", "this room's document is not ready: ask again");
     default:

@@ -7,7 +7,7 @@ import { createHmac } from "node:crypto";
 
 import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
 import type { Clock } from "../../shared/clock.ts";
-import type { DeliveryOutcome } from "../delivery.ts";
+import type { DeliveryOutcome } from "../webhooks/delivery.ts";
 import type { WebhookCalls } from "../ports.ts";
 
 export type WebhookCallOptions = { readonly webhookSecrets: ReadonlyMap<string, string>; readonly webhookTimeoutMs: number };

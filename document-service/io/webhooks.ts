@@ -9,9 +9,9 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 import { ensureOperationsStream, natsOperations, type OperationsLimits } from "../../shared/io/nats-operations.ts";
 import type { Log } from "../../shared/log.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
-import { NewsHost, type NewsOptions, NO_NEWS } from "../news-host.ts";
+import { NewsHost, type NewsOptions, NO_NEWS } from "../webhooks/news-host.ts";
 import type { News } from "../ports.ts";
-import { WebhooksHost, type WebhooksOptions } from "../webhooks-host.ts";
+import { WebhooksHost, type WebhooksOptions } from "../webhooks/webhooks-host.ts";
 import { jetstreamWebhooks, type WebhookQueueOptions } from "./jetstream-webhooks.ts";
 import { webhookCalls, type WebhookCallOptions } from "./webhook-calls.ts";
 

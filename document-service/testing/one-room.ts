@@ -6,15 +6,16 @@ import { Registry } from "prom-client";
 import * as Y from "yjs";
 
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
-import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
-import { encodeEditsRecord } from "../../shared/bus/record.ts";
+import { type Checkpoint, type DeletedCheckpoint, isDeleted } from "../../shared/bus/checkpoint.ts";
+import { encodeDeletedRecord, encodeEditsRecord, isDeletedRecord } from "../../shared/bus/record.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { type History, NO_HISTORY } from "../history.ts";
-import { mergeEdits } from "../merge.ts";
+import { type History, NO_HISTORY } from "../past/history.ts";
+import { mergeEdits } from "../rooms/merge.ts";
 import { documentServiceMetrics } from "../metrics.ts";
-import { NO_NEWS } from "../news-host.ts";
-import { revertingEdit } from "../reverting.ts";
-import { RoomHost, type RoomOptions, type RoomPorts } from "../room-host.ts";
+import { NO_NEWS } from "../webhooks/news-host.ts";
+import type { LogEnd, ObjectStore } from "../ports.ts";
+import { revertingEdit } from "../past/reverting.ts";
+import { type Freshness, RoomHost, type RoomOptions, type RoomPorts } from "../rooms/room-host.ts";
 
 export const ROOM = "acme.notes" as RoomKey;
 export const ann = "annannannannann1" as ClientId;
@@ -32,6 +33,7 @@ const OPTIONS: RoomOptions = {
   mergeEditsMax: 100,
   mergeBytesMax: 10_000,
   mergeMsMax: 1_000,
+  snapshotLagBytesMax: 200,
   stalledBytesMax: 400,
   documentIdleMsMax: 1_000,
   historyMsMax: 1_000_000,
@@ -46,9 +48,13 @@ const OPTIONS: RoomOptions = {
   historyReadBytesMax: 1_000_000,
 };
 
-/** Stores that outlive the service, and that fail where they are told to. */
+/** Stores that outlive the service, and that fail where they are told to. `kept`: where snapshots and history lie instead of in memory. */
 export class Stores {
   checkpoint: Checkpoint | undefined;
+  /** In the place of the checkpoint. */
+  deleted: DeletedCheckpoint | undefined;
+  /** A room server holds the room, and does not look at the log. */
+  isOwned = false;
   revision = 0;
   readonly snapshots = new Map<string, Uint8Array>();
   trimmedBefore = 0;
@@ -59,6 +65,12 @@ export class Stores {
   readonly objects = new Map<string, Uint8Array>();
   failing: { step: string; when: "before" | "after" } | undefined;
 
+  readonly #kept: ObjectStore | undefined;
+
+  constructor(kept?: ObjectStore) {
+    this.#kept = kept;
+  }
+
   #held: { step: string; until: Promise<void> } | undefined;
 
   /** The next call of the step waits until the returned function lets it go. */
@@ -68,7 +80,7 @@ export class Stores {
     return letGo;
   }
 
-  async #step<Value>(step: string, effect: () => Value): Promise<Value> {
+  async #step<Value>(step: string, effect: () => Value | Promise<Value>): Promise<Value> {
     if (this.#held?.step === step) {
       const { until } = this.#held;
       this.#held = undefined;
@@ -76,13 +88,29 @@ export class Stores {
     }
     const isFailing = (when: "before" | "after") => this.failing?.step === step && this.failing.when === when;
     if (isFailing("before")) throw new Error(`${step} was not done`);
-    const value = effect();
+    const value = await effect();
     if (isFailing("after")) throw new Error(`${step} was done, and nobody heard`);
     return value;
   }
 
+  #objects(map: () => Map<string, Uint8Array>, steps: { write: string; read: string; remove: string }): ObjectStore {
+    const store = (): ObjectStore => this.#kept ?? inMemory(map());
+    return {
+      write: (name, bytes) => this.#step(steps.write, () => store().write(name, bytes)),
+      read: (name) => this.#step(steps.read, () => store().read(name)),
+      remove: (name) => this.#step(steps.remove, () => store().remove(name)),
+      list: () => store().list(),
+    };
+  }
+
   async *#read(after: number, through: number): AsyncIterable<StoredRecord> {
     yield* this.log.filter(({ streamSeq }) => streamSeq > after && streamSeq <= through && streamSeq >= this.trimmedBefore);
+  }
+
+  get #end(): LogEnd {
+    const last = this.log.at(-1);
+    if (last === undefined) return { kind: "empty" };
+    return isDeletedRecord(last.bytes) ? { kind: "deleted", streamSeq: last.streamSeq } : { kind: "at", seq: 0 as Seq };
   }
 
   readonly ports: RoomPorts = {
@@ -90,17 +118,20 @@ export class Stores {
       follow: () => {
         throw new Error("the tests hand over the records themselves");
       },
-      head: () => Promise.resolve(0 as Seq),
+      end: () => Promise.resolve(this.#end),
       untrimmed: () => Promise.resolve([]),
       read: (_, after, through) => this.#read(after, through),
       trim: (_, before) => this.#step("trim", () => void (this.trimmedBefore = before)),
     },
     checkpoints: {
-      read: () => Promise.resolve({ checkpoint: this.checkpoint, revision: this.revision }),
+      read: () => Promise.resolve({ checkpoint: this.deleted ?? this.checkpoint, revision: this.revision }),
       write: (_, checkpoint, revision) =>
         this.#step("checkpoint", () => {
           if (revision !== this.revision) return { kind: "superseded" };
-          this.checkpoint = checkpoint;
+          if (isDeleted(checkpoint)) {
+            this.deleted = checkpoint;
+            this.checkpoint = undefined;
+          } else this.checkpoint = checkpoint;
           return { kind: "written", revision: ++this.revision };
         }),
     },
@@ -113,21 +144,24 @@ export class Stores {
           return { kind: "written", revision: ++this.historyRevision };
         }),
     },
-    history: {
-      write: (name, bytes) => this.#step("archive", () => void this.objects.set(name, bytes)),
-      read: (name) => this.#step("read archive back", () => this.objects.get(name)),
-      remove: (name) => this.#step("remove archive", () => void this.objects.delete(name)),
-      list: () => Promise.resolve([...this.objects.keys()]),
+    history: this.#objects(() => this.objects, { write: "archive", read: "read archive back", remove: "remove archive" }),
+    deletions: {
+      append: () => Promise.reject(new Error("the tests append the record themselves")),
+      tellOwner: () => this.#step("tell owner", () => (this.isOwned ? "somebody" : "nobody")).catch(() => "somebody" as const),
     },
     reverting: { revert: (current, past) => Promise.resolve(revertingEdit(current, past, 99)) },
-    snapshots: {
-      write: (name, bytes) => this.#step("write", () => void this.snapshots.set(name, bytes)),
-      read: (name) => this.#step("read back", () => this.snapshots.get(name)),
-      remove: (name) => this.#step("remove", () => void this.snapshots.delete(name)),
-      list: () => Promise.resolve([...this.snapshots.keys()]),
-    },
+    snapshots: this.#objects(() => this.snapshots, { write: "write", read: "read back", remove: "remove" }),
     merging: { merge: (state, edits) => Promise.resolve(mergeEdits(state, edits)) },
     digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),
+  };
+}
+
+function inMemory(objects: Map<string, Uint8Array>): ObjectStore {
+  return {
+    write: (name, bytes) => Promise.resolve(void objects.set(name, bytes)),
+    read: (name) => Promise.resolve(objects.get(name)),
+    remove: (name) => Promise.resolve(void objects.delete(name)),
+    list: () => Promise.resolve([...objects.keys()]),
   };
 }
 
@@ -162,8 +196,14 @@ export class Run {
     if (this.room.isTrimDue(this.now)) await this.room.trim();
   }
 
-  async served(): Promise<string> {
-    const served = await this.room.serve();
+  /** Removes what is to be removed. */
+  async wipe(at: number): Promise<void> {
+    this.now = at as Millis;
+    if (this.room.isWipeDue(this.now)) await this.room.wipe();
+  }
+
+  async served(freshness: Freshness = "newest"): Promise<string> {
+    const served = await this.room.serve(freshness);
     if (served.kind !== "snapshot") return served.kind;
     const doc = new Y.Doc();
     Y.applyUpdate(doc, served.state);
@@ -171,8 +211,8 @@ export class Run {
   }
 }
 
-/** One record for each letter, at stream sequences 10, 20, 30 and so on. */
-export function recordsOf(text: string): StoredRecord[] {
+/** One record for each letter or phrase, at stream sequences 10, 20, 30 and so on. */
+export function recordsOf(text: Iterable<string>): StoredRecord[] {
   const doc = new Y.Doc();
   const records: StoredRecord[] = [];
   doc.on("update", (payload: Uint8Array) => {
@@ -181,7 +221,11 @@ export function recordsOf(text: string): StoredRecord[] {
     const bytes = encodeEditsRecord({ id: `server.${seq}`, time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits: { epoch: 1 as Epoch, firstSeq: seq as Seq, edits } });
     records.push({ room: ROOM, streamSeq: seq * 10, time: 0 as UnixMillis, bytes });
   });
-  for (const letter of text) doc.getText("text").insert(doc.getText("text").length, letter);
+  for (const typed of text) doc.getText("text").insert(doc.getText("text").length, typed);
   return records;
 }
 
+
+export function deletedRecord(streamSeq: number): StoredRecord {
+  return { room: ROOM, streamSeq, time: 0 as UnixMillis, bytes: encodeDeletedRecord({ id: "deletion.1", time: 0 as UnixMillis }) };
+}

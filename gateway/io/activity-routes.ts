@@ -11,12 +11,13 @@ import { ACTIVITY_USERS_MAX, Deed } from "../../shared/bus/activity.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { decodeJson } from "../../shared/bus/placement-messages.ts";
 import { parseRoomId, roomKey } from "../../shared/ids.ts";
-import { opens } from "../identity.ts";
+import { opens } from "../sessions/identity.ts";
 import type { GatewayMetrics } from "../metrics.ts";
-import type { Activities, Told, Tokens } from "../ports.ts";
-import { type Rate, ReaderRates } from "../reader-rates.ts";
+import type { Activities, Told } from "../ports.ts";
+import { type Rate, ReaderRates } from "../limits/reader-rates.ts";
 import { decodeParameter, identify } from "./ask-services.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "./http-routes.ts";
+import type { HttpTokens } from "./http-tokens.ts";
 
 export type ActivityRouteOptions = { readonly kinds: readonly string[]; readonly telling: Rate; readonly tellersMax: number };
 
@@ -32,7 +33,7 @@ const ANSWERS: Readonly<Record<Told, HttpAnswer>> = {
   unavailable: jsonAnswer(503, { error: "unavailable", message: "it is not known whether this is stored: tell it again, under the same id" }, { "retry-after": "1" }),
 };
 
-export function activityRoutes(tokens: Tokens, activities: Activities, { kinds, telling, tellersMax }: ActivityRouteOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
+export function activityRoutes(tokens: HttpTokens, activities: Activities, { kinds, telling, tellersMax }: ActivityRouteOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
   const rates = new ReaderRates(telling, tellersMax);
 
   const answer = async (question: HttpQuestion): Promise<HttpAnswer> => {

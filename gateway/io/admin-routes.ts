@@ -9,16 +9,17 @@ import { z } from "zod";
 import type { Sanction, Target } from "../../shared/bus/admin-messages.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { parseRoomId, parseTenantId, parseUserId, roomKey, type RoomKey, roomOf, type TenantId, tenantOf, type UnixMillis } from "../../shared/ids.ts";
-import { clientAddressOf } from "../client-address.ts";
-import { type Identity, opens } from "../identity.ts";
-import type { Orders, Tokens } from "../ports.ts";
-import type { SanctionsHost } from "../sanctions-host.ts";
+import { clientAddressOf } from "../sessions/client-address.ts";
+import { type Identity, opens } from "../sessions/identity.ts";
+import type { Orders } from "../ports.ts";
+import type { SanctionsHost } from "../limits/sanctions-host.ts";
 import { decodeParameter, identify } from "./ask-services.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "./http-routes.ts";
+import type { HttpTokens } from "./http-tokens.ts";
 import { isOperator } from "./operators.ts";
 
 export type AdminPorts = {
-  readonly tokens: Tokens;
+  readonly tokens: HttpTokens;
   readonly orders: Orders;
   readonly sanctions: SanctionsHost;
   /** Begins to drain this gateway, or goes on; how many connections are left. */

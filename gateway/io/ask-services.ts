@@ -3,21 +3,25 @@
  * join would; the service is shown the secret that the tiers share, and the tenant.
  */
 
+import type { IncomingMessage } from "node:http";
+
 import type { TenantId } from "../../shared/ids.ts";
-import type { Identity } from "../identity.ts";
-import type { Tokens } from "../ports.ts";
+import type { Identity } from "../sessions/identity.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion } from "./http-routes.ts";
+import type { HttpTokens } from "./http-tokens.ts";
 import type { Services } from "./nats-services.ts";
 
 const PASSED_ON = ["content-type", "etag", "x-coroom-seq", "x-coroom-epoch", "cache-control", "retry-after", "vary"];
-const ANSWER_MS_MAX = 15_000;
+const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 304]);
+/** node:http types a status as one that may be missing; of an answer it never is. */
+const BROKEN_GATEWAY = 502;
 const UNCHECKED = errorAnswer(503, "unavailable", "tokens cannot be checked right now: try again in a moment");
 
-export async function identify({ header, query }: HttpQuestion, tokens: Tokens): Promise<Identity | HttpAnswer> {
+export async function identify({ header, query, address }: HttpQuestion, tokens: HttpTokens): Promise<Identity | HttpAnswer> {
   const bearer = /^Bearer (.+)$/i.exec(header("authorization"))?.[1];
   const token = bearer ?? query.get("token");
   if (token === null || token === "") return errorAnswer(401, "no-token", "give the token as Authorization: Bearer, or as ?token=");
-  const verdict = await tokens.verify(token);
+  const verdict = await tokens.verify(token, address);
   switch (verdict.kind) {
     case "valid":
       return verdict.identity;
@@ -33,33 +37,42 @@ export async function identify({ header, query }: HttpQuestion, tokens: Tokens):
 export type Asked = { readonly path: string; readonly tenant: TenantId; readonly headers?: Readonly<Record<string, string>>; readonly method?: "POST" | "PUT" | "DELETE"; readonly body?: Uint8Array };
 
 /** Of several services the first that can answer; one that died a moment ago is still among them. Undefined: none can. */
-export async function askServices(services: Services, { path, tenant, headers = {}, method, body }: Asked, { signal }: Pick<HttpQuestion, "signal">, { internalSecret }: { internalSecret: string }): Promise<HttpAnswer | undefined> {
+export async function askServices(services: Services, { path, tenant, headers = {}, method, body }: Asked, { signal }: Partial<Pick<HttpQuestion, "signal">>, { internalSecret }: { internalSecret: string }): Promise<HttpAnswer | undefined> {
   const shown = { ...headers, "x-coroom-internal": internalSecret, "x-coroom-tenant": tenant };
   let unready: HttpAnswer | undefined;
   await services.heard;
   for (const url of services.urls()) {
-    try {
-      const response = await fetch(new URL(path, url), { method: method ?? "GET", headers: shown, ...(body === undefined ? {} : { body: Buffer.from(body) }), signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)]) });
-      if (response.status !== 503) return passOn(response);
-      unready = { ...passOn(response), body: await response.text() }; // Another may be the one that can.
-    } catch (error) {
-      if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error; // What fetch throws when nobody answers, or not in time.
-    }
+    const answer = await services.ask(new URL(path, url), { method: method ?? "GET", headers: shown, ...(body === undefined ? {} : { body }) }, signal);
+    if (answer === undefined) continue;
+    if (answer.statusCode !== 503) return passOn(answer);
+    unready = { ...passOn(answer), body: await textOf(answer) }; // Another may be the one that can.
   }
   return unready;
 }
 
-function passOn(response: Response): HttpAnswer {
+function passOn(answer: IncomingMessage): HttpAnswer {
+  const { statusCode: status = BROKEN_GATEWAY, headers: given } = answer;
   const headers: Record<string, string> = {};
   for (const name of PASSED_ON) {
-    const value = response.headers.get(name);
-    if (value !== null) headers[name] = value;
+    const value = given[name];
+    if (typeof value === "string") headers[name] = value;
   }
-  const encoding = response.headers.get("x-coroom-encoding"); // Under that name `fetch` leaves the bytes as they are.
-  if (encoding !== null) headers["content-encoding"] = encoding;
-  if (response.body === null) return { status: response.status, headers };
-  const bytes = response.headers.get("content-length");
-  return { status: response.status, headers, body: response.body, ...(bytes === null ? {} : { bodyBytes: Number(bytes) }) };
+  const encoding = given["x-coroom-encoding"];
+  if (typeof encoding === "string") headers["content-encoding"] = encoding;
+  const bytes = given["content-length"];
+  if (WITHOUT_BODY.has(status) || bytes === "0") {
+    answer.resume(); // The connection is free again only once it is read to its end.
+    return { status, headers };
+  }
+  return { status, headers, body: answer, ...(bytes === undefined ? {} : { bodyBytes: Number(bytes) }) };
+}
+
+/** Empty where it breaks off: the status says enough. */
+function textOf(answer: IncomingMessage): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  answer.on("data", (chunk: Uint8Array) => chunks.push(chunk));
+  answer.on("error", () => {}); // It broke off.
+  return new Promise((resolve) => answer.on("close", () => resolve(answer.complete ? Buffer.concat(chunks).toString() : "")));
 }
 
 /** Empty, which is no room's name and nobody's, for a broken escape. */

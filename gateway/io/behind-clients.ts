@@ -5,7 +5,7 @@
 
 import type { WebSocket } from "uws-node20";
 
-import { Outbound, type OutboundOptions } from "../outbound.ts";
+import { Outbound, type OutboundOptions } from "../limits/outbound.ts";
 import type { ConnectionId, Pace } from "../ports.ts";
 
 /** From one look at those who are behind to the next; in as many looks again it is looked who is. */

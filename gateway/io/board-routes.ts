@@ -5,12 +5,12 @@
 
 import type { Clock } from "../../shared/clock.ts";
 import { parseRoomId, type RoomId, type UserId } from "../../shared/ids.ts";
-import { admit, type Identity } from "../identity.ts";
+import { admit, type Identity } from "../sessions/identity.ts";
 import type { GatewayMetrics } from "../metrics.ts";
-import type { Tokens } from "../ports.ts";
-import { type Rate, ReaderRates } from "../reader-rates.ts";
+import { type Rate, ReaderRates } from "../limits/reader-rates.ts";
 import { askServices, decodeParameter, identify } from "./ask-services.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "./http-routes.ts";
+import type { HttpTokens } from "./http-tokens.ts";
 import type { Services } from "./nats-services.ts";
 
 export type BoardRouteOptions = { readonly internalSecret: string; readonly boardReads: Rate; readonly readersMax: number };
@@ -22,7 +22,7 @@ const NOT_ADMIN = errorAnswer(403, "not-allowed", "which rooms are busiest is fo
 
 type Place = (parameters: readonly string[], user: UserId) => string;
 
-export function boardRoutes(tokens: Tokens, leaderboards: Services, options: BoardRouteOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
+export function boardRoutes(tokens: HttpTokens, leaderboards: Services, options: BoardRouteOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
   const rates = new ReaderRates(options.boardReads, options.readersMax);
 
   const counted = (answerTo: (question: HttpQuestion) => Promise<HttpAnswer>) => async (question: HttpQuestion): Promise<HttpAnswer> => {

@@ -7,16 +7,16 @@
 import type { Clock } from "../../shared/clock.ts";
 import { roomKey } from "../../shared/ids.ts";
 import type { GatewayMetrics } from "../metrics.ts";
-import type { Tokens } from "../ports.ts";
-import { type Rate, ReaderRates } from "../reader-rates.ts";
-import type { SessionOptions } from "../session.ts";
+import { type Rate, ReaderRates } from "../limits/reader-rates.ts";
+import type { SessionOptions } from "../sessions/session.ts";
 import { type Asked, askServices, decodeParameter, identify } from "./ask-services.ts";
 import { NO_DOCUMENT_SERVICE } from "./document-read-routes.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "./http-routes.ts";
+import type { HttpTokens } from "./http-tokens.ts";
 import type { Services } from "./nats-services.ts";
 import { admittedRoom } from "./rooms-asked.ts";
 
-export type DocumentHistoryPorts = { readonly tokens: Tokens; readonly documents: Services; readonly restrictionOn: SessionOptions["restrictionOn"] };
+export type DocumentHistoryPorts = { readonly tokens: HttpTokens; readonly documents: Services; readonly restrictionOn: SessionOptions["restrictionOn"] };
 export type DocumentHistoryOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly readersMax: number };
 
 type Needs = "read" | "write";

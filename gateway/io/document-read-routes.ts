@@ -4,19 +4,21 @@
  */
 
 import type { Clock } from "../../shared/clock.ts";
-import type { Identity } from "../identity.ts";
+import type { Identity } from "../sessions/identity.ts";
 import type { GatewayMetrics } from "../metrics.ts";
-import type { Tokens } from "../ports.ts";
-import { type Rate, TokenBucket } from "../rate-limit.ts";
-import { ReaderRates } from "../reader-rates.ts";
+import { type Rate, TokenBucket } from "../limits/rate-limit.ts";
+import { ReaderRates } from "../limits/reader-rates.ts";
 import { type Asked, askServices, identify } from "./ask-services.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "./http-routes.ts";
+import type { HttpTokens } from "./http-tokens.ts";
 import type { Services } from "./nats-services.ts";
 import { admittedRoom } from "./rooms-asked.ts";
 import { SharedAnswers, type SharedAnswersOptions } from "./shared-answers.ts";
 
 const TOO_FAST = jsonAnswer(429, { error: "rate-limited", message: "too many documents at once: ask again later" }, { "retry-after": "2" });
 export const NO_DOCUMENT_SERVICE = errorAnswer(503, "unavailable", "no document service answers right now: try again in a moment");
+/** Whoever asked first may go away before the others have their answer: nothing ends it. */
+const FOR_ALL = {};
 /** What of the query is passed on. */
 const PARAMETERS = ["type", "minSeq"];
 /** Of a document that a thousand people wrote. */
@@ -24,11 +26,9 @@ const VECTOR_BYTES_MAX = 65_536;
 
 export type DocumentReadOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly everybody: Rate; readonly readersMax: number; readonly shared: SharedAnswersOptions };
 
-export function documentReadRoutes(tokens: Tokens, documents: Services, options: DocumentReadOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
+export function documentReadRoutes(tokens: HttpTokens, documents: Services, options: DocumentReadOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
   const rates = new ReaderRates(options.eachUser, options.readersMax);
   const answers = new SharedAnswers(options.shared, clock);
-  /** Whoever asked first may go away before the others have their answer. */
-  const forAll = { signal: new AbortController().signal };
   const everybody = new TokenBucket(options.everybody, clock.now());
 
   const tooFast = (limit: "snapshots" | "gateway-snapshots"): HttpAnswer => {
@@ -56,7 +56,7 @@ export function documentReadRoutes(tokens: Tokens, documents: Services, options:
     const given = await asked(question, place);
     if ("status" in given) return given;
     const { path, tenant, headers } = given;
-    return (await answers.get(`${tenant} ${JSON.stringify(headers)} ${path}`, () => askServices(documents, given, forAll, options))) ?? NO_DOCUMENT_SERVICE;
+    return (await answers.get(`${tenant} ${JSON.stringify(headers)} ${path}`, () => askServices(documents, given, FOR_ALL, options))) ?? NO_DOCUMENT_SERVICE;
   };
 
   const diff = async (question: HttpQuestion): Promise<HttpAnswer> => {

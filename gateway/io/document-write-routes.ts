@@ -10,20 +10,20 @@ import { createHash, randomUUID } from "node:crypto";
 
 import type { Clock } from "../../shared/clock.ts";
 import { type ClientKey, roomKey, type RoomKey, type Seq } from "../../shared/ids.ts";
-import type { Identity } from "../identity.ts";
+import type { Identity } from "../sessions/identity.ts";
 import type { GatewayMetrics } from "../metrics.ts";
-import type { Tokens } from "../ports.ts";
-import { type Rate, ReaderRates } from "../reader-rates.ts";
-import type { SessionOptions } from "../session.ts";
-import type { WriteOutcome, WriteRefusal, WritesHost } from "../writes-host.ts";
+import { type Rate, ReaderRates } from "../limits/reader-rates.ts";
+import type { SessionOptions } from "../sessions/session.ts";
+import type { WriteOutcome, WriteRefusal, WritesHost } from "../rooms/writes-host.ts";
 import { askServices, identify } from "./ask-services.ts";
 import { NO_DOCUMENT_SERVICE } from "./document-read-routes.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "./http-routes.ts";
+import type { HttpTokens } from "./http-tokens.ts";
 import type { Services } from "./nats-services.ts";
 import { admittedRoom } from "./rooms-asked.ts";
 
 export type DocumentWritePorts = {
-  readonly tokens: Tokens;
+  readonly tokens: HttpTokens;
   readonly documents: Services;
   readonly writes: Pick<WritesHost, "write">;
   readonly clientIdOf: SessionOptions["clientIdOf"];
@@ -48,6 +48,7 @@ const REFUSALS: Readonly<Record<WriteRefusal, { status: number; error: string; m
   "log-stalled": { status: 503, error: "log-stalled", message: "the log does not answer: nothing was written, try again" },
   gap: { status: 503, error: "busy", message: "the room's owner has changed: try again" },
   forged: { status: 503, error: "busy", message: "the room's owner has changed: try again" },
+  deleted: { status: 410, error: "deleted", message: "the room is deleted for good: begin another under a new name" },
   "read-only": { status: 403, error: "not-allowed", message: "the user may only read in this room for a time" },
 };
 

@@ -3,8 +3,10 @@
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uws-node20";
 
 import type { Log } from "../../shared/log.ts";
+import type { ClientAddress } from "../sessions/client-address.ts";
+import { addressOf } from "./address-of.ts";
 import { corsHeaders } from "./origins.ts";
-import { type SendOptions, sendPart, sendParts, sendUnsized } from "./send-body.ts";
+import { type SendOptions, sendParts, sendUnsized, sendWhole } from "./send-body.ts";
 
 /** `bodyBytesMax`: of what is posted or put; BODY_BYTES_MAX where it does not say. */
 export type HttpRoute = { readonly method: "get" | "post" | "put" | "del"; readonly path: string; readonly answer: (question: HttpQuestion) => HttpAnswer | Promise<HttpAnswer>; readonly bodyBytesMax?: number };
@@ -15,6 +17,8 @@ export type HttpQuestion = {
   readonly parameters: readonly string[];
   readonly query: URLSearchParams;
   readonly header: (lowerCaseName: string) => string;
+  /** Undefined: this machine. */
+  readonly address: ClientAddress | undefined;
   /** Empty, but of a POST or PUT. */
   readonly body: Uint8Array;
   /** Fires when the asker goes away. */
@@ -36,13 +40,13 @@ export function errorAnswer(status: number, error: string, message: string): Htt
 const BODY_BYTES_MAX = 65_536;
 const NO_BODY = new Uint8Array(0);
 
-export type ServeOptions = SendOptions & { readonly allowedOrigins: readonly string[]; readonly log: Log };
+export type ServeOptions = SendOptions & { readonly allowedOrigins: readonly string[]; readonly clientAddressHeader: string; readonly log: Log };
 
 export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], options: ServeOptions): void {
-  const { allowedOrigins } = options;
+  const { allowedOrigins, clientAddressHeader } = options;
   for (const { method, path, answer, bodyBytesMax = BODY_BYTES_MAX } of routes) {
     app[method](path, (res, req) => {
-      const question = readQuestion(res, req, path);
+      const question = readQuestion(res, req, path, clientAddressHeader);
       const cors = corsHeaders(question.header("origin"), allowedOrigins);
       if (method === "get" || method === "del") return void respond(res, question, answer, cors, options);
       readBody(res, bodyBytesMax, (body) => {
@@ -63,9 +67,9 @@ async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRo
     if (question.signal.aborted) return;
     if (typeof body === "string") return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(body));
     if (body instanceof Uint8Array && body.byteLength === 0) return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end());
+    if (body instanceof Uint8Array) return void (await sendWhole(res, body, () => writeHead(res, status, { ...headers, ...cors }), question.signal, options));
     res.cork(() => writeHead(res, status, { ...headers, ...cors }));
-    if (body instanceof Uint8Array) await sendPart(res, body, { start: 0, total: body.byteLength }, question.signal, options);
-    else if (bodyBytes === undefined) await sendUnsized(res, body, question.signal);
+    if (bodyBytes === undefined) await sendUnsized(res, body, question.signal);
     else await sendParts(res, body, bodyBytes, question.signal, options);
   } catch (cause) {
     if (question.signal.aborted) return; // Whoever asked has gone, and with it whatever was being read for it.
@@ -75,14 +79,14 @@ async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRo
 }
 
 /** The request lives for this call only, so everything is read out of it. */
-function readQuestion(res: HttpResponse, req: HttpRequest, path: string): HttpQuestion {
+function readQuestion(res: HttpResponse, req: HttpRequest, path: string, clientAddressHeader: string): HttpQuestion {
   const gone = new AbortController();
   res.onAborted(() => gone.abort());
   const headers = new Map<string, string>();
   req.forEach((name, value) => headers.set(name, value));
   const count = path.split("/").filter((part) => part.startsWith(":")).length;
   const parameters = Array.from({ length: count }, (_, index) => req.getParameter(index) ?? "");
-  return { path: req.getUrl(), parameters, query: new URLSearchParams(req.getQuery()), header: (name) => headers.get(name) ?? "", body: NO_BODY, signal: gone.signal };
+  return { path: req.getUrl(), parameters, query: new URLSearchParams(req.getQuery()), header: (name) => headers.get(name) ?? "", address: addressOf(res, req, clientAddressHeader), body: NO_BODY, signal: gone.signal };
 }
 
 /** Undefined: too large. Called once the whole has come, or is known to be too large. */

@@ -1,18 +1,24 @@
 /** Tokens as HTTP takes them: whoever is banned is refused like somebody whose token does not hold, and is kept out of rooms as on the socket. */
 
 import type { Log } from "../../shared/log.ts";
-import type { TokenVerdict } from "../identity.ts";
+import type { SanctionsHost } from "../limits/sanctions-host.ts";
 import type { Tokens } from "../ports.ts";
-import type { SanctionsHost } from "../sanctions-host.ts";
+import type { ClientAddress } from "../sessions/client-address.ts";
+import type { TokenVerdict } from "../sessions/identity.ts";
 
-export function httpTokens(tokens: Tokens, sanctions: Pick<SanctionsHost, "banOf" | "restriction">, { log }: { log: Log }): Tokens {
+/** `from`: where it is shown. Never rejects. */
+export type HttpTokens = { readonly verify: (token: string, from: ClientAddress | undefined) => Promise<TokenVerdict> };
+
+export function httpTokens(tokens: Tokens, sanctions: Pick<SanctionsHost, "banOf" | "banOfAddress" | "restriction">, { log }: { log: Log }): HttpTokens {
   /** It rejects for one reason only: the keys cannot be had. */
   const unchecked = (cause: unknown): TokenVerdict => {
     log.error({ cause }, "tokens cannot be checked: see whether the JWKS address answers");
     return { kind: "unchecked" };
   };
   return {
-    verify: async (token) => {
+    verify: async (token, from) => {
+      const banned = from === undefined ? undefined : sanctions.banOfAddress(from);
+      if (banned !== undefined) return { kind: "refused", why: `the address that it is shown from is banned for a time: ${banned.reason}` };
       const verdict = await tokens.verify(token).catch(unchecked);
       if (verdict.kind !== "valid") return verdict;
       const { tenant, user } = verdict.identity;

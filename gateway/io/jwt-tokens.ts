@@ -10,7 +10,7 @@ import { z } from "zod";
 
 import type { Clock } from "../../shared/clock.ts";
 import { type Millis, parseTenantId, parseUserId } from "../../shared/ids.ts";
-import type { TokenVerdict } from "../identity.ts";
+import type { TokenVerdict } from "../sessions/identity.ts";
 import type { Tokens } from "../ports.ts";
 
 export type TokenOptions = {
@@ -71,8 +71,8 @@ const REASONS: Readonly<Record<string, string>> = {
 
 function verifier(options: TokenOptions): Verify {
   if (options.jwtSecret !== "") {
-    const secret = new TextEncoder().encode(options.jwtSecret);
-    return (token, checks) => jwtVerify(token, secret, { ...checks, algorithms: SECRET_ALGORITHMS });
+    const secret = crypto.subtle.importKey("raw", new TextEncoder().encode(options.jwtSecret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"]); // As bytes it would be made a key for each token anew.
+    return async (token, checks) => jwtVerify(token, await secret, { ...checks, algorithms: SECRET_ALGORITHMS });
   }
   const keys = options.jwksUrl === "" ? createLocalJWKSet(readJwks(options.jwksFile)) : createRemoteJWKSet(new URL(options.jwksUrl));
   return (token, checks) => jwtVerify(token, keys, { ...checks, algorithms: KEY_PAIR_ALGORITHMS });

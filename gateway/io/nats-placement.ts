@@ -1,18 +1,19 @@
 /** Asks placement and room servers by request and reply, and hears which room servers live, for when placement does not answer. */
 
-import { ClaimReply, decodeJson, LocateReply, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
+import { ClaimReply, decodeJson, encodeJson, LocateReply, ServerHeartbeat, type UnreachedServer } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { ServerId } from "../../shared/ids.ts";
 import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
-import { askNats } from "../../shared/io/nats-ask.ts";
+import { askNats, isServerGone } from "../../shared/io/nats-ask.ts";
 import { Membership } from "../../shared/membership.ts";
 import { rendezvous } from "../../shared/rendezvous.ts";
 import type { Placement } from "../ports.ts";
 
 const LOCATE_MS_MAX = 500;
 const CLAIM_MS_MAX = 2_000;
-const LOOK_MS = 50;
+/** Hundreds of rooms ask for the same server at once. */
+const GONE_KNOWN_MS = 100;
 
 export function natsPlacement(nats: NatsConnection, subjects: Subjects, options: { serverSilenceMsMax: number }, clock: Clock): Placement {
   const membership = new Membership({ silenceMsMax: options.serverSilenceMsMax });
@@ -26,12 +27,31 @@ export function natsPlacement(nats: NatsConnection, subjects: Subjects, options:
   let receiveLost: (server: ServerId) => void = () => {};
   const look = (): void => {
     for (const server of membership.takeLost(clock.now())) receiveLost(server);
-    cancelLook = clock.after(LOOK_MS, look);
+    lookLater();
   };
-  let cancelLook = clock.after(LOOK_MS, look);
+  let cancelLook = (): void => {};
+  const lookLater = (): void => {
+    const now = clock.now();
+    cancelLook = clock.after(membership.nextLookAt(now) - now, look);
+  };
+  lookLater();
   void nats.closed().then(() => cancelLook());
 
+  const asked = new Map<ServerId, Promise<boolean>>();
+  const askIfGone = async (server: ServerId): Promise<boolean> => {
+    clock.after(GONE_KNOWN_MS, () => asked.delete(server));
+    const isGone = await isServerGone(nats, subjects, server);
+    if (isGone && !nats.isClosed()) nats.publish(subjects.unreachedServers, encodeJson({ server } satisfies UnreachedServer));
+    return isGone;
+  };
+  const isGone = (server: ServerId): Promise<boolean> => {
+    const answer = asked.get(server) ?? askIfGone(server);
+    asked.set(server, answer);
+    return answer;
+  };
+
   return {
+    isGone,
     locate: (request) => askNats(nats, subjects.locate, request, LocateReply, LOCATE_MS_MAX),
     claim: (server, request) => askNats(nats, subjects.claim(server), request, ClaimReply, CLAIM_MS_MAX),
     candidates: (room) => rendezvous(room, membership.available(clock.now())),

@@ -4,13 +4,14 @@ import { decodeJson, ServiceHeartbeat } from "../../shared/bus/placement-message
 import type { Clock } from "../../shared/clock.ts";
 import type { Millis } from "../../shared/ids.ts";
 import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { type AskService, serviceHttp } from "./service-http.ts";
 
 const SILENCE_MS_MAX = 5_000;
 /** By then whoever lives has said so: heartbeats come each second. */
 const FIRST_MS_MAX = 1_500;
 
 /** `urls`: of those heard of lately, in an order that spreads the load. `heard`: resolves at the first, or when nobody seems to be there: a gateway that has just started knows none yet. */
-export type Services = { readonly urls: () => string[]; readonly heard: Promise<void> };
+export type Services = { readonly urls: () => string[]; readonly heard: Promise<void>; readonly ask: AskService };
 
 export function natsServices(nats: NatsConnection, subject: string, clock: Clock): Services {
   const heard = new Map<string, { url: string; at: Millis }>();
@@ -33,5 +34,5 @@ export function natsServices(nats: NatsConnection, subject: string, clock: Clock
     turn = (turn + 1) % Math.max(1, all.length);
     return [...all.slice(turn), ...all.slice(0, turn)];
   };
-  return { urls, heard: first };
+  return { urls, heard: first, ask: serviceHttp() };
 }

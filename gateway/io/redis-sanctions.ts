@@ -8,7 +8,7 @@ import type { Clock } from "../../shared/clock.ts";
 import { type RedisLine, redisLine } from "../../shared/io/redis.ts";
 import type { Log } from "../../shared/log.ts";
 import type { SanctionStore } from "../ports.ts";
-import { keyOf } from "../sanctions.ts";
+import { keyOf } from "../limits/sanctions.ts";
 
 /** `url`: empty where there is no Redis; then nothing is kept. */
 export function redisSanctions(url: string, environment: string, { clock, log }: { clock: Clock; log: Log }): { readonly store: SanctionStore | undefined; stop(): void } {

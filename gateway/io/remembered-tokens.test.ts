@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
 import { systemClock as clock } from "../../shared/io/system-clock.ts";
-import type { Identity, TokenVerdict } from "../identity.ts";
+import type { Identity, TokenVerdict } from "../sessions/identity.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import { rememberedTokens } from "./remembered-tokens.ts";
 

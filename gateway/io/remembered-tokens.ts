@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 
 import type { Clock } from "../../shared/clock.ts";
-import { KnownTokens, type KnownTokensOptions } from "../known-tokens.ts";
+import { KnownTokens, type KnownTokensOptions } from "../sessions/known-tokens.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Tokens } from "../ports.ts";
 

@@ -7,7 +7,7 @@ import type { Msg, Subscription } from "nats";
 
 import { roomOfSubject } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, flushTogether, type NatsConnection } from "../../shared/io/nats.ts";
 import type { Backbone, Rooms } from "../ports.ts";
 
 /** The subjects of one line of talk: edits, or presence. */
@@ -19,6 +19,7 @@ const NO_RESPONDERS = 503;
 type Route = { readonly subscription: Subscription; readonly to: string; readonly reply: string };
 
 export function roomLines(nats: NatsConnection, subjects: LineSubjects): RoomLines {
+  const flush = flushTogether(nats);
   const routes = new Map<RoomKey, Route>();
   let connected = true;
   let backbone: Backbone | undefined;
@@ -31,7 +32,7 @@ export function roomLines(nats: NatsConnection, subjects: LineSubjects): RoomLin
         }),
       });
       routes.set(room, { subscription, to: subjects.told(room), reply: subjects.reply(room) });
-      return nats.flush();
+      return flush();
     },
     unfollow: (room) => {
       routes.get(room)?.subscription.unsubscribe();

@@ -1,7 +1,7 @@
 /** Which room an HTTP request is about, if its token opens it. */
 
 import { parseRoomId, type RoomId } from "../../shared/ids.ts";
-import { admit, type Identity } from "../identity.ts";
+import { admit, type Identity } from "../sessions/identity.ts";
 import { decodeParameter } from "./ask-services.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion } from "./http-routes.ts";
 

@@ -7,10 +7,11 @@ import type { Clock } from "../../shared/clock.ts";
 import type { Log } from "../../shared/log.ts";
 import { activityRouteOptions, boardRouteOptions, documentReadOptions, documentWriteOptions, type GatewayConfig } from "../config.ts";
 import type { GatewayMetrics } from "../metrics.ts";
-import type { Activities } from "../ports.ts";
+import type { Activities, Tokens } from "../ports.ts";
 import { activityRoutes } from "./activity-routes.ts";
 import { type AdminPorts, adminRoutes } from "./admin-routes.ts";
 import { boardRoutes } from "./board-routes.ts";
+import { documentDeleteRoutes } from "./document-delete-routes.ts";
 import { documentHistoryRoutes } from "./document-history-routes.ts";
 import { documentReadRoutes } from "./document-read-routes.ts";
 import { type DocumentWritePorts, documentWriteRoutes } from "./document-write-routes.ts";
@@ -21,7 +22,7 @@ import type { Services } from "./nats-services.ts";
 import { staticRoutes } from "./static-files.ts";
 import type { Unready } from "./upgrades.ts";
 
-export type RoutePorts = AdminPorts & DocumentWritePorts & { readonly documents: Services; readonly leaderboards: Services; readonly activities: Activities; readonly unready: () => Unready | undefined };
+export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> & { readonly tokens: Tokens; readonly documents: Services; readonly leaderboards: Services; readonly activities: Activities; readonly unready: () => Unready | undefined };
 export type RouteDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics; readonly registry: Registry };
 
 /** `more`: of whoever starts the gateway. Files come last: their path is every path. */
@@ -33,6 +34,7 @@ export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: Route
     ...documentReadRoutes(tokens, documents, documentReadOptions(config), deps),
     ...documentHistoryRoutes({ ...ports, tokens }, documentReadOptions(config), deps),
     ...documentWriteRoutes({ ...ports, tokens }, documentWriteOptions(config), deps),
+    ...documentDeleteRoutes({ ...ports, tokens }, documentWriteOptions(config), deps),
     ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps),
     ...activityRoutes(tokens, ports.activities, activityRouteOptions(config), deps),
     ...adminRoutes({ ...ports, tokens }, config, deps),

@@ -14,6 +14,7 @@ const NUDGE_MS = 4_000;
 export function sendPart(res: HttpResponse, part: Uint8Array, { start, total }: { start: number; total: number }, signal: AbortSignal, options: SendOptions): Promise<boolean> {
   return new Promise((resolve) => {
     let stalledMs = 0;
+    let nudging: NodeJS.Timeout | undefined;
     const end = (isTaken: boolean): void => {
       clearInterval(nudging);
       signal.removeEventListener("abort", gone);
@@ -28,16 +29,27 @@ export function sendPart(res: HttpResponse, part: Uint8Array, { start, total }: 
       else if (res.getWriteOffset() > before) stalledMs = 0;
       return isTaken || isDone;
     };
-    const nudging = setInterval(() => {
+    const nudge = (): void => {
       stalledMs += NUDGE_MS;
       if (offer() || stalledMs < options.answerStallMsMax) return;
       options.onStalled();
       res.close(); // Aborts the signal.
-    }, NUDGE_MS);
-    signal.addEventListener("abort", gone);
+    };
     if (signal.aborted) return gone();
+    if (offer()) return; // Nearly always, and nothing need be set up for it.
+    nudging = setInterval(nudge, NUDGE_MS);
+    signal.addEventListener("abort", gone);
     res.onWritable(offer);
-    offer();
+  });
+}
+
+/** All of it at once, its head in the same write. */
+export function sendWhole(res: HttpResponse, body: Uint8Array, writeHead: () => void, signal: AbortSignal, options: SendOptions): Promise<boolean> {
+  return new Promise((resolve) => {
+    res.cork(() => {
+      writeHead();
+      resolve(sendPart(res, body, { start: 0, total: body.byteLength }, signal, options));
+    });
   });
 }
 

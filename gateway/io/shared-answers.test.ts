@@ -1,32 +1,10 @@
 import { expect, test } from "vitest";
 
-import type { Clock } from "../../shared/clock.ts";
-import type { Millis, UnixMillis } from "../../shared/ids.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import type { HttpAnswer } from "./http-routes.ts";
 import { SharedAnswers } from "./shared-answers.ts";
 
 const DOCUMENT = new Uint8Array(10).fill(7);
-
-/** Turned by hand. */
-function handClock(): Clock & { turn(ms: number): void } {
-  let time = 0;
-  let timers: { at: number; run: () => void }[] = [];
-  return {
-    now: () => time as Millis,
-    wallNow: () => time as UnixMillis,
-    after: (delayMs, run) => {
-      const timer = { at: time + delayMs, run };
-      timers.push(timer);
-      return () => void (timers = timers.filter((other) => other !== timer));
-    },
-    turn: (ms) => {
-      time += ms;
-      const due = timers.filter(({ at }) => at <= time);
-      timers = timers.filter(({ at }) => at > time);
-      for (const { run } of due) run();
-    },
-  };
-}
 
 async function* inParts(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes.subarray(0, 3);
@@ -51,7 +29,7 @@ function service() {
 const snapshot = (bytes = DOCUMENT): HttpAnswer => ({ status: 200, headers: { etag: '"1-2"' }, body: inParts(bytes), bodyBytes: bytes.byteLength });
 
 test("[SNAP1] a thousand who ask at once cost one question, and get the same bytes", async () => {
-  const clock = handClock();
+  const clock = new FakeClock();
   const answers = new SharedAnswers({ sharedMs: 0, bytesMax: 100 }, clock);
   const documents = service();
   const asked = Array.from({ length: 1_000 }, () => answers.get("room", () => documents.fetch()));
@@ -62,7 +40,7 @@ test("[SNAP1] a thousand who ask at once cost one question, and get the same byt
 });
 
 test("[SNAP2] an answer is given for so long after it was asked for, and not longer", async () => {
-  const clock = handClock();
+  const clock = new FakeClock();
   const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 100 }, clock);
   const documents = service();
   const first = answers.get("room", () => documents.fetch());
@@ -79,7 +57,7 @@ test("[SNAP2] an answer is given for so long after it was asked for, and not lon
 });
 
 test("[SNAP3] other rooms, and clients that hold another state, have questions of their own", async () => {
-  const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 100 }, handClock());
+  const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 100 }, new FakeClock());
   const documents = service();
   const asked = [answers.get("room", () => documents.fetch()), answers.get("other", () => documents.fetch())];
   documents.say(snapshot());
@@ -88,7 +66,7 @@ test("[SNAP3] other rooms, and clients that hold another state, have questions o
 });
 
 test("[SNAP4] what does not fit into the bound goes to whoever asked, each by itself, and is not held", async () => {
-  const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 15 }, handClock());
+  const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 15 }, new FakeClock());
   const documents = service();
   const one = answers.get("one", () => documents.fetch());
   documents.say(snapshot());
@@ -104,7 +82,7 @@ test("[SNAP4] what does not fit into the bound goes to whoever asked, each by it
 });
 
 test("[SNAP5] memory is given back with each answer that is forgotten", async () => {
-  const clock = handClock();
+  const clock = new FakeClock();
   const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 10 }, clock);
   const documents = service();
   for (const room of ["one", "two", "three"]) {
@@ -116,7 +94,7 @@ test("[SNAP5] memory is given back with each answer that is forgotten", async ()
 });
 
 test("[SNAP6] a refusal goes to those who wait for it, and the next one asks anew; so does a failure", async () => {
-  const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 100 }, handClock());
+  const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 100 }, new FakeClock());
   const documents = service();
   const refused = answers.get("room", () => documents.fetch());
   documents.say({ status: 503, body: "" });

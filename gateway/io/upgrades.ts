@@ -5,8 +5,9 @@
 
 import type { HttpRequest, HttpResponse, us_socket_context_t } from "uws-node20";
 
-import { type ClientAddress, clientAddressOf } from "../client-address.ts";
 import type { ConnectionId } from "../ports.ts";
+import type { ClientAddress } from "../sessions/client-address.ts";
+import { addressOf } from "./address-of.ts";
 import { isAllowedOrigin } from "./origins.ts";
 
 export type UpgradeOptions = { readonly allowedOrigins: readonly string[]; readonly clientAddressHeader: string; readonly connectionsMax: number };
@@ -36,7 +37,7 @@ export function upgrades(options: UpgradeOptions, { unready, mayConnect, onTurne
   };
 
   return (res, req, context) => {
-    const address = clientAddressOf(textOf(res.getRemoteAddressAsText()), options.clientAddressHeader === "" ? "" : req.getHeader(options.clientAddressHeader));
+    const address = addressOf(res, req, options.clientAddressHeader);
     const refused = reasonToRefuse(req.getHeader("origin"), address);
     if (refused !== undefined) {
       onTurnedAway(refused);
@@ -48,10 +49,6 @@ export function upgrades(options: UpgradeOptions, { unready, mayConnect, onTurne
     const connection: Connection = { id: lastId as ConnectionId, address };
     res.upgrade(connection, req.getHeader("sec-websocket-key"), req.getHeader("sec-websocket-protocol"), req.getHeader("sec-websocket-extensions"), context);
   };
-}
-
-function textOf(bytes: ArrayBuffer): string {
-  return new TextDecoder().decode(bytes);
 }
 
 const REFUSALS: Readonly<Record<TurnedAway, { status: string; message: string }>> = {

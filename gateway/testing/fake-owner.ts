@@ -5,9 +5,9 @@
 
 import type { Msg, NatsConnection, Subscription } from "nats";
 
-import { decodeToOwner, encodeAnswer, encodeFromOwner, type Answer, type FromOwner, type SubmittedEdit, type ToOwner } from "../../shared/bus/envelope.ts";
+import { decodeToOwner, encodeAnswer, encodeFromOwner, type Answer, type SaidByOwner, type SubmittedEdit, type ToOwner } from "../../shared/bus/envelope.ts";
 import { ClaimRequest, decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
-import { editsBytesOf, encodeEditsRecord, encodeEpochRecord, type LogRecord } from "../../shared/bus/record.ts";
+import { editsBytesOf, encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
 
@@ -68,7 +68,7 @@ export class FakeOwner {
     this.say({ kind: "beacon", epoch: this.#epoch as Epoch, head: this.#head });
   }
 
-  say(message: Exclude<FromOwner, LogRecord>): void {
+  say(message: SaidByOwner): void {
     this.#publish(encodeFromOwner(message));
   }
 

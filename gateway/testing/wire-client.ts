@@ -6,7 +6,8 @@ import { type ClientKey, type Position, type RoomId, type Seq, START } from "../
 import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import { type ClientFrame, type Counter, type Frame, PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
 
-const WAIT_MS_MAX = 10_000;
+const WAIT_MS_MAX = 30_000;
+const FLOOD_AT_ONCE = 10;
 
 type Of<Type extends Frame["type"]> = Frame & { type: Type };
 
@@ -83,6 +84,20 @@ export class WireClient {
     const index = find();
     this.#taken = index + 1;
     return this.received[index] as Of<Type>;
+  }
+
+  /** So many edits, the first of this client, some at a time; resolves once all are acknowledged. */
+  async flood(channel: number, edits: number, payload: string): Promise<void> {
+    for (let sent = 0; sent < edits; ) {
+      const before = sent;
+      for (; sent < Math.min(before + FLOOD_AT_ONCE, edits); sent++) this.edit(channel, sent + 1, payload, before);
+      await this.until(() => this.#acked() === sent, `the ack of edit ${sent}`);
+    }
+  }
+
+  #acked(): Counter {
+    const ack = this.received.findLast((frame) => frame.type === "ack");
+    return ack?.type === "ack" ? ack.counter + ack.count - 1 : 0;
   }
 
   /** What the committed frames so far say, by seq, repeats dropped. */

@@ -2,41 +2,28 @@
 -- that mark on, all or nothing. So a batch counts once, whoever sends it again, and a writer that was
 -- replaced unknowingly is turned away. Numbers are doubles: whole to 2^53, and printed with %.0f only.
 --
--- KEYS  applied, the caps' uses, then of each board: hot, full, counts, and the beginning of the names of its bands'
---       sorted sets (a group's windows one after the other)
--- ARGV  the seq and the activity counted so far; the applied hash as one list of fields and values, after its
---       length; members kept in a hot set; 1 if all of a longer board are kept in order too; of each use: 1 if another stretch of time has begun, and its users with
---       points, after their number; windows; groups; of each group its awards, after their number: member, points,
---       stamp
+-- KEYS  applied, the caps' uses, and one that is never there: of a room that moves to another server nothing begins
+-- ARGV  members kept in a hot set; 1 if all of a longer board are kept in order too; and the batch, in JSON: `after`, the
+--       seq and the activity counted so far; `applied`, the hash as fields and values; of each cap whether another
+--       stretch of time has `begun` and its users with `points`; `groups` of boards that get the same: of each award
+--       the member, its points and its stamp, and of each board its hot, full and counts, and the beginning of
+--       the names of its bands' sorted sets. What is stored as it comes is text: a number that Lua prints may be rounded
 -- Returns an empty list, or the seq and the activity that are counted in truth and nothing done.
 
 local SCORE_MAX = 9007199254740992
 local STAMP = 9
-local CAPS = 3
 
+local batch = cjson.decode(ARGV[3])
 local seq, activity = unpack(redis.call("HMGET", KEYS[1], "seq", "activity"))
 seq, activity = seq or "0", activity or "0"
-if tonumber(seq) ~= tonumber(ARGV[1]) or tonumber(activity) ~= tonumber(ARGV[2]) then return { seq, activity } end
+if tonumber(seq) ~= batch.after[1] or tonumber(activity) ~= batch.after[2] then return { seq, activity } end
 
-local at = 3
-local function take()
-  at = at + 1
-  return ARGV[at - 1]
-end
-local function takeList(width)
-  local first, length = at + 1, tonumber(ARGV[at]) * width
-  at = first + length
-  return first, at - 1
-end
+local hotMembers, isOrdered = tonumber(ARGV[1]), ARGV[2] == "1"
 
-local first, last = takeList(2)
-redis.call("HSET", KEYS[1], unpack(ARGV, first, last))
-local hotMembers, isOrdered = tonumber(take()), take() == "1"
-
-for cap = 1, CAPS do
-  if take() == "1" then redis.call("DEL", KEYS[1 + cap]) end
-  first, last = takeList(2)
-  if last >= first then redis.call("HSET", KEYS[1 + cap], unpack(ARGV, first, last)) end
+redis.call("HSET", KEYS[1], unpack(batch.applied))
+for cap, use in ipairs(batch.uses) do
+  if use.begun then redis.call("DEL", KEYS[1 + cap]) end
+  if #use.points > 0 then redis.call("HSET", KEYS[1 + cap], unpack(use.points)) end
 end
 
 local function bandOf(score)
@@ -81,23 +68,20 @@ local function order(full, counts, beginning, members, moved)
   end
 end
 
-local function add(hot, full, counts, bands, from, to)
-  local members = {}
-  for index = from, to, 3 do members[#members + 1] = ARGV[index] end
+local function add(group, hot, full, counts, bands)
+  local members = group.members
   local before = redis.call("HMGET", full, unpack(members))
   local leaving, entering, standing, moves, moved, points = {}, {}, {}, {}, {}, 0
   for index, member in ipairs(members) do
-    local old, score = before[index], 0
+    local old, oldStamp, score = before[index], nil, 0
     if old then
-      score = tonumber(string.sub(old, STAMP + 1))
-      leaving[#leaving + 1] = string.sub(old, 1, STAMP) .. member
+      oldStamp, score = string.sub(old, 1, STAMP), tonumber(string.sub(old, STAMP + 1))
+      leaving[#leaving + 1] = oldStamp .. member
     end
-    local award = from + (index - 1) * 3
-    local now = math.min(score + tonumber(ARGV[award + 1]), SCORE_MAX)
-    local stamp = ARGV[award + 2]
+    local now = math.min(score + group.points[index], SCORE_MAX)
+    local stamp = group.stamps[index]
     -- At the very top nothing changes any more: whoever got there first stays ahead.
-    if now == score then stamp = string.sub(old, 1, STAMP) elseif old then stamp = later(old, stamp) end
-    stamp = string.sub(stamp, 1, STAMP)
+    if now == score then stamp = oldStamp elseif old then stamp = later(oldStamp, stamp) end
     local text = string.format("%.0f", now)
     standing[#standing + 1] = member
     standing[#standing + 1] = stamp .. text
@@ -105,7 +89,7 @@ local function add(hot, full, counts, bands, from, to)
     entering[#entering + 1] = stamp .. member
     points = points + now - score
     local band, oldBand = bandOf(now), old and bandOf(score)
-    moved[index] = { band = band, oldBand = oldBand, left = old and string.sub(old, 1, STAMP) .. member, score = text, entered = stamp .. member }
+    moved[index] = { band = band, oldBand = oldBand, left = old and oldStamp .. member, score = text, entered = stamp .. member }
     if old then
       if oldBand ~= band then moves[oldBand] = (moves[oldBand] or 0) - 1 end
       if oldBand ~= band then moves[band] = (moves[band] or 0) + 1 end
@@ -125,13 +109,7 @@ local function add(hot, full, counts, bands, from, to)
   order(full, counts, bands, redis.call("HLEN", full), moved)
 end
 
-local windows, groups = tonumber(take()), tonumber(take())
-local key = 2 + CAPS
-for _ = 1, groups do
-  first, last = takeList(3)
-  for _ = 1, windows do
-    if last >= first then add(KEYS[key], KEYS[key + 1], KEYS[key + 2], KEYS[key + 3], first, last) end
-    key = key + 4
-  end
+for _, group in ipairs(batch.groups) do
+  for _, board in ipairs(group.boards) do add(group, unpack(board)) end
 end
 return {}

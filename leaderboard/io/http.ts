@@ -12,11 +12,11 @@ import { type InternalAnswer, type InternalQuestion, jsonAnswer, refusal, serveI
 import type { Log } from "../../shared/log.ts";
 import { unlessMistake } from "../../shared/pause.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
-import { type BadQuestion, cursorOf, parseQuestion, type Question, type QuestionLimits, type TenantQuestion } from "../questions.ts";
-import type { NamesHost } from "../names-host.ts";
-import type { Ranked } from "../ranking.ts";
-import type { RoomAnswer, RoomsAnswer, TenantReader } from "../tenant-reads-host.ts";
-import type { BoardReader, MemberAnswer, MembersAnswer, PageAnswer, Refusal } from "../reads-host.ts";
+import { type BadQuestion, cursorOf, parseQuestion, type Question, type QuestionLimits, type TenantQuestion } from "../reading/questions.ts";
+import type { NamesHost } from "../reading/names-host.ts";
+import type { Ranked } from "../boards/ranking.ts";
+import type { RoomAnswer, RoomsAnswer, TenantReader } from "../reading/tenant-reads-host.ts";
+import type { BoardReader, MemberAnswer, MembersAnswer, PageAnswer, Refusal } from "../reading/reads-host.ts";
 
 export type HttpOptions = QuestionLimits & { readonly boardsHost: string; readonly boardsPort: number; readonly internalSecret: string };
 

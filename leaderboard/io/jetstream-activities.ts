@@ -1,32 +1,49 @@
 /**
  * Activities that are no edits, in JetStream beside the log. A stream holds what no checkpoint covers; full, it takes
- * no more, so that whoever tells hears of it and nothing told is lost.
+ * no more, so that whoever tells hears of it and nothing told is lost. Its numbers begin with the date it is made at:
+ * rooms know how far they have counted, so one made anew for one that was lost must not begin below that.
  */
 
 import { DiscardPolicy, jetstreamManager, type JetStreamManager, JetStreamApiError, RetentionPolicy, StorageType } from "@nats-io/jetstream";
 
-import type { Subjects } from "../../shared/bus/subjects.ts";
+import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import { ensureCopies, onceSettled } from "../../shared/io/copies.ts";
 import { followStream } from "../../shared/io/follow-log.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
-import type { ActivityStream } from "../ports.ts";
-import type { ReadingPace } from "../reading-pace.ts";
+import type { ActivityRemoval, ActivityStream } from "../ports.ts";
+import type { ReadingPace } from "../counting/reading-pace.ts";
 
 export type ActivityStreamOptions = { readonly partitions: number; readonly replicas: number; readonly bytesMax: number; readonly dedupeMs: number };
 
 const STREAM_NOT_FOUND = 10_059;
 const NANOS_PER_MS = 1_000_000;
+/** No stream ever takes so many: one made later begins behind all that an earlier one had. Until the year 2255 they are below 2^53. */
+const NUMBERS_PER_MS = 1_000;
 
 export async function jetstreamActivities(nats: NatsConnection, subjects: Subjects, paces: readonly ReadingPace[], options: ActivityStreamOptions): Promise<ActivityStream> {
   const manager = await jetstreamManager(nats);
-  for (let partition = 0; partition < options.partitions; partition++) await onceSettled(() => ensureStream(manager, subjects, partition, options));
+  const ensure = (partition: number): Promise<void> => onceSettled(() => ensureStream(manager, subjects, partition, options));
+  for (let partition = 0; partition < options.partitions; partition++) await ensure(partition);
   return {
     follow: await followStream(nats, subjects.activityStream, (partition, signal) => paces[partition]!.rest(signal)),
     end: async (partition) => (await manager.streams.info(subjects.activityStream(partition))).state.last_seq,
     readNow: (partition) => paces[partition]!.readNow(),
-    forgotten: async (partition) => Math.max(0, (await manager.streams.info(subjects.activityStream(partition))).state.first_seq - 1),
+    forgotten: async (partition) => {
+      await ensure(partition);
+      return (await manager.streams.info(subjects.activityStream(partition))).state.first_seq - 1;
+    },
     forget: async (partition, through) => {
       await manager.streams.purge(subjects.activityStream(partition), { seq: through + 1 });
+    },
+  };
+}
+
+export async function activityRemoval(nats: NatsConnection, subjects: Subjects, partitions: number): Promise<ActivityRemoval> {
+  const manager = await jetstreamManager(nats);
+  return {
+    removeAll: async (room) => {
+      const partition = partitionOf(room, partitions);
+      await manager.streams.purge(subjects.activityStream(partition), { filter: subjects.activity(partition, room) });
     },
   };
 }
@@ -49,6 +66,7 @@ async function ensureStream(manager: JetStreamManager, subjects: Subjects, parti
       discard: DiscardPolicy.New,
       num_replicas: replicas,
       allow_direct: true,
+      first_seq: Date.now() * NUMBERS_PER_MS,
     });
   }
 }

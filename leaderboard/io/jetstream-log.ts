@@ -6,7 +6,7 @@ import type { Subjects } from "../../shared/bus/subjects.ts";
 import { followStream } from "../../shared/io/follow-log.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { EditLog } from "../ports.ts";
-import type { ReadingPace } from "../reading-pace.ts";
+import type { ReadingPace } from "../counting/reading-pace.ts";
 
 /** `paces`: of each partition. */
 export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, paces: readonly ReadingPace[]): Promise<EditLog> {

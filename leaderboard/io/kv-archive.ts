@@ -12,10 +12,10 @@ import type { RoomId, RoomKey, TenantId } from "../../shared/ids.ts";
 import { kvBucket } from "../../shared/io/copies.ts";
 import { replace } from "../../shared/io/kv-replace.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
-import { WrittenApplied } from "../checkpoint.ts";
-import { ROLES } from "../keys.ts";
+import { WrittenApplied } from "../boards/checkpoint.ts";
+import { ROLES } from "../boards/keys.ts";
 import type { Archive, TenantArchive } from "../ports.ts";
-import { type Window, WINDOW_KINDS, type WindowKind } from "../windows.ts";
+import { type Window, WINDOW_KINDS, type WindowKind } from "../boards/windows.ts";
 
 const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)];
 const DAY_MS = 86_400_000;
@@ -67,6 +67,9 @@ export async function kvArchive(nats: NatsConnection, subjects: Subjects, option
     read: async (room, window) => {
       const data = await readBack(room, window, Written);
       return data && { applied: data.applied, boards: data.boards.map((board) => ({ ...board, standings: board.standings.map(([member, score, reachedAt]) => ({ member, score, reachedAt })) })) };
+    },
+    remove: async (room) => {
+      for (const bucket of buckets.values()) for await (const key of await bucket.keys(`${room}.*`)) await bucket.purge(key);
     },
   };
   const tenantArchive: TenantArchive = { write: writeOnce, read: (tenant, window) => readBack(tenant, window, WrittenRooms) };

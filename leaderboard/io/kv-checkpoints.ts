@@ -14,34 +14,35 @@ import { partitionOf } from "../../shared/bus/subjects.ts";
 import { parseRoomKey, type RoomKey, type Seq } from "../../shared/ids.ts";
 import { kvBucket, objectBucket } from "../../shared/io/copies.ts";
 import { inTime } from "../../shared/io/in-time.ts";
+import { readObject, removeObject } from "../../shared/io/jetstream-object.ts";
 import { replace } from "../../shared/io/kv-replace.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
-import { readBoards, writeBoards } from "../checkpoint.ts";
+import { readBoards, writeBoards } from "../boards/checkpoint.ts";
 import type { Checkpoints } from "../ports.ts";
-import { parseWindow } from "../windows.ts";
+import { parseWindow, type Window } from "../boards/windows.ts";
 
 const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)];
 const TRANSFER_MS_MAX = 15_000;
 
 const Entry = z.object({ seq: z.int().nonnegative().transform((seq) => seq as Seq), activity: z.int().nonnegative().default(0), windows: z.array(z.string()), object: z.string() });
 
+/** In its place, for good, once the room is deleted. `object`: still to be removed. */
+const DeletedEntry = z.object({ deleted: z.literal(true), windows: z.array(z.string()), object: z.string().optional() });
+const StoredEntry = z.union([DeletedEntry, Entry]);
+
+const REMOVAL_TRIES_MAX = 3;
+
 /** `newName` gives a name that was never given before. */
 export async function kvCheckpoints(nats: NatsConnection, bucket: string, options: { replicas: number; partitions: number; newName: () => string }): Promise<Checkpoints> {
   const kv = await kvBucket(jetstream(nats), bucket, { replicas: options.replicas });
-  const objects = await objectBucket(jetstream(nats), bucket, options.replicas);
-  const manager = await jetstreamManager(nats);
-  const remove = async (object: string): Promise<void> => {
-    await objects.delete(object);
-    // What is left is a note that the object was deleted. Names are never used again: nobody needs it.
-    const name = Buffer.from(object).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
-    await manager.streams.purge(`OBJ_${bucket}`, { filter: `$O.${bucket}.M.${name}` });
-  };
+  const store = await objectBucket(jetstream(nats), bucket, options.replicas);
+  const objects = { name: bucket, store, manager: await jetstreamManager(nats) };
   const keyOf = (room: RoomKey) => `${partitionOf(room, options.partitions)}.${room}`;
 
   const find = async (room: RoomKey) => {
     const entry = await kv.get(keyOf(room));
     if (entry === null || entry.operation !== "PUT") return { entry: undefined, revision: entry?.revision ?? 0 };
-    const decoded = decodeJson(Entry, entry.value);
+    const decoded = decodeJson(StoredEntry, entry.value);
     if (decoded === undefined) throw new Error(`the boards' checkpoint of room ${room} does not decode: was it written by a newer version?`);
     return { entry: decoded, revision: entry.revision };
   };
@@ -49,14 +50,14 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
   return {
     mark: async (room) => {
       const { entry, revision } = await find(room);
-      const windows = (entry?.windows ?? []).flatMap((id) => parseWindow(id) ?? []);
-      return { seq: entry?.seq ?? (0 as Seq), activity: entry?.activity ?? 0, windows, revision };
+      if (entry !== undefined && "deleted" in entry) return { seq: 0 as Seq, activity: 0, windows: [], revision, isDeleted: true };
+      return { seq: entry?.seq ?? (0 as Seq), activity: entry?.activity ?? 0, windows: windowsOf(entry), revision, isDeleted: false };
     },
     read: async (room) => {
       const { entry } = await find(room);
-      if (entry === undefined) return undefined;
-      const bytes = await inTime(TRANSFER_MS_MAX, `reading checkpoint ${entry.object}`, objects.getBlob(entry.object));
-      const dump = bytes === null ? undefined : readBoards(JSON.parse((await inflate(bytes)).toString()));
+      if (entry === undefined || "deleted" in entry) return undefined;
+      const bytes = await inTime(TRANSFER_MS_MAX, `reading checkpoint ${entry.object}`, readObject(objects, entry.object));
+      const dump = bytes === undefined ? undefined : readBoards(JSON.parse((await inflate(bytes)).toString()));
       if (dump === undefined) throw new Error(`the boards' checkpoint ${entry.object} of room ${room} is gone or does not read: remove its entry ${keyOf(room)} in ${bucket} to count the room from what the log still has`);
       return dump;
     },
@@ -64,16 +65,31 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
       const object = options.newName();
       const bytes = await deflate(JSON.stringify(writeBoards(dump)));
       const before = (await find(room)).entry?.object;
-      await inTime(TRANSFER_MS_MAX, `writing checkpoint ${object}`, objects.putBlob({ name: object }, bytes));
+      await inTime(TRANSFER_MS_MAX, `writing checkpoint ${object}`, store.putBlob({ name: object }, bytes));
       const windows = [...new Set(dump.boards.map(({ window }) => window.id))];
       const written = await replace(kv, keyOf(room), encodeJson({ seq: dump.applied.seq, activity: dump.applied.activity, windows, object }), revision);
       const found = written === undefined ? await find(room) : undefined;
       if (found !== undefined && found.entry?.object !== object) {
-        await remove(object);
+        await removeObject(objects, object);
         return { kind: "superseded" };
       }
-      if (before !== undefined) await remove(before);
+      if (before !== undefined) await removeObject(objects, before);
       return { kind: "written", revision: written ?? found?.revision ?? revision };
+    },
+    remove: async (room) => {
+      for (let tries = 0; tries < REMOVAL_TRIES_MAX; tries++) {
+        const { entry, revision } = await find(room);
+        const windows = windowsOf(entry);
+        const deleted = { deleted: true, windows: windows.map(({ id }) => id) };
+        const isFenced = entry !== undefined && "deleted" in entry;
+        const fenced = isFenced ? revision : await replace(kv, keyOf(room), encodeJson({ ...deleted, object: entry?.object }), revision);
+        if (fenced === undefined) continue;
+        if (entry?.object === undefined) return windows;
+        await removeObject(objects, entry.object);
+        await replace(kv, keyOf(room), encodeJson(deleted), fenced);
+        return windows;
+      }
+      throw new Error(`the boards' checkpoint of room ${room}, which is deleted, is written by another leaderboard as well; trying again`);
     },
     rooms: async (partition) => {
       const rooms: RoomKey[] = [];
@@ -84,4 +100,8 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
       return rooms;
     },
   };
+}
+
+function windowsOf(entry: z.output<typeof StoredEntry> | undefined): Window[] {
+  return (entry?.windows ?? []).flatMap((id) => parseWindow(id) ?? []);
 }

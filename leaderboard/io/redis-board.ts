@@ -1,19 +1,20 @@
 /** The boards of rooms in Redis: what is written goes through one script, what is read is of one instant. */
 
-import { readFileSync } from "node:fs";
-
 import type { Cluster, Redis } from "ioredis";
 
 import { assert } from "../../shared/assert.ts";
+import { defineScripts } from "../../shared/io/redis.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { type Applied, byRank, type BoardState, type Standing, type Use, type Uses } from "../board.ts";
-import type { Keys, Role } from "../keys.ts";
+import { type Applied, type Batch, byRank, type BoardState, type Standing, type Use, type Uses } from "../boards/board.ts";
+import { type Keys, type Role, ROLES } from "../boards/keys.ts";
 import type { BoardReads, Boards, Write } from "../ports.ts";
-import { type Cap, CAPS } from "../scoring.ts";
-import { reachedAtOf, STAMP_LENGTH, stampOf } from "../stamp.ts";
-import type { Window } from "../windows.ts";
+import { type Cap, CAPS } from "../counting/scoring.ts";
+import { reachedAtOf, STAMP_LENGTH, stampOf } from "../boards/stamp.ts";
+import type { Window } from "../boards/windows.ts";
 
 const SCAN_COUNT = 1_000;
+/** In the applied hash of a room that is deleted, beside marks that nothing is ahead of: whoever counts on is turned away. */
+export const DELETED = "deleted";
 
 type Arguments = readonly (string | number)[];
 type Scripts = {
@@ -31,10 +32,7 @@ export type RedisBoard = Boards & BoardReads;
 export type RedisBoardOptions = { readonly hotMembers: number; readonly tail: "ordered" | "counted"; readonly roles: readonly Role[] };
 
 export function redisBoard(redis: Redis | Cluster, keys: Keys, options: RedisBoardOptions): RedisBoard {
-  redis.defineCommand("applyBatch", { lua: script("apply.lua") });
-  redis.defineCommand("readOrdered", { lua: script("ordered.lua") });
-  redis.defineCommand("restoreBoards", { lua: script("restore.lua") });
-  const scripts = redis as unknown as Scripts; // `defineCommand` adds them to the client itself.
+  const scripts = defineScripts<Scripts>(redis, import.meta.url, { applyBatch: "apply.lua", readOrdered: "ordered.lua", restoreBoards: "restore.lua" });
 
   const boardKeys = (room: RoomKey, role: Role, window: Window): string[] => {
     const { hot, full, counts, inBand } = keys.board(room, role, window);
@@ -55,6 +53,29 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: RedisBoa
   /** What each room has beside its boards. */
   const roomKeys = (room: RoomKey): string[] => [keys.applied(room), ...CAPS.map((cap) => keys.use(room, cap))];
 
+  /** The keys that a script which writes boards declares, after their number. The boards' own it finds by what it is told. */
+  const declared = (room: RoomKey): [number, ...string[]] => {
+    const names = [...roomKeys(room), keys.whole(room)];
+    return [names.length, ...names];
+  };
+
+  /** One argument of many parts: Redis' client takes them one by one. What is stored as it is goes as text. */
+  const packed = (room: RoomKey, { after, applied, uses, windows, awards }: Batch) => ({
+    after: [after.seq, after.activity],
+    applied: textsOf(appliedFields(applied, uses)),
+    uses: CAPS.map((cap) => ({ begun: uses[cap].hasBegun, points: textsOf(uses[cap].points) })),
+    groups: options.roles.flatMap((role) => {
+      const ofRole = awards.get(role) ?? [];
+      if (ofRole.length === 0) return [];
+      return {
+        members: ofRole.map(({ member }) => member),
+        points: ofRole.map(({ points }) => points),
+        stamps: ofRole.map(({ reachedAt }) => stampOf(reachedAt)),
+        boards: windows.map((window) => boardKeys(room, role, window)),
+      };
+    }),
+  });
+
   const write = ([seq, activity]: readonly string[]): Write => (seq === undefined ? { kind: "written" } : { kind: "stale", counted: { seq: Number(seq) as Seq, activity: Number(activity) } });
 
   return {
@@ -64,17 +85,7 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: RedisBoa
     },
 
     apply: async (room, batch) => {
-      const roles = options.roles.filter((role) => (batch.awards.get(role)?.length ?? 0) > 0);
-      const boards = roles.flatMap((role) => batch.windows.flatMap((window) => boardKeys(room, role, window)));
-      const awards = roles.flatMap((role) => {
-        const ofRole = batch.awards.get(role) ?? [];
-        return [ofRole.length, ...ofRole.flatMap(({ member, points, reachedAt }) => [member, points, stampOf(reachedAt)])];
-      });
-      const named = [...roomKeys(room), ...boards];
-      const answer = await scripts.applyBatch(
-        named.length, ...named, batch.after.seq, batch.after.activity, ...hashOf(appliedFields(batch.applied, batch.uses)), options.hotMembers, isOrdered,
-        ...CAPS.flatMap((cap) => [batch.uses[cap].hasBegun ? 1 : 0, ...hashOf([...batch.uses[cap].points])]), batch.windows.length, roles.length, ...awards,
-      );
+      const answer = await scripts.applyBatch(...declared(room), options.hotMembers, isOrdered, JSON.stringify(packed(room, batch)));
       return write(answer);
     },
 
@@ -84,21 +95,38 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: RedisBoa
       const wholes = [...ofRoom, keys.names(room), ...wanted.map(({ role, window }) => keys.board(room, role, window).full)];
       const [applied, ...rest] = (await atOnce(wholes.map((key) => ["hgetall", key] as const))).map(fieldsOf);
       const found = loaded(applied!, rest.slice(0, CAPS.length));
-      if (found === undefined) return undefined;
+      if (found === undefined || found === "deleted") return undefined;
       const [names, ...boards] = rest.slice(CAPS.length);
       const whole = wanted.map((board, index) => ({ ...board, standings: standingsOf(boards[index]!).sort(byRank) }));
       return { ...found, names: names!, boards: whole.filter(({ standings }) => standings.length > 0) };
     },
 
     restore: async (room, { applied, uses, names, boards }) => {
-      if (names.size > 0) await redis.hset(keys.names(room), ...[...names].flat());
-      const boardArguments = boards.map(({ standings }) => [standings.length, ...standings.flatMap(({ member, score, reachedAt }) => [member, stampOf(reachedAt), score])]).flat();
-      const named = [...roomKeys(room), ...boards.flatMap(({ role, window }) => boardKeys(room, role, window))];
-      const answer = await scripts.restoreBoards(
-        named.length, ...named, applied.seq, applied.activity, ...hashOf(appliedFields(applied, uses)), options.hotMembers, isOrdered,
-        ...CAPS.flatMap((cap) => hashOf([...uses[cap].points])), ...boardArguments,
-      );
+      if (names.size > 0) await redis.hset(keys.names(room), names as Map<string, string>);
+      const packed = {
+        through: [applied.seq, applied.activity],
+        applied: textsOf(appliedFields(applied, uses)),
+        uses: CAPS.map((cap) => textsOf(uses[cap].points)),
+        boards: boards.map(({ role, window, standings }) => ({
+          keys: boardKeys(room, role, window),
+          members: standings.map(({ member }) => member),
+          stamps: standings.map(({ reachedAt }) => stampOf(reachedAt)),
+          scores: standings.map(({ score }) => String(score)),
+        })),
+      };
+      const answer = await scripts.restoreBoards(...declared(room), options.hotMembers, isOrdered, JSON.stringify(packed));
       return write(answer);
+    },
+
+    remove: async (room, windows) => {
+      await atOnce([["unlink", ...roomKeys(room), keys.names(room)], ["hset", keys.applied(room), DELETED, 1, "seq", Number.MAX_SAFE_INTEGER, "activity", Number.MAX_SAFE_INTEGER]]);
+      for (const role of ROLES) {
+        for (const window of windows) {
+          const { hot, full, counts, inBand } = keys.board(room, role, window);
+          const bands = (await redis.hkeys(counts)).map((band) => `${inBand}${band}`); // Those of `points` and `ordered` are not there.
+          await redis.unlink(hot, full, counts, ...bands);
+        }
+      }
     },
 
     read: async (room, role, window) => {
@@ -134,13 +162,11 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: RedisBoa
   };
 }
 
-function script(file: string): string {
-  return readFileSync(new URL(file, import.meta.url), "utf8");
-}
-
-/** A hash as the scripts take it: how many fields, and then each with its value. */
-function hashOf(fields: readonly (readonly [string, string | number])[]): (string | number)[] {
-  return [fields.length, ...fields.flat()];
+/** Fields and values in turn. */
+function textsOf(fields: Iterable<readonly [string, number]>): string[] {
+  const texts: string[] = [];
+  for (const [field, value] of fields) texts.push(field, String(value));
+  return texts;
 }
 
 function appliedFields(applied: Applied, uses: Uses): (readonly [string, number])[] {
@@ -161,7 +187,8 @@ function periodField(cap: Cap): string {
   return `${cap}Period`;
 }
 
-function loaded(fields: ReadonlyMap<string, string>, points: readonly ReadonlyMap<string, string>[]): { applied: Applied; uses: Uses } | undefined {
+function loaded(fields: ReadonlyMap<string, string>, points: readonly ReadonlyMap<string, string>[]): { applied: Applied; uses: Uses } | "deleted" | undefined {
+  if (fields.has(DELETED)) return "deleted";
   if (fields.size === 0) return undefined;
   const useOf = (cap: Cap): Use => ({ period: numberIn(fields, periodField(cap)), points: new Map([...points[CAPS.indexOf(cap)]!].map(([user, used]) => [user as UserId, Number(used)])) });
   return { applied: appliedOf(fields), uses: { edits: useOf("edits"), deeds: useOf("deeds"), present: useOf("present") } };
@@ -182,7 +209,7 @@ function appliedOf(fields: ReadonlyMap<string, string>): Applied {
 
 function boardState(applied: ReadonlyMap<string, string>, entries: readonly string[], members: number, counts: ReadonlyMap<string, string>): BoardState {
   const bands = new Map([...counts].filter(([field]) => /^\d+$/.test(field)).map(([band, count]) => [Number(band), Number(count)]));
-  return { applied: applied.size === 0 ? undefined : appliedOf(applied), hot: orderedOf(entries), members, points: Number(counts.get("points") ?? 0), bands };
+  return { applied: applied.size === 0 || applied.has(DELETED) ? undefined : appliedOf(applied), hot: orderedOf(entries), members, points: Number(counts.get("points") ?? 0), bands };
 }
 
 /** Of a sorted set, in order: stamp and member, then the score. */

@@ -3,9 +3,9 @@
 import { z } from "zod";
 
 import { parseRoomKey, type UnixMillis } from "../../shared/ids.ts";
-import { type Keys, ROLES } from "../keys.ts";
+import { type Keys, ROLES } from "../boards/keys.ts";
 import type { Closing, Closings, Progress } from "../ports.ts";
-import { parseWindow } from "../windows.ts";
+import { parseWindow } from "../boards/windows.ts";
 import type { RedisLine } from "../../shared/io/redis.ts";
 
 const StoredWord = z.object({ service: z.string(), through: z.number().transform((number) => number as UnixMillis), told: z.number().default(0).transform((number) => number as UnixMillis), isRebuilding: z.boolean() });
@@ -50,6 +50,9 @@ export function redisClosings({ redis }: RedisLine, keys: Keys): Closings {
         for (const key of [hot, full, counts, ...bands]) await redis.pexpireat(key, keepUntil);
       }
       await redis.zrem(keys.closing(partition), `${room} ${window.id}`);
+    },
+    remove: async (partition, room, windows) => {
+      await redis.zrem(keys.closing(partition), ...windows.map(({ id }) => `${room} ${id}`));
     },
   };
 }

@@ -4,19 +4,19 @@
  * many people there are in all rooms together is a HyperLogLog: 12 KB at most, where a set would grow with them.
  */
 
-import { readFileSync } from "node:fs";
-
 import type { Cluster, Redis } from "ioredis";
 
 import { parseTenantId, type RoomId, roomOf, tenantOf } from "../../shared/ids.ts";
-import type { Keys, Role } from "../keys.ts";
+import { defineScripts } from "../../shared/io/redis.ts";
+import type { Keys, Role } from "../boards/keys.ts";
 import type { ClosedTenant, ClosedTenants, RankedRoom, TenantBoards } from "../ports.ts";
-import { KEPT_MS, parseWindow, type Window } from "../windows.ts";
+import { KEPT_MS, parseWindow, type Window } from "../boards/windows.ts";
 
 /** So late a closed window may be archived. */
 const LATE_MS_MAX = 7 * 24 * 3_600_000;
 
 type Scripts = {
+  meetUsers(keys: number, people: readonly string[], goesAt: readonly number[], users: readonly string[]): Promise<void>;
   sumPoints(keys: number, ...args: string[]): Promise<readonly string[]>;
   tellTotals(keys: number, ...args: string[]): Promise<void>;
 };
@@ -24,22 +24,15 @@ type Scripts = {
 export function redisTenants(redis: Redis | Cluster, keys: Keys, { roles }: { roles: readonly Role[] }): TenantBoards & ClosedTenants {
   const role = roles.find((kept) => kept === "everyone") ?? roles[0];
 
-  redis.defineCommand("sumPoints", { lua: script("totals.lua") });
-  redis.defineCommand("tellTotals", { lua: script("tell.lua") });
-  const scripts = redis as unknown as Scripts; // `defineCommand` adds them to the client itself.
+  const scripts = defineScripts<Scripts>(redis, import.meta.url, { meetUsers: "meet.lua", sumPoints: "totals.lua", tellTotals: "tell.lua" });
 
   return {
     meet: async (room, windows, users) => {
       if (users.length === 0) return;
       const tenant = tenantOf(room);
       const closing = windows.flatMap(({ id, end }) => (Number.isFinite(end) ? [end, `${tenant} ${id}`] : []));
-      if (closing.length > 0) await redis.zadd(keys.tenantsClosing, ...closing);
-      const writes = windows.flatMap((window) => {
-        const key = keys.people(tenant, window);
-        const at = goesAt(window);
-        return [redis.pfadd(key, ...users), ...(at === 0 ? [] : [redis.pexpireat(key, at)])];
-      });
-      await Promise.all(writes);
+      const people = windows.map((window) => keys.people(tenant, window));
+      await Promise.all([closing.length > 0 && redis.zadd(keys.tenantsClosing, ...closing), scripts.meetUsers(people.length, people, windows.map(goesAt), users)]);
     },
 
     tell: async (room, windows) => {
@@ -63,6 +56,10 @@ export function redisTenants(redis: Redis | Cluster, keys: Keys, { roles }: { ro
       return { rooms, people, ranking: ranked(entries, offset, ahead) };
     },
 
+    remove: async (room, windows) => {
+      await Promise.all(windows.map((window) => redis.zrem(keys.tenant(tenantOf(room), window), roomOf(room))));
+    },
+
     rankOf: async (room, window) => {
       const key = keys.tenant(tenantOf(room), window);
       const points = await redis.zscore(key, roomOf(room));
@@ -74,10 +71,6 @@ export function redisTenants(redis: Redis | Cluster, keys: Keys, { roles }: { ro
 /** At the latest: a window that was told of again after it was archived is archived by nobody. 0: never. */
 function goesAt({ kind, start, end }: Window): number {
   return Number.isFinite(end) ? start + KEPT_MS[kind] + LATE_MS_MAX : 0;
-}
-
-function script(file: string): string {
-  return readFileSync(new URL(file, import.meta.url), "utf8");
 }
 
 function closedOf(entry: string): ClosedTenant[] {

@@ -4,6 +4,7 @@ import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import { partitionOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { Activity } from "../../shared/bus/activity.ts";
+import { encodeDeletedRecord } from "../../shared/bus/record.ts";
 import { encodeJson } from "../../shared/bus/placement-messages.ts";
 import type { ActivityStream, EditLog } from "../ports.ts";
 import { recordOf } from "./records.ts";
@@ -46,6 +47,11 @@ export class MadeUpLog implements EditLog {
     const time = edits[0]!.time;
     this.#edits[partitionOf(room, this.#partitions)]!.append({ room, time, bytes: recordOf(ofRoom.length + 1, edits) });
     ofRoom.push(...edits.map((edit) => ({ ...edit, time: time as UnixMillis })));
+  }
+
+  /** Nothing is counted of it any more. */
+  delete(room: RoomKey, time: UnixMillis): void {
+    this.#edits[partitionOf(room, this.#partitions)]!.append({ room, time, bytes: encodeDeletedRecord({ id: "deletion.1", time }) });
   }
 
   tell(room: RoomKey, activity: Activity, time: UnixMillis): void {

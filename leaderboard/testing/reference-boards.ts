@@ -5,8 +5,8 @@
 
 import type { Activity } from "../../shared/bus/activity.ts";
 import type { UnixMillis, UserId } from "../../shared/ids.ts";
-import type { Role } from "../keys.ts";
-import type { ScoringOptions } from "../scoring.ts";
+import type { Role } from "../boards/keys.ts";
+import type { ScoringOptions } from "../counting/scoring.ts";
 
 /** One edit as the log has it; `time` never less than the one before. */
 export type LoggedEdit = { readonly user: UserId; readonly bytes: number; readonly time: UnixMillis };

@@ -1,8 +1,9 @@
 /** Points for tests: small numbers, so that caps and ties come often. */
 
-import type { ScoringOptions } from "../scoring.ts";
+import type { ProjectionOptions } from "../counting/room-projection.ts";
 
-export const SCORING: ScoringOptions = {
+export const SCORING: ProjectionOptions = {
+  boardRoles: ["everyone", "editors", "commenters"],
   boardEditPointsSmall: 1,
   boardEditPointsMedium: 2,
   boardEditPointsLarge: 5,

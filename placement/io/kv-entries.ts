@@ -28,11 +28,12 @@ export async function watchedBucket<Entry>(nats: NatsConnection, bucket: string,
     kv,
     onEntry: (receive) => {
       const begin = (): void => {
-        watch(receive).catch((cause: unknown) => {
+        const again = (cause?: unknown): void => {
           if (nats.isClosed() || nats.isDraining()) return;
-          log.warn({ bucket, cause }, "a bucket cannot be followed; trying again");
+          log.warn({ bucket, cause }, "a bucket is not followed any more; trying again");
           setTimeout(begin, WATCH_AGAIN_MS).unref();
-        });
+        };
+        watch(receive).then(again, again); // However it ends.
       };
       begin();
     },

@@ -14,7 +14,7 @@ import type { Clock } from "../../shared/clock.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
 import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
-import { outcomeAfterMismatch, outcomeOfAck } from "../append-outcome.ts";
+import { outcomeAfterMismatch, outcomeOfAck } from "../rooms/append-outcome.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { AppendOutcome, OutgoingRecord, RoomLog } from "../ports.ts";
 
@@ -98,12 +98,15 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
 
   nats.subscribe(subjects.allAppended(options.server), { callback: crashing(receiveAnswer) });
   const check = (): void => {
+    cancelCheck = undefined;
     checks += 1;
     for (const append of appends.values()) if (checks >= append.resendAt && !append.looking) resend(append, "silence");
-    cancelCheck = clock.after(CHECK_MS, check);
+    if (appends.size > 0) checkLater();
   };
-  let cancelCheck = clock.after(CHECK_MS, check);
-  void nats.closed().then(() => cancelCheck());
+  /** Undefined: nothing is on its way. */
+  let cancelCheck: (() => void) | undefined;
+  const checkLater = (): void => void (cancelCheck ??= clock.after(CHECK_MS, check));
+  void nats.closed().then(() => cancelCheck?.());
   void (async () => {
     for await (const { type } of nats.status()) {
       if (type === "disconnect") connected = false;
@@ -122,6 +125,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     const append: Append = { room, record, subject, reply: subjects.appended(options.server, token), headers: head, settled, begun: performance.now(), resendAt: 0, looking: false };
     appends.set(token, append);
     send(append);
+    checkLater();
     return () => appends.delete(token);
   };
 }

@@ -86,6 +86,14 @@ test("[LOG2] an append behind another's record is fenced, and leaves nothing", a
   expect(await log.readLast(room)).toMatchObject({ streamSeq: 2, record: { id: "two.1" } });
 });
 
+test("[LOG12] whether anything of a room stands behind a record is told without reading it", async () => {
+  await append(log, claim("one.1", 1, 0));
+  await direct.request(subjectsOf(environment).log(0, "acme.other" as RoomKey), "another room's");
+  expect(await log.endsAt(room, 1)).toBe(true);
+  await append(other, claim("two.1", 2, 1));
+  expect([await log.endsAt(room, 1), await log.endsAt(room, 3)]).toEqual([false, true]);
+});
+
 test("[LOG3] an append whose answer was lost is found in the log, stored once", async () => {
   await append(log, claim("one.1", 1, 0));
   line.loseAnswers();

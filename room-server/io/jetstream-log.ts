@@ -1,6 +1,6 @@
 /** The rooms' log in JetStream. Reads go to the stream's leader: a replica might lag behind an append. */
 
-import { AckPolicy, type Consumer, DeliverPolicy, jetstream, JetStreamApiError, type JetStreamClient, type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
+import { AckPolicy, type Consumer, DeliverPolicy, jetstream, JetStreamApiError, type JetStreamClient, type JetStreamManager, jetstreamManager, type MsgRequest, type NextMsgRequest, type StoredMsg } from "@nats-io/jetstream";
 
 import { decodeRecord, type LogRecord } from "../../shared/bus/record.ts";
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
@@ -21,19 +21,26 @@ export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, opt
     const partition = partitionOf(room, options.partitions);
     return { stream: subjects.logStream(partition), subject: subjects.log(partition, room) };
   };
-  const readLast: RoomLog["readLast"] = async (room) => {
-    const { stream, subject } = placeOf(room);
+  const find = async (stream: string, question: MsgRequest | NextMsgRequest): Promise<StoredMsg | undefined> => {
     try {
-      const message = await manager.streams.getMessage(stream, { last_by_subj: subject });
-      return message === null ? undefined : { record: decode(room, message.seq, message.data), streamSeq: message.seq };
+      return (await manager.streams.getMessage(stream, question as MsgRequest)) ?? undefined; // Its type leaves out what the server takes as well.
     } catch (error) {
       if (error instanceof JetStreamApiError && error.code === NO_MESSAGE_FOUND) return undefined;
       throw error;
     }
   };
+  const readLast: RoomLog["readLast"] = async (room) => {
+    const { stream, subject } = placeOf(room);
+    const message = await find(stream, { last_by_subj: subject });
+    return message === undefined ? undefined : { record: decode(room, message.seq, message.data), streamSeq: message.seq };
+  };
   return {
     append: jetstreamAppend(nats, subjects, options, { ...deps, readLast }),
     readLast,
+    endsAt: async (room, streamSeq) => {
+      const { stream, subject } = placeOf(room);
+      return (await find(stream, { seq: streamSeq + 1, next_by_subj: subject })) === undefined;
+    },
     read: (room, after, through) => readRange(manager, client, placeOf(room), room, after, through),
   };
 }
@@ -62,7 +69,8 @@ async function* fetchAll(consumer: Consumer, room: RoomKey, pending: number, thr
     for await (const message of await consumer.fetch({ max_messages: Math.min(left, MESSAGES_PER_FETCH), expires: FETCH_MS_MAX })) {
       left -= 1;
       if (message.seq > through) return;
-      yield { record: decode(room, message.seq, message.data), streamSeq: message.seq };
+      const record = decode(room, message.seq, message.data);
+      if (record.kind !== "deleted") yield { record, streamSeq: message.seq };
       if (message.seq === through) return;
     }
     if (left === before) throw new Error(`the log of room ${room} stopped answering with ${left} records to read`);

@@ -2,7 +2,7 @@
 
 import { jetstream } from "@nats-io/jetstream";
 
-import { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { CheckpointEntry } from "../../shared/bus/checkpoint.ts";
 import { decodeJson } from "../../shared/bus/placement-messages.ts";
 import { kvBucket } from "../../shared/io/copies.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
@@ -15,9 +15,9 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, replic
     newest: async (room) => {
       const entry = await kv.get(room);
       if (entry === null || entry.operation !== "PUT") return undefined;
-      const checkpoint = decodeJson(Checkpoint, entry.value);
+      const checkpoint = decodeJson(CheckpointEntry, entry.value);
       if (checkpoint === undefined) throw new Error(`the checkpoint of room ${room} does not decode: was it written by a newer version?`);
-      return checkpoint;
+      return "deleted" in checkpoint ? "deleted" : checkpoint;
     },
   };
 }

@@ -2,12 +2,13 @@
 
 import { decodeFromOwner } from "../../shared/bus/envelope.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, flushTogether, type NatsConnection } from "../../shared/io/nats.ts";
 import type { FanOut } from "../ports.ts";
 
 const STREAM_SEQUENCE = "Nats-Sequence";
 
 export function natsFanOut(nats: NatsConnection, subjects: Subjects): FanOut {
+  const flush = flushTogether(nats);
   let receiveGap = (): void => {};
   void (async () => {
     for await (const { type } of nats.status()) if (type === "reconnect") receiveGap();
@@ -21,10 +22,11 @@ export function natsFanOut(nats: NatsConnection, subjects: Subjects): FanOut {
           const streamSeq = Number(msg.headers?.get(STREAM_SEQUENCE) ?? 0);
           const said = decodeFromOwner(streamSeq > 0 ? new Uint8Array(msg.data) : msg.data);
           if (said?.kind === "beacon") receive({ kind: "beacon", head: said.head });
+          else if (said?.kind === "deleted") receive(said);
           else if ((said?.kind === "epoch" || said?.kind === "edits") && streamSeq > 0) receive({ record: said, streamSeq });
         }),
       });
-      await nats.flush();
+      await flush();
       return {
         isOpen: () => !subscription.isClosed(),
         close: async () => subscription.unsubscribe(),

@@ -1,8 +1,9 @@
 /** Room servers hear of each other the way everyone else hears of them. */
 
-import { decodeJson, encodeJson, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson, ServerHeartbeat, UnreachedServer } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { isServerGone } from "../../shared/io/nats-ask.ts";
 import type { Peers } from "../ports.ts";
 
 export function natsHeartbeat(nats: NatsConnection, subjects: Subjects): Peers {
@@ -16,5 +17,14 @@ export function natsHeartbeat(nats: NatsConnection, subjects: Subjects): Peers {
         }),
       });
     },
+    onUnreached: (receive) => {
+      nats.subscribe(subjects.unreachedServers, {
+        callback: crashing((error, msg) => {
+          const unreached = error === null ? decodeJson(UnreachedServer, msg.data) : undefined;
+          if (unreached !== undefined) receive(unreached.server);
+        }),
+      });
+    },
+    isGone: (server) => isServerGone(nats, subjects, server),
   };
 }

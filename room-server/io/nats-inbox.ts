@@ -2,12 +2,13 @@
 
 import { decodeToOwner } from "../../shared/bus/envelope.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, flushTogether, type NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { Inbox } from "../ports.ts";
 
 export function natsInbox(nats: NatsConnection, subjects: Subjects, { log, metrics }: { log: Log; metrics: RoomServerMetrics }): Inbox {
+  const flush = flushTogether(nats);
   return {
     subscribe: async (room, receive) => {
       const subscription = nats.subscribe(subjects.editsIn(room), {
@@ -18,7 +19,7 @@ export function natsInbox(nats: NatsConnection, subjects: Subjects, { log, metri
           receive(message, msg.data.byteLength);
         }),
       });
-      await nats.flush();
+      await flush();
       return {
         isOpen: () => !subscription.isClosed(),
         close: async () => {

@@ -4,12 +4,13 @@ import { decodeJson, GatewayHeartbeat } from "../../shared/bus/placement-message
 import { decodePresenceToOwner, encodePresenceAnswer, encodePresenceFromOwner } from "../../shared/bus/presence-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, flushTogether, type NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { PresenceBus } from "../ports.ts";
 
 export function natsPresence(nats: NatsConnection, subjects: Subjects, { log, metrics, sent }: { log: Log; metrics: RoomServerMetrics; sent: (room: RoomKey, bytes: number) => void }): PresenceBus {
+  const flush = flushTogether(nats);
   let connected = true;
   let losses = 0;
   const watchConnection = async (): Promise<void> => {
@@ -31,7 +32,7 @@ export function natsPresence(nats: NatsConnection, subjects: Subjects, { log, me
           receive(message);
         }),
       });
-      return { unsubscribe: () => subscription.unsubscribe(), heard: nats.flush() };
+      return { unsubscribe: () => subscription.unsubscribe(), heard: flush() };
     },
     broadcast: (room, message) => {
       if (!connected) return; // The client would keep it for later, when it is no longer true.

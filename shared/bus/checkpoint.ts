@@ -34,6 +34,21 @@ export const Checkpoint = z.object({
 });
 export type Checkpoint = z.infer<typeof Checkpoint>;
 
+/**
+ * What stands in the place of a deleted room's checkpoint for good: whoever comes late with one finds another revision.
+ * `wiping`: something of the room may be left still. `snapshot`: the object that is to be removed.
+ */
+export const DeletedCheckpoint = z.object({ deleted: z.literal(true), time: z.number().transform((number) => number as UnixMillis), wiping: z.literal(true).optional(), snapshot: z.string().optional() });
+export type DeletedCheckpoint = z.infer<typeof DeletedCheckpoint>;
+
+/** A room's entry in the bucket. */
+export const CheckpointEntry = z.union([DeletedCheckpoint, Checkpoint]);
+export type CheckpointEntry = z.infer<typeof CheckpointEntry>;
+
+export function isDeleted(entry: CheckpointEntry | undefined): entry is DeletedCheckpoint {
+  return entry !== undefined && "deleted" in entry;
+}
+
 /** Of a Yjs document without content. */
 const EMPTY_DOCUMENT_BYTES = 2;
 

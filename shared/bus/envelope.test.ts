@@ -2,11 +2,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { almostRight } from "../../test/wire/mutate.ts";
-import { clientId, counter, epoch, gatewayId, number, numbering, payload, position, seqOrStart, tentativeEdit, userId } from "../../test/wire/arbitraries.ts";
+import { clientId, counter, date, epoch, gatewayId, number, numbering, payload, position, seqOrStart, tentativeEdit, userId } from "../../test/wire/arbitraries.ts";
 import { bytesOf, hexOf } from "../../test/wire/vectors.ts";
 import { NACK_REASONS, type NackReason, RESYNC_REASONS, type ResyncReason, SAVING_STATES, type SavingState } from "../wire/frames.ts";
-import { type Answer, decodeAnswer, decodeFromOwner, decodeToOwner, encodeAnswer, encodeFromOwner, encodeToOwner, type FromOwner, type SubmittedEdit, type ToOwner } from "./envelope.ts";
-import type { LogRecord } from "./record.ts";
+import { type Answer, decodeAnswer, decodeFromOwner, decodeToOwner, encodeAnswer, encodeFromOwner, encodeToOwner, type SaidByOwner, type SubmittedEdit, type ToOwner } from "./envelope.ts";
 
 const namesOf = <Name extends string>(names: Readonly<Record<Name, number>>) => fc.constantFrom(...(Object.keys(names) as Name[]));
 
@@ -19,9 +18,11 @@ const toOwner: fc.Arbitrary<ToOwner> = fc.oneof(
   fc.record({ kind: fc.constant("catch-up-request" as const), gateway: gatewayId, request: number, after: position, through: seqOrStart }),
   fc.record({ kind: fc.constant("resubmit" as const), gateway: gatewayId, edit: tentativeEdit }),
   fc.record({ kind: fc.constant("first-edit" as const), gateway: gatewayId, edit: submittedEdit }),
+  fc.constant({ kind: "doubt" as const }),
 );
 
-const fromOwner: fc.Arbitrary<Exclude<FromOwner, LogRecord>> = fc.oneof(
+const fromOwner: fc.Arbitrary<SaidByOwner> = fc.oneof(
+  fc.record({ kind: fc.constant("deleted" as const), id: fc.string(), time: date }),
   fc.record({ kind: fc.constant("beacon" as const), epoch, head: seqOrStart }),
   fc.record({ kind: fc.constant("tentative" as const), edit: tentativeEdit }),
   fc.record({ kind: fc.constant("saving" as const), epoch, state: namesOf<SavingState>(SAVING_STATES) }),

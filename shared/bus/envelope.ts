@@ -4,15 +4,13 @@
  * Records come the same way, as the log stored them (record.ts).
  */
 
-import type { Decoder } from "lib0/decoding";
-import * as encoding from "lib0/encoding";
+import { encode, writeUint8 } from "lib0/encoding";
 
-import { assertNever } from "../assert.ts";
-import { type Author, type ClientId, type Epoch, type GatewayId, parseGatewayId, type Position, type Seq } from "../ids.ts";
-import { readTentativeEdit, writeTentativeEdit } from "../wire/codec.ts";
-import { readByte, readBytes, readClientId, readCounter, readEpoch, readList, readName, readNumber, readNumbering, readSeqOrStart, readText, readUserId, readWhole, required } from "../wire/fields.ts";
+import type { Author, ClientId, Epoch, GatewayId, Position, Seq } from "../ids.ts";
+import { readByte, readWhole } from "../wire/fields.ts";
+import { bytes, clientId, counter, epoch, type Format, fields, flag, gatewayId, kinds, list, number, numbered, oneOf, position, refuseUnless, seqOrStart, tentativeEdit, userId } from "../wire/formats.ts";
 import { type Counter, NACK_REASONS, type NackReason, RESYNC_REASONS, type ResyncReason, SAVING_STATES, type SavingState, type TentativeEdit } from "../wire/frames.ts";
-import { decodeRecord, type LogRecord } from "./record.ts";
+import { decodeRecord, encodeDeletedRecord, type LogRecord, type OwnersRecord } from "./record.ts";
 import { Tag } from "./tags.ts";
 
 /** An edit on its way to the owner: its author as the gateway verified it. */
@@ -26,8 +24,14 @@ export type SubmittedEdit = {
   readonly mustBeFirst?: true;
 };
 
-/** gateway -> owner, on `edits.in` */
+/** To the owner, on `edits.in`. */
 export type ToOwner =
+  | FromGateway
+  /** Of the document service. Somebody else has written to the room's log: look whether the room is still yours. */
+  | { kind: "doubt" };
+
+/** gateway -> owner */
+export type FromGateway =
   | { kind: "edits"; gateway: GatewayId; edits: readonly SubmittedEdit[] }
   /** Asks for the edits after `after`, up to `through` (0: the head). */
   | { kind: "catch-up-request"; gateway: GatewayId; request: number; after: Position; through: Seq }
@@ -42,6 +46,9 @@ export type FromOwner =
   | { kind: "tentative"; edit: TentativeEdit }
   | { kind: "saving"; epoch: Epoch; state: SavingState };
 
+/** What an owner says itself. That the room is deleted it found in the log, and repeats for who did not hear that. */
+export type SaidByOwner = Exclude<FromOwner, OwnersRecord>;
+
 /** owner -> one gateway */
 export type Answer =
   | CatchUpAnswer
@@ -55,219 +62,89 @@ export type CatchUpAnswer = { readonly kind: "catch-up"; readonly request: numbe
 /** Edits come in several parts where they are many, in order; each entry is the bytes of committed edits. */
 export type CatchUp = { kind: "edits"; parts: readonly Uint8Array[]; last: boolean } | { kind: "resync"; reason: ResyncReason };
 
-export function encodeToOwner(message: ToOwner): Uint8Array {
-  return encoding.encode((out) => {
-    switch (message.kind) {
-      case "edits":
-        out.cbuf = new Uint8Array(sizeOf(message.edits)); // Growing on the way was half of the cost.
-        encoding.writeUint8(out, Tag.edits);
-        encoding.writeVarString(out, message.gateway);
-        encoding.writeVarUint(out, message.edits.length);
-        for (const edit of message.edits) writeSubmittedEdit(out, edit);
-        return;
-      case "catch-up-request":
-        encoding.writeUint8(out, Tag.catchUpRequest);
-        encoding.writeVarString(out, message.gateway);
-        encoding.writeVarUint(out, message.request);
-        encoding.writeVarUint(out, message.after.epoch);
-        encoding.writeVarUint(out, message.after.seq);
-        encoding.writeVarUint(out, message.through);
-        return;
-      case "resubmit":
-        encoding.writeUint8(out, Tag.resubmit);
-        encoding.writeVarString(out, message.gateway);
-        writeTentativeEdit(out, message.edit);
-        return;
-      case "first-edit":
-        encoding.writeUint8(out, Tag.firstEdit);
-        encoding.writeVarString(out, message.gateway);
-        writeSubmittedEdit(out, message.edit);
-        return;
-      default:
-        assertNever(message);
-    }
-  });
-}
-
-/** Undefined for bytes that are no such message. Payloads are views into `bytes`. */
-export function decodeToOwner(bytes: Uint8Array): ToOwner | undefined {
-  return readWhole(bytes, (input) => {
-    const tag = readByte(input);
-    const gateway = required(parseGatewayId(readText(input)), "gateway id");
-    switch (tag) {
-      case Tag.edits:
-        return { kind: "edits", gateway, edits: readList(input, SUBMITTED_EDIT_BYTES_MIN, readSubmittedEdit) };
-      case Tag.catchUpRequest:
-        return {
-          kind: "catch-up-request",
-          gateway,
-          request: readNumber(input),
-          after: { epoch: readNumber(input) as Epoch, seq: readSeqOrStart(input) },
-          through: readSeqOrStart(input),
-        };
-      case Tag.resubmit:
-        return { kind: "resubmit", gateway, edit: readTentativeEdit(input) };
-      case Tag.firstEdit:
-        return { kind: "first-edit", gateway, edit: readSubmittedEdit(input) };
-      default:
-        return undefined;
-    }
-  });
-}
-
-/** Records are not written here: the log holds and republishes them. */
-export function encodeFromOwner(message: Exclude<FromOwner, LogRecord>): Uint8Array {
-  return encoding.encode((out) => {
-    switch (message.kind) {
-      case "beacon":
-        encoding.writeUint8(out, Tag.beacon);
-        encoding.writeVarUint(out, message.epoch);
-        encoding.writeVarUint(out, message.head);
-        return;
-      case "tentative":
-        encoding.writeUint8(out, Tag.tentative);
-        writeTentativeEdit(out, message.edit);
-        return;
-      case "saving":
-        encoding.writeUint8(out, Tag.saving);
-        encoding.writeVarUint(out, message.epoch);
-        encoding.writeUint8(out, SAVING_STATES[message.state]);
-        return;
-      default:
-        assertNever(message);
-    }
-  });
-}
-
-export function decodeFromOwner(bytes: Uint8Array): FromOwner | undefined {
-  if (bytes[0] === Tag.epochRecord || bytes[0] === Tag.editsRecord) return decodeRecord(bytes);
-  return readWhole(bytes, (input) => {
-    switch (readByte(input)) {
-      case Tag.beacon:
-        return { kind: "beacon", epoch: readEpoch(input), head: readSeqOrStart(input) };
-      case Tag.tentative:
-        return { kind: "tentative", edit: readTentativeEdit(input) };
-      case Tag.saving:
-        return { kind: "saving", epoch: readEpoch(input), state: readName(input, SAVING_STATES) };
-      default:
-        return undefined;
-    }
-  });
-}
-
-export function encodeAnswer(message: Answer): Uint8Array {
-  return encoding.encode((out) => {
-    switch (message.kind) {
-      case "catch-up":
-        encoding.writeUint8(out, Tag.catchUp);
-        encoding.writeVarUint(out, message.request);
-        encoding.writeVarUint(out, message.epoch);
-        encoding.writeVarUint(out, message.head);
-        writeCatchUp(out, message.answer);
-        return;
-      case "acked":
-        encoding.writeUint8(out, Tag.acked);
-        encoding.writeVarUint(out, message.epoch);
-        encoding.writeVarString(out, message.client);
-        encoding.writeVarUint(out, message.counter);
-        encoding.writeVarUint(out, message.seq);
-        encoding.writeUint8(out, message.exact ? 1 : 0);
-        return;
-      case "refused":
-        encoding.writeUint8(out, Tag.refused);
-        encoding.writeVarUint(out, message.epoch);
-        encoding.writeVarString(out, message.client);
-        encoding.writeVarUint(out, message.counter);
-        encoding.writeUint8(out, NACK_REASONS[message.reason]);
-        encoding.writeVarUint(out, message.expected);
-        encoding.writeVarUint(out, message.retryAfterMs);
-        return;
-      case "not-first":
-        encoding.writeUint8(out, Tag.notFirst);
-        encoding.writeVarUint(out, message.epoch);
-        encoding.writeVarString(out, message.client);
-        encoding.writeVarUint(out, message.counter);
-        return;
-      default:
-        assertNever(message);
-    }
-  });
-}
-
-export function decodeAnswer(bytes: Uint8Array): Answer | undefined {
-  return readWhole(bytes, (input) => {
-    switch (readByte(input)) {
-      case Tag.catchUp:
-        return { kind: "catch-up", request: readNumber(input), epoch: readEpoch(input), head: readSeqOrStart(input), answer: readCatchUp(input) };
-      case Tag.acked:
-        return { kind: "acked", epoch: readEpoch(input), client: readClientId(input), counter: readCounter(input), seq: readSeqOrStart(input), exact: readFlag(input) };
-      case Tag.refused:
-        return {
-          kind: "refused",
-          epoch: readEpoch(input),
-          client: readClientId(input),
-          counter: readCounter(input),
-          reason: readName(input, NACK_REASONS),
-          expected: readCounter(input),
-          retryAfterMs: readNumber(input),
-        };
-      case Tag.notFirst:
-        return { kind: "not-first", epoch: readEpoch(input), client: readClientId(input), counter: readCounter(input) };
-      default:
-        return undefined;
-    }
-  });
-}
-
 const SUBMITTED_EDIT_BYTES_MIN = 23;
 
-/** Room for what is seldom more than so many bytes beside the payloads; if it is, the encoder grows. */
-function sizeOf(edits: readonly SubmittedEdit[]): number {
-  return edits.reduce((bytes, { author, payload }) => bytes + payload.byteLength + author.user.length + 48, 64);
-}
-
-function writeSubmittedEdit(out: encoding.Encoder, edit: SubmittedEdit): void {
-  encoding.writeVarString(out, edit.author.user);
-  encoding.writeVarString(out, edit.author.client);
-  encoding.writeVarUint(out, edit.counter);
-  encoding.writeVarUint(out, edit.ackedThrough);
-  encoding.writeVarUint(out, edit.parentSeq);
-  encoding.writeVarUint8Array(out, edit.payload);
-}
-
-function readSubmittedEdit(input: Decoder): SubmittedEdit {
-  return {
-    author: { user: readUserId(input), client: readClientId(input) },
-    ...readNumbering(input),
-    parentSeq: readSeqOrStart(input),
-    payload: readBytes(input),
-  };
-}
+const submittedEdit: Format<SubmittedEdit> = numbered(
+  fields({ author: fields({ user: userId, client: clientId }), counter, ackedThrough: number, parentSeq: seqOrStart, payload: bytes }),
+);
 
 const RESYNC = 0;
 const EDITS = 1;
 const LAST_EDITS = 2;
 
-function writeCatchUp(out: encoding.Encoder, answer: CatchUp): void {
-  if (answer.kind === "resync") {
-    encoding.writeUint8(out, RESYNC);
-    encoding.writeUint8(out, RESYNC_REASONS[answer.reason]);
-    return;
-  }
-  encoding.writeUint8(out, answer.last ? LAST_EDITS : EDITS);
-  encoding.writeVarUint(out, answer.parts.length);
-  for (const part of answer.parts) encoding.writeVarUint8Array(out, part);
+const RESYNC_REASON = oneOf(RESYNC_REASONS);
+const PARTS = list(1, bytes);
+
+const catchUp: Format<CatchUp> = {
+  write(out, answer) {
+    if (answer.kind === "resync") {
+      writeUint8(out, RESYNC);
+      RESYNC_REASON.write(out, answer.reason);
+      return;
+    }
+    writeUint8(out, answer.last ? LAST_EDITS : EDITS);
+    PARTS.write(out, answer.parts);
+  },
+  read(input) {
+    const kind = readByte(input);
+    if (kind === RESYNC) return { kind: "resync", reason: RESYNC_REASON.read(input) };
+    refuseUnless(kind === EDITS || kind === LAST_EDITS, "not a catch-up");
+    return { kind: "edits", last: kind === LAST_EDITS, parts: PARTS.read(input) };
+  },
+};
+
+const TO_OWNER = kinds<ToOwner>({
+  edits: [Tag.edits, fields({ gateway: gatewayId, edits: list(SUBMITTED_EDIT_BYTES_MIN, submittedEdit) })],
+  "catch-up-request": [Tag.catchUpRequest, fields({ gateway: gatewayId, request: number, after: position, through: seqOrStart })],
+  resubmit: [Tag.resubmit, fields({ gateway: gatewayId, edit: tentativeEdit })],
+  "first-edit": [Tag.firstEdit, fields({ gateway: gatewayId, edit: submittedEdit })],
+  doubt: [Tag.doubt, fields({})],
+});
+
+const RECORDS: ReadonlySet<number | undefined> = new Set([Tag.epochRecord, Tag.editsRecord, Tag.deletedRecord]);
+const FROM_OWNER = kinds<Exclude<SaidByOwner, LogRecord>>({
+  beacon: [Tag.beacon, fields({ epoch, head: seqOrStart })],
+  tentative: [Tag.tentative, fields({ edit: tentativeEdit })],
+  saving: [Tag.saving, fields({ epoch, state: oneOf(SAVING_STATES) })],
+});
+
+const ANSWER = kinds<Answer>({
+  "catch-up": [Tag.catchUp, fields({ request: number, epoch, head: seqOrStart, answer: catchUp })],
+  acked: [Tag.acked, fields({ epoch, client: clientId, counter, seq: seqOrStart, exact: flag })],
+  refused: [Tag.refused, fields({ epoch, client: clientId, counter, reason: oneOf(NACK_REASONS), expected: counter, retryAfterMs: number })],
+  "not-first": [Tag.notFirst, fields({ epoch, client: clientId, counter })],
+});
+
+export function encodeToOwner(message: ToOwner): Uint8Array {
+  return encode((out) => {
+    if (message.kind === "edits") out.cbuf = new Uint8Array(sizeOf(message.edits)); // Growing on the way was half of the cost.
+    TO_OWNER.write(out, message);
+  });
 }
 
-function readCatchUp(input: Decoder): CatchUp {
-  const kind = readByte(input);
-  if (kind === RESYNC) return { kind: "resync", reason: readName(input, RESYNC_REASONS) };
-  if (kind !== EDITS && kind !== LAST_EDITS) throw new RangeError("not a catch-up");
-  return { kind: "edits", last: kind === LAST_EDITS, parts: readList(input, 1, readBytes) };
+/** Undefined for bytes that are no such message. Payloads are views into `bytes`. */
+export function decodeToOwner(bytes: Uint8Array): ToOwner | undefined {
+  return readWhole(bytes, TO_OWNER.read);
 }
 
-function readFlag(input: Decoder): boolean {
-  const byte = readByte(input);
-  if (byte > 1) throw new RangeError("neither yes nor no");
-  return byte === 1;
+/** Owners' records are not written here: the log holds and republishes them. */
+export function encodeFromOwner(message: SaidByOwner): Uint8Array {
+  return message.kind === "deleted" ? encodeDeletedRecord(message) : encode((out) => FROM_OWNER.write(out, message));
+}
+
+export function decodeFromOwner(bytes: Uint8Array): FromOwner | undefined {
+  return RECORDS.has(bytes[0]) ? decodeRecord(bytes) : readWhole(bytes, FROM_OWNER.read);
+}
+
+export function encodeAnswer(message: Answer): Uint8Array {
+  return encode((out) => ANSWER.write(out, message));
+}
+
+export function decodeAnswer(bytes: Uint8Array): Answer | undefined {
+  return readWhole(bytes, ANSWER.read);
+}
+
+/** Room for what is seldom more than so many bytes beside the payloads; if it is, the encoder grows. */
+function sizeOf(edits: readonly SubmittedEdit[]): number {
+  return edits.reduce((bytes, { author, payload }) => bytes + payload.byteLength + author.user.length + 48, 64);
 }

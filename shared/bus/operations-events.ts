@@ -16,7 +16,7 @@ const room = z.string().transform((text, context) => {
 const Reports = z.discriminatedUnion("kind", [
   /** `by` is the room's owner from here on. */
   z.object({ kind: z.literal("room_claimed"), room, epoch: z.int() }),
-  /** `why`: released, handed-over, fenced or failed. */
+  /** `why`: released, handed-over, fenced, failed or deleted. */
   z.object({ kind: z.literal("room_ended"), room, why: z.string(), reason: z.string() }),
   /** Placement has had it done. `action`: promote, move, follow or unfollow; `server`: who takes the room, or its warm copy. */
   z.object({ kind: z.literal("room_placed"), room, action: z.string(), server: z.string(), reason: z.string() }),

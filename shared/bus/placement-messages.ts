@@ -29,6 +29,10 @@ export type ServerLoad = z.infer<typeof ServerLoad>;
 export const ServerHeartbeat = z.object({ server: serverId, rooms: z.int(), draining: z.boolean(), time: date, labels: ServerLabels.optional(), load: ServerLoad.optional() });
 export type ServerHeartbeat = z.infer<typeof ServerHeartbeat>;
 
+/** gateway -> room servers: nobody listens where this one should. */
+export const UnreachedServer = z.object({ server: serverId });
+export type UnreachedServer = z.infer<typeof UnreachedServer>;
+
 /** gateway -> room servers, by default every 500 ms; after 2 s of silence it is gone, and its members with it. */
 export const GatewayHeartbeat = z.object({ gateway: gatewayId });
 export type GatewayHeartbeat = z.infer<typeof GatewayHeartbeat>;
@@ -48,6 +52,8 @@ export type ClaimRequest = z.infer<typeof ClaimRequest>;
 export const ClaimReply = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("owned"), server: serverId, epoch }),
   z.object({ kind: z.literal("elsewhere"), server: serverId, epoch }),
+  /** Its log says so: nobody ever owns it again. */
+  z.object({ kind: z.literal("deleted") }),
   z.object({ kind: z.literal("refused"), reason: z.string() }),
 ]);
 export type ClaimReply = z.infer<typeof ClaimReply>;
@@ -73,6 +79,8 @@ export const ServerOrder = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("hand-over"), room, to: serverId, generation: z.int().nonnegative() }),
   /** Take no new rooms and hand all over; answered at once. */
   z.object({ kind: z.literal("drain") }),
+  /** Answered at once: somebody wants to know whether it is there. */
+  z.object({ kind: z.literal("show-presence") }),
 ]);
 export type ServerOrder = z.infer<typeof ServerOrder>;
 
@@ -86,6 +94,12 @@ export type RoomEntry = z.infer<typeof RoomEntry>;
 /** The entry of a room in the plan bucket: what placement wants, and why. `reason`: of its last step; `ownerReason`: of that which gave it its owner. `at`: when it was planned. */
 export const PlannedRoom = z.object({ owner: serverId, replica: serverId.optional(), reason: z.string(), ownerReason: z.string().optional(), generation: z.int().positive(), at: date });
 export type PlannedRoom = z.infer<typeof PlannedRoom>;
+
+/** Why `owner` has the room, as far as its plan tells. Whoever kept the warm copy takes the room of a server that is gone unasked. */
+export function ownerReasonIn(planned: Pick<PlannedRoom, "owner" | "replica" | "ownerReason">, owner: ServerId): string | undefined {
+  if (planned.owner === owner) return planned.ownerReason;
+  return planned.replica === owner ? `${planned.owner} was gone; ${owner} had a warm copy` : undefined;
+}
 
 /** The entry of a room in the pins bucket: where an operator wants it. */
 export const RoomPin = z.object({ pool: label.optional(), host: label.optional() });

@@ -3,14 +3,13 @@
  * state with a number: whoever misses one asks for the whole. Kept apart from edits, which never wait for it.
  */
 
-import type { Decoder } from "lib0/decoding";
-import * as encoding from "lib0/encoding";
+import { encode } from "lib0/encoding";
 
-import { assertNever } from "../assert.ts";
-import { type ClientId, type Epoch, type GatewayId, parseGatewayId, type UserId } from "../ids.ts";
-import { readByte, readBytes, readClientId, readEpoch, readList, readName, readNumber, readText, readUserId, readWhole, required } from "../wire/fields.ts";
+import type { ClientId, Epoch, GatewayId, UserId } from "../ids.ts";
+import { readWhole } from "../wire/fields.ts";
+import { bits, bytes, clientId, epoch, epochOrNone, type Format, fields, flag, gatewayId, kinds, list, number, oneOf, text, userId } from "../wire/formats.ts";
 import { ROOM_MODES, type RoomMode } from "../wire/frames.ts";
-import { type PresenceField, readFields, writeFields } from "../wire/presence.ts";
+import { type PresenceField, presenceFields, withClass } from "../wire/presence.ts";
 import { Tag } from "./tags.ts";
 
 /** One of a gateway's clients in a room. */
@@ -57,167 +56,70 @@ export type PresenceAnswer =
   | { kind: "whole"; epoch: Epoch; number: number; standing: Standing; news: Uint8Array };
 
 const MEMBER_BYTES_MIN = 20;
-const WHOLE_BIT = 1;
-const PART_BIT = 2;
 const CLIENT_BYTES_MIN = 17;
 const STATE_BYTES_MIN = 18;
 
+type Members = Omit<Extract<PresenceToOwner, { kind: "members" }>, "kind">;
+
+const MEMBERS_HEAD = fields({ gateway: gatewayId, epoch: epochOrNone, version: number, is: bits("whole", "inParts") });
+const PART_OF: Format<PartOf> = fields({ part: number, parts: number });
+const WHO = fields({ entered: list(MEMBER_BYTES_MIN, withClass(fields({ client: clientId, user: userId, name: text }))), exited: list(CLIENT_BYTES_MIN, clientId) });
+
+/** Which part it is stands only where there are several. */
+const members: Format<Members> = {
+  write(out, message) {
+    const { whole, partOf } = message;
+    MEMBERS_HEAD.write(out, { ...message, is: { whole, inParts: partOf !== undefined } });
+    if (partOf !== undefined) PART_OF.write(out, partOf);
+    WHO.write(out, message);
+  },
+  read(input) {
+    const { is, ...head } = MEMBERS_HEAD.read(input);
+    const partOf = is.inParts ? { partOf: PART_OF.read(input) } : {};
+    return { ...head, whole: is.whole, ...partOf, ...WHO.read(input) };
+  },
+};
+
+const standing: Format<Standing> = fields({ mode: oneOf(ROOM_MODES), participants: number, presencePerSecond: number, shed: number });
+
+const TO_OWNER = kinds<PresenceToOwner>({
+  members: [Tag.members, members],
+  states: [Tag.presenceStates, fields({ gateway: gatewayId, number, fresh: flag, states: list(STATE_BYTES_MIN, fields({ client: clientId, fields: presenceFields })) })],
+  sync: [Tag.presenceSync, fields({ gateway: gatewayId })],
+});
+
+const FROM_OWNER = kinds<PresenceFromOwner>({
+  news: [Tag.presenceNews, fields({ epoch, number, news: bytes })],
+  head: [Tag.presenceHead, fields({ epoch, number, standing })],
+});
+
+const ANSWER = kinds<PresenceAnswer>({
+  heard: [Tag.membersHeard, fields({ epoch, version: number, number })],
+  missed: [Tag.membersMissed, fields({ epoch })],
+  whole: [Tag.presenceWhole, fields({ epoch, number, standing, news: bytes })],
+});
+
 export function encodePresenceToOwner(message: PresenceToOwner): Uint8Array {
-  return encoding.encode((out) => {
-    switch (message.kind) {
-      case "members":
-        encoding.writeUint8(out, Tag.members);
-        encoding.writeVarString(out, message.gateway);
-        encoding.writeVarUint(out, message.epoch);
-        encoding.writeVarUint(out, message.version);
-        encoding.writeUint8(out, (message.whole ? WHOLE_BIT : 0) | (message.partOf === undefined ? 0 : PART_BIT));
-        if (message.partOf !== undefined) writePartOf(out, message.partOf);
-        encoding.writeVarUint(out, message.entered.length);
-        for (const member of message.entered) writeMember(out, member);
-        encoding.writeVarUint(out, message.exited.length);
-        for (const client of message.exited) encoding.writeVarString(out, client);
-        return;
-      case "states":
-        encoding.writeUint8(out, Tag.presenceStates);
-        encoding.writeVarString(out, message.gateway);
-        encoding.writeVarUint(out, message.number);
-        encoding.writeUint8(out, message.fresh ? 1 : 0);
-        encoding.writeVarUint(out, message.states.length);
-        for (const { client, fields } of message.states) {
-          encoding.writeVarString(out, client);
-          writeFields(out, fields);
-        }
-        return;
-      case "sync":
-        encoding.writeUint8(out, Tag.presenceSync);
-        encoding.writeVarString(out, message.gateway);
-        return;
-      default:
-        assertNever(message);
-    }
-  });
+  return encode((out) => TO_OWNER.write(out, message));
 }
 
 /** Undefined for bytes that are no such message. Values are views into `bytes`. */
 export function decodePresenceToOwner(bytes: Uint8Array): PresenceToOwner | undefined {
-  return readWhole(bytes, (input) => {
-    const tag = readByte(input);
-    const gateway = required(parseGatewayId(readText(input)), "gateway id");
-    switch (tag) {
-      case Tag.members:
-        return readMembers(input, gateway);
-      case Tag.presenceStates:
-        return { kind: "states", gateway, number: readNumber(input), fresh: readByte(input) === 1, states: readList(input, STATE_BYTES_MIN, (state) => ({ client: readClientId(state), fields: readFields(state) })) };
-      case Tag.presenceSync:
-        return { kind: "sync", gateway };
-      default:
-        return undefined;
-    }
-  });
+  return readWhole(bytes, TO_OWNER.read);
 }
 
 export function encodePresenceFromOwner(message: PresenceFromOwner): Uint8Array {
-  return encoding.encode((out) => {
-    switch (message.kind) {
-      case "news":
-        writeNumbered(out, Tag.presenceNews, message);
-        return encoding.writeVarUint8Array(out, message.news);
-      case "head":
-        writeNumbered(out, Tag.presenceHead, message);
-        return writeStanding(out, message.standing);
-      default:
-        assertNever(message);
-    }
-  });
+  return encode((out) => FROM_OWNER.write(out, message));
 }
 
 export function decodePresenceFromOwner(bytes: Uint8Array): PresenceFromOwner | undefined {
-  return readWhole(bytes, (input) => {
-    switch (readByte(input)) {
-      case Tag.presenceNews:
-        return { kind: "news", epoch: readEpoch(input), number: readNumber(input), news: readBytes(input) };
-      case Tag.presenceHead:
-        return { kind: "head", epoch: readEpoch(input), number: readNumber(input), standing: readStanding(input) };
-      default:
-        return undefined;
-    }
-  });
+  return readWhole(bytes, FROM_OWNER.read);
 }
 
 export function encodePresenceAnswer(message: PresenceAnswer): Uint8Array {
-  return encoding.encode((out) => {
-    switch (message.kind) {
-      case "heard":
-        encoding.writeUint8(out, Tag.membersHeard);
-        encoding.writeVarUint(out, message.epoch);
-        encoding.writeVarUint(out, message.version);
-        encoding.writeVarUint(out, message.number);
-        return;
-      case "missed":
-        encoding.writeUint8(out, Tag.membersMissed);
-        encoding.writeVarUint(out, message.epoch);
-        return;
-      case "whole":
-        writeNumbered(out, Tag.presenceWhole, message);
-        writeStanding(out, message.standing);
-        return encoding.writeVarUint8Array(out, message.news);
-      default:
-        assertNever(message);
-    }
-  });
+  return encode((out) => ANSWER.write(out, message));
 }
 
 export function decodePresenceAnswer(bytes: Uint8Array): PresenceAnswer | undefined {
-  return readWhole(bytes, (input) => {
-    switch (readByte(input)) {
-      case Tag.membersHeard:
-        return { kind: "heard", epoch: readEpoch(input), version: readNumber(input), number: readNumber(input) };
-      case Tag.membersMissed:
-        return { kind: "missed", epoch: readEpoch(input) };
-      case Tag.presenceWhole:
-        return { kind: "whole", epoch: readEpoch(input), number: readNumber(input), standing: readStanding(input), news: readBytes(input) };
-      default:
-        return undefined;
-    }
-  });
-}
-
-function writeNumbered(out: encoding.Encoder, tag: number, { epoch, number }: { epoch: Epoch; number: number }): void {
-  encoding.writeUint8(out, tag);
-  encoding.writeVarUint(out, epoch);
-  encoding.writeVarUint(out, number);
-}
-
-function writeStanding(out: encoding.Encoder, { mode, participants, presencePerSecond, shed }: Standing): void {
-  encoding.writeUint8(out, ROOM_MODES[mode]);
-  encoding.writeVarUint(out, participants);
-  encoding.writeVarUint(out, presencePerSecond);
-  encoding.writeVarUint(out, shed);
-}
-
-function readStanding(input: Decoder): Standing {
-  return { mode: readName(input, ROOM_MODES), participants: readNumber(input), presencePerSecond: readNumber(input), shed: readNumber(input) };
-}
-
-function readMembers(input: Decoder, gateway: GatewayId): PresenceToOwner {
-  const [epoch, version, bits] = [readNumber(input) as Epoch, readNumber(input), readByte(input)];
-  const partOf = (bits & PART_BIT) === 0 ? {} : { partOf: { part: readNumber(input), parts: readNumber(input) } };
-  return { kind: "members", gateway, epoch, version, whole: (bits & WHOLE_BIT) !== 0, entered: readList(input, MEMBER_BYTES_MIN, readMember), exited: readList(input, CLIENT_BYTES_MIN, readClientId), ...partOf };
-}
-
-function writePartOf(out: encoding.Encoder, { part, parts }: PartOf): void {
-  encoding.writeVarUint(out, part);
-  encoding.writeVarUint(out, parts);
-}
-
-function writeMember(out: encoding.Encoder, { client, user, name, canWrite, spectator }: Member): void {
-  encoding.writeVarString(out, client);
-  encoding.writeVarString(out, user);
-  encoding.writeVarString(out, name);
-  encoding.writeUint8(out, (canWrite ? 1 : 0) | (spectator ? 2 : 0));
-}
-
-function readMember(input: Decoder): Member {
-  const [client, user, name, bits] = [readClientId(input), readUserId(input), readText(input), readByte(input)];
-  return { client, user, name, canWrite: (bits & 1) !== 0, spectator: (bits & 2) !== 0 };
+  return readWhole(bytes, ANSWER.read);
 }

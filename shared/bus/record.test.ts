@@ -8,20 +8,41 @@ import { bytesOf, hexOf } from "../../test/wire/vectors.ts";
 import { decodeFrame, encodeCommittedFrame } from "../wire/codec.ts";
 import { readCommittedEdits } from "../wire/committed-edits.ts";
 import { decodeFromOwner } from "./envelope.ts";
-import { decodeRecord, editsBytesOf, encodeEditsRecord, encodeEpochRecord, epochOf, headOf } from "./record.ts";
+import { ownersRecordOf } from "../testing/owners-record.ts";
+import { decodeRecord, editsBytesOf, encodeDeletedRecord, encodeEditsRecord, encodeEpochRecord, epochOf, headOf, type LogRecord } from "./record.ts";
 
 const id = fc.string({ maxLength: 40, unit: "grapheme" });
 const epochRecord = fc.record({ id, time: date, epoch, head: seqOrStart });
+const deletedRecord = fc.record({ id, time: date });
 const editsRecord = fc
   .record({ id, time: date, edits: committedEdits, user: userId })
   .map(({ user, ...record }) => ({ ...record, users: new Map(record.edits.edits.map(({ client }, index) => [client, index === 0 ? user : (`user ${client}` as typeof user)])) }));
 
+function encodeRecord(record: LogRecord): Uint8Array {
+  switch (record.kind) {
+    case "epoch":
+      return encodeEpochRecord(record);
+    case "edits":
+      return encodeEditsRecord(record);
+    case "deleted":
+      return encodeDeletedRecord(record);
+  }
+}
+
 test("[REC1] an epoch's record is read as it was written, and tells the head before it", () => {
   fc.assert(
     fc.property(epochRecord, (written) => {
-      const record = decodeRecord(encodeEpochRecord(written))!;
+      const record = ownersRecordOf(encodeEpochRecord(written));
       expect(record).toEqual({ kind: "epoch", ...written });
       expect([epochOf(record), headOf(record)]).toEqual([written.epoch, written.head]);
+    }),
+  );
+});
+
+test("[REC1] the record of a room's end is read as it was written", () => {
+  fc.assert(
+    fc.property(deletedRecord, (written) => {
+      expect(decodeRecord(encodeDeletedRecord(written))).toEqual({ kind: "deleted", ...written });
     }),
   );
 });
@@ -29,7 +50,7 @@ test("[REC1] an epoch's record is read as it was written, and tells the head bef
 test("[REC1] a record of edits is read as it was written, and its last edit is the head", () => {
   fc.assert(
     fc.property(editsRecord, (written) => {
-      const record = decodeRecord(encodeEditsRecord(written))!;
+      const record = ownersRecordOf(encodeEditsRecord(written));
       expect(record).toMatchObject({ kind: "edits", ...written });
       expect([epochOf(record), headOf(record)]).toEqual([written.edits.epoch, written.edits.firstSeq + written.edits.edits.length - 1]);
     }),
@@ -51,7 +72,7 @@ test("[REC2] the edits' bytes in a record are those of a committed frame", () =>
 
 test("[REC3] a record that is cut short or goes on is refused", () => {
   fc.assert(
-    fc.property(fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord)), fc.nat(), (bytes, cut) => {
+    fc.property(fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord), deletedRecord.map(encodeDeletedRecord)), fc.nat(), (bytes, cut) => {
       expect(decodeRecord(bytes.subarray(0, cut % bytes.length))).toBeUndefined();
       expect(decodeRecord(Uint8Array.of(...bytes, 0))).toBeUndefined();
     }),
@@ -59,13 +80,13 @@ test("[REC3] a record that is cut short or goes on is refused", () => {
 });
 
 test("[REC3] whatever the log or another sender holds, it is refused or can be written again", () => {
-  const right = fc.sample(fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord)), { seed: 20261121, numRuns: 60 });
+  const right = fc.sample(fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord), deletedRecord.map(encodeDeletedRecord)), { seed: 20261121, numRuns: 60 });
   let accepted = 0;
   for (const bytes of almostRight(20261121, right, 30_000)) {
     const record = decodeRecord(bytes);
     if (record === undefined) continue;
     accepted += 1;
-    const again = decodeRecord(record.kind === "epoch" ? encodeEpochRecord(record) : encodeEditsRecord(record))!;
+    const again = decodeRecord(encodeRecord(record))!;
     const { editsBytes: _, ...facts } = record.kind === "edits" ? record : { ...record, editsBytes: undefined };
     expect(again, hexOf(bytes)).toMatchObject(facts);
   }
@@ -74,7 +95,7 @@ test("[REC3] whatever the log or another sender holds, it is refused or can be w
 
 test("[REC4] gateways read a republished record as the log does", () => {
   fc.assert(
-    fc.property(fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord)), (bytes) => {
+    fc.property(fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord), deletedRecord.map(encodeDeletedRecord)), (bytes) => {
       expect(decodeFromOwner(bytes)).toEqual(decodeRecord(bytes));
     }),
   );

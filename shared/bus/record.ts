@@ -1,6 +1,6 @@
 /**
- * One message of a room's log: an epoch that begins, or edits committed together. JetStream republishes
- * each record as stored, so the same bytes are what gateways receive on `edits.out`.
+ * One message of a room's log: an epoch that begins, edits committed together, or that the room is deleted. JetStream
+ * republishes each record as stored, so the same bytes are what gateways receive on `edits.out`.
  *
  * `id` names the record itself (the owner's run and a number of its own), never just room and seq: that
  * is how an owner tells its own record from another's after an append whose answer was lost.
@@ -9,13 +9,15 @@
 import * as decoding from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
-import type { ClientId, Epoch, Seq, UnixMillis, UserId } from "../ids.ts";
+import type { ClientId, Epoch, Seq, ServerId, UnixMillis, UserId } from "../ids.ts";
 import { readCommittedEdits, writeCommittedEdits } from "../wire/committed-edits.ts";
 import { readByte, readBytes, readClientId, readEpoch, readList, readNumber, readSeqOrStart, readText, readUserId, readWhole } from "../wire/fields.ts";
 import type { CommittedEdits } from "../wire/frames.ts";
 import { Tag } from "./tags.ts";
 
-export type LogRecord = EpochRecord | EditsRecord;
+export type LogRecord = OwnersRecord | DeletedRecord;
+/** What the room's owners append. */
+export type OwnersRecord = EpochRecord | EditsRecord;
 
 /** What each record is marked with: a name that no other record has, and the date. */
 export type RecordStamp = { readonly id: string; readonly time: UnixMillis };
@@ -31,6 +33,17 @@ export type EditsRecord = RecordStamp & {
   /** The edits' own bytes, ready for a committed frame. A view into the record's bytes. */
   readonly editsBytes: Uint8Array;
 };
+
+/** The room's end: the last record that its log ever takes. No owner expects it, so none appends after it. */
+export type DeletedRecord = RecordStamp & { readonly kind: "deleted" };
+
+export function encodeDeletedRecord({ id, time }: RecordStamp): Uint8Array {
+  return encoding.encode((out) => {
+    encoding.writeUint8(out, Tag.deletedRecord);
+    encoding.writeVarString(out, id);
+    encoding.writeVarUint(out, time);
+  });
+}
 
 export function encodeEpochRecord(record: Omit<EpochRecord, "kind">): Uint8Array {
   return encoding.encode((out) => {
@@ -56,6 +69,11 @@ export function encodeEditsRecord(record: Omit<EditsRecord, "kind" | "editsBytes
   });
 }
 
+/** Without reading the record. */
+export function isDeletedRecord(bytes: Uint8Array): boolean {
+  return bytes[0] === Tag.deletedRecord;
+}
+
 /** Undefined for bytes that are no record. Payloads are views into `bytes`. */
 export function decodeRecord(bytes: Uint8Array): LogRecord | undefined {
   return readWhole(bytes, readRecord);
@@ -74,12 +92,17 @@ export function editsBytesOf(record: Uint8Array): Uint8Array {
   return record.subarray(input.pos);
 }
 
-export function headOf(record: LogRecord): Seq {
+export function headOf(record: OwnersRecord): Seq {
   return record.kind === "epoch" ? record.head : ((record.edits.firstSeq + record.edits.edits.length - 1) as Seq);
 }
 
-export function epochOf(record: LogRecord): Epoch {
+export function epochOf(record: OwnersRecord): Epoch {
   return record.kind === "epoch" ? record.epoch : record.edits.epoch;
+}
+
+/** The room server that wrote a record: its id begins with it. */
+export function serverOf({ id }: Pick<RecordStamp, "id">): ServerId {
+  return id.slice(0, id.lastIndexOf(".")) as ServerId;
 }
 
 const USER_BYTES_MIN = 19;
@@ -87,6 +110,7 @@ const USER_BYTES_MIN = 19;
 function readRecord(input: decoding.Decoder): LogRecord {
   const tag = readByte(input);
   const [id, time] = [readText(input), readNumber(input) as UnixMillis];
+  if (tag === Tag.deletedRecord) return { kind: "deleted", id, time };
   if (tag === Tag.epochRecord) return { kind: "epoch", id, time, epoch: readEpoch(input), head: readSeqOrStart(input) };
   if (tag !== Tag.editsRecord) throw new RangeError("not a record");
 

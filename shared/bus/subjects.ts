@@ -3,19 +3,20 @@
  * environment's name (development, staging, production, or a test run's own); `{room}` is two tokens,
  * tenant and room.
  *
- *   {env}.edits.in.{room}            gateway        -> owner            edits, joins, replays asked for
+ *   {env}.edits.in.{room}            gateway        -> owner            edits, joins, replays asked for; of the document service: "look at the log"
  *   {env}.edits.out.{room}           log, owner     -> gateways         records as stored (JetStream republishes them), beacons, tentative edits
  *   {env}.gateway.{id}.{room}        owner          -> one gateway      answers; also NATS's "no responders"
  *   {env}.presence.in.{room}         gateway        -> owner            who is there, what they show of themselves
  *   {env}.presence.out.{room}        owner          -> gateways         the same for everybody, a few times a second
  *   {env}.presence.gateway.{id}.{room}  owner       -> one gateway      answers about who is there
  *   {env}.gateways                   gateway        -> room servers     heartbeats: one that falls silent has taken its members along
- *   {env}.log.{p}.{room}             owner          -> JetStream        the log: stream {env}_log_{p}
+ *   {env}.log.{p}.{room}             owner          -> JetStream        the log: stream {env}_log_{p}; its end, where a room is deleted: of the document service
  *   {env}.activity.{p}.{room}        gateway        -> JetStream        what is worth points and is no edit: stream {env}_activity_{p}
  *   {env}.appended.{server}.{token}  JetStream      -> owner            answers to appends
  *   {env}.server.{id}.claim          placement, gateway -> room server  "take this room": request and reply
- *   {env}.server.{id}.order          placement, operators, room server -> room server  "follow, hand over, drain": request and reply
+ *   {env}.server.{id}.order          placement, operators, room server -> room server  "follow, hand over, drain, show that you are there": request and reply
  *   {env}.servers                    room server    -> everyone         heartbeats
+ *   {env}.servers.unreached          gateway        -> room servers     "nobody listens where this one should": it may be gone
  *   {env}.documents                  document service -> gateways       heartbeats, with the address of its HTTP
  *   {env}.leaderboards               leaderboard    -> gateways         heartbeats, with the address of its HTTP
  *   {env}.boards.{room}              leaderboard    -> gateways         a watched board's first members, when they changed
@@ -69,6 +70,7 @@ export function subjectsOf(env: string) {
     claim: (server: ServerId) => `${env}.server.${server}.claim`,
     order: (server: ServerId) => `${env}.server.${server}.order`,
     servers: `${env}.servers`,
+    unreachedServers: `${env}.servers.unreached`,
     documents: `${env}.documents`,
     leaderboards: `${env}.leaderboards`,
     boards: (room: RoomKey) => `${env}.boards.${room}`,

@@ -6,11 +6,13 @@ export const Tag = {
   beacon: 0x03,
   tentative: 0x04,
   saving: 0x05,
+  deletedRecord: 0x06,
   // on edits.in, to the owner
   edits: 0x10,
   catchUpRequest: 0x11,
   resubmit: 0x12,
   firstEdit: 0x13,
+  doubt: 0x14,
   // to one gateway
   catchUp: 0x20,
   acked: 0x21,

@@ -24,7 +24,7 @@ beforeAll(async () => {
   engines = await startNatsCluster({ dataDir, members: 3 });
   nats = await connectNats({ servers: engines.map(({ url }) => url).join(","), name: "test" });
   manager = await jetstreamManager(nats);
-}, 120_000);
+});
 afterAll(async () => {
   await closeNats(nats);
   await Promise.all(engines.map((engine) => engine.stop()));
@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const copiesOf = async (stream: string) => (await manager.streams.info(stream)).config.num_replicas;
 
-test("[COP1] what was made with one copy is given three, and what has three keeps them whoever comes with fewer", { timeout: 60_000 }, async () => {
+test("[COP1] what was made with one copy is given three, and what has three keeps them whoever comes with fewer", async () => {
   const subjects = subjectsOf("copies");
   for (const replicas of [1, 3, 1]) {
     await ensureLogStreams(nats, subjects, { partitions: 1, replicas });
@@ -45,7 +45,7 @@ test("[COP1] what was made with one copy is given three, and what has three keep
   expect(await copiesOf(subjects.logStream(0))).toBe(3);
 });
 
-test("[COP2] of many writes at once to one entry that go by the same revision exactly one is made, and the others are told so", { timeout: 60_000 }, async () => {
+test("[COP2] of many writes at once to one entry that go by the same revision exactly one is made, and the others are told so", async () => {
   const kv = await kvBucket(jetstream(nats), "contended", { replicas: 3 });
   for (let round = 0, revision = 0; round < 20; round++) {
     const outcomes = await Promise.all(Array.from({ length: 10 }, (_, writer) => replace(kv, "entry", Buffer.from(String(writer)), revision)));
@@ -55,7 +55,7 @@ test("[COP2] of many writes at once to one entry that go by the same revision ex
   }
 });
 
-test("[COP3] of many processes that start at once on an empty cluster none fails for another's making the same", { timeout: 60_000 }, async () => {
+test("[COP3] of many processes that start at once on an empty cluster none fails for another's making the same", async () => {
   const subjects = subjectsOf("crowded");
   const lines = await Promise.all(Array.from({ length: 8 }, (_, index) => connectNats({ servers: engines[index % engines.length]!.url, name: "test" })));
   await Promise.all(

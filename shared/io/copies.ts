@@ -11,8 +11,8 @@ import { type KV, Kvm } from "@nats-io/kv";
 import { type ObjectStore, Objm } from "@nats-io/obj";
 import { RequestError, TimeoutError } from "nats";
 
-/** Temporarily unavailable; not found, of a stream that was made a moment ago. */
-const UNSETTLED: readonly number[] = [10_008, 10_059];
+/** No server for a copy, where one has just come; temporarily unavailable; not found, of a stream that was made a moment ago. */
+const UNSETTLED: readonly number[] = [10_005, 10_008, 10_059];
 const SETTLED_MS_MAX = 20_000;
 const RETRY_MS = 200;
 

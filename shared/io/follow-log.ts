@@ -4,13 +4,13 @@
  * snapshots or count have time.
  */
 
-import { DirectMsgHeaders as Header, jetstreamManager } from "@nats-io/jetstream";
+import { jetstreamManager } from "@nats-io/jetstream";
 import { setImmediate, setTimeout } from "node:timers/promises";
 
 import type { StoredRecord } from "../bus/stored-record.ts";
 import { roomOfSubject, type Subjects } from "../bus/subjects.ts";
-import type { UnixMillis } from "../ids.ts";
-import type { Msg, NatsConnection } from "./nats.ts";
+import type { NatsConnection } from "./nats.ts";
+import { type StoredMessage, storedIn } from "./stored-messages.ts";
 
 export type Follow = (partition: number, after: number, signal: AbortSignal) => AsyncIterable<StoredRecord>;
 
@@ -43,7 +43,7 @@ export async function followStream(nats: NatsConnection, streamOf: (partition: n
       let stretchEnd = performance.now() + STRETCH_MS_MAX;
       for (const message of messages) {
         if (signal.aborted) return;
-        read = seqOf(message);
+        read = message.streamSeq;
         const record = recordOf(message);
         if (record !== undefined) yield record;
         if (performance.now() < stretchEnd) continue;
@@ -63,7 +63,7 @@ export async function* readRoom(nats: NatsConnection, { stream, subject }: { rea
   for (let read = after; ; ) {
     const { messages, more } = await readOn(nats, stream, read, subject);
     for (const message of messages) {
-      read = seqOf(message);
+      read = message.streamSeq;
       if (read > through) return;
       const record = recordOf(message);
       if (record !== undefined) yield record;
@@ -76,32 +76,23 @@ export async function* readRoom(nats: NatsConnection, { stream, subject }: { rea
  * The next records after a stream sequence. The server sends them and then a message without content. Any replica may
  * answer: one that lags shows less, never something else.
  */
-async function readOn(nats: NatsConnection, stream: string, after: number, subject?: string): Promise<{ messages: Msg[]; more: boolean }> {
+async function readOn(nats: NatsConnection, stream: string, after: number, subject?: string): Promise<{ messages: StoredMessage[]; more: boolean }> {
   const request = JSON.stringify({ seq: after + 1, batch: READ_RECORDS_MAX, max_bytes: READ_BYTES_MAX, next_by_subj: subject });
-  const messages: Msg[] = [];
+  const messages: StoredMessage[] = [];
   for await (const message of await nats.requestMany(`$JS.API.DIRECT.GET.${stream}`, request, { strategy: "sentinel", maxWait: READ_MS_MAX })) {
     if (message.data.byteLength > 0) {
-      messages.push(message);
+      messages.push(storedIn(message));
       continue;
     }
     const { code = 0, description = "" } = message.headers ?? {};
     if (code !== END_OF_BATCH && code !== NOTHING_THERE) throw new Error(`the log ${stream} cannot be read: ${code} ${description}`);
-    const last = messages.at(-1);
-    return { messages, more: last !== undefined && Number(headerOf(last, Header.NumPending)) > 0 };
+    return { messages, more: (messages.at(-1)?.pending ?? 0) > 0 };
   }
   throw new Error(`the log ${stream} did not say in ${READ_MS_MAX} ms what comes after ${after}: is NATS reachable?`);
 }
 
 /** Undefined: its subject is no room's. */
-function recordOf(message: Msg): StoredRecord | undefined {
-  const room = roomOfSubject(headerOf(message, Header.Subject));
-  return room === undefined ? undefined : { room, streamSeq: seqOf(message), time: Date.parse(headerOf(message, Header.TimeStamp)) as UnixMillis, bytes: message.data };
-}
-
-function seqOf(message: Msg): number {
-  return Number(headerOf(message, Header.Sequence));
-}
-
-function headerOf(message: Msg, name: string): string {
-  return message.headers?.get(name) ?? "";
+function recordOf({ subject, streamSeq, time, data }: StoredMessage): StoredRecord | undefined {
+  const room = roomOfSubject(subject);
+  return room === undefined ? undefined : { room, streamSeq, time, bytes: data };
 }

@@ -8,7 +8,7 @@ import { closeNats, connectNats } from "./nats.ts";
 let server: RealNats;
 beforeEach(async () => {
   server = await startRealNats();
-}, 120_000);
+});
 afterEach(() => server.stop());
 
 test("[NAT1] what was published is delivered before the connection ends", async () => {

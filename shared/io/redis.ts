@@ -4,6 +4,8 @@
  * by itself either: whoever sent it looks first.
  */
 
+import { readFileSync } from "node:fs";
+
 import { Cluster, Redis } from "ioredis";
 
 import type { Log } from "../log.ts";
@@ -41,4 +43,16 @@ export function redisLine(urls: string, log: Log): RedisLine {
     isAway = false;
   });
   return { redis, breaks: () => breaks, stop: () => redis.disconnect() };
+}
+
+/**
+ * The only way to give a client scripts: `files` of each its Lua, `beside` the module that asks. The first argument of
+ * each is how many keys follow, and by its first argument the client picks what it sends together: scripts for different
+ * servers of a cluster would be one pipeline, which it refuses. There each goes alone, and is sent on to another server alone.
+ */
+export function defineScripts<Scripts extends object>(redis: Redis | Cluster, beside: string, files: Readonly<Record<keyof Scripts & string, string>>): Scripts {
+  const names = Object.keys(files) as (keyof Scripts & string)[];
+  for (const name of names) redis.defineCommand(name, { lua: readFileSync(new URL(files[name], beside), "utf8") });
+  if (redis instanceof Cluster) redis.options.autoPipeliningIgnoredCommands = [...(redis.options.autoPipeliningIgnoredCommands ?? []), ...names];
+  return redis as unknown as Scripts; // `defineCommand` adds them to the client itself.
 }

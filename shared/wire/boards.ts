@@ -3,11 +3,8 @@
  * the one thing that differs, the receiver's own rank, is a frame of its own.
  */
 
-import type { Decoder } from "lib0/decoding";
-import * as encoding from "lib0/encoding";
-
 import type { UserId } from "../ids.ts";
-import { readList, readName, readNumber, readText, readUserId } from "./fields.ts";
+import { checked, type Format, fields, list, number, refuseUnless, text, userId } from "./formats.ts";
 
 /** Whose board: of all who did something, or of those who did one kind of thing. */
 export const BOARD_ROLES = { everyone: 1, editors: 2, commenters: 3 } as const;
@@ -27,38 +24,15 @@ export type BoardState = keyof typeof BOARD_STATES;
 
 export type BoardPlace = { readonly user: UserId; readonly name: string; readonly score: number };
 
-const NAME_LENGTH_MAX = 256;
-const PLACE_BYTES_MIN = 4;
-
 /** Which board of a room. */
 export type BoardName = { readonly role: BoardRole; readonly window: BoardWindow };
 
-export function writeBoardName(out: encoding.Encoder, { role, window }: BoardName): void {
-  encoding.writeUint8(out, BOARD_ROLES[role]);
-  encoding.writeUint8(out, BOARD_WINDOWS[window]);
-}
+const NAME_LENGTH_MAX = 256;
+const PLACE_BYTES_MIN = 4;
 
-export function readBoardName(input: Decoder): BoardName {
-  return { role: readName(input, BOARD_ROLES), window: readName(input, BOARD_WINDOWS) };
-}
-
-export function writeRanking(out: encoding.Encoder, ranking: readonly BoardPlace[]): void {
-  encoding.writeVarUint(out, ranking.length);
-  for (const { user, name, score } of ranking) {
-    encoding.writeVarString(out, user);
-    encoding.writeVarString(out, name);
-    encoding.writeVarUint(out, score);
-  }
-}
+const place: Format<BoardPlace> = checked(fields({ user: userId, name: text, score: number }), ({ name }) => refuseUnless(name.length <= NAME_LENGTH_MAX, "a name too long"));
 
 /** From the first on: nobody has more points than whoever is before. */
-export function readRanking(input: Decoder): BoardPlace[] {
-  let above = Number.MAX_SAFE_INTEGER;
-  return readList(input, PLACE_BYTES_MIN, (place) => {
-    const read = { user: readUserId(place), name: readText(place), score: readNumber(place) };
-    if (read.name.length > NAME_LENGTH_MAX) throw new RangeError("a name too long");
-    if (read.score > above) throw new RangeError("a ranking out of order");
-    above = read.score;
-    return read;
-  });
-}
+export const ranking: Format<readonly BoardPlace[]> = checked(list(PLACE_BYTES_MIN, place), (places) =>
+  refuseUnless(places.every(({ score }, index) => index === 0 || score <= places[index - 1]!.score), "a ranking out of order"),
+);

@@ -99,13 +99,6 @@ export function readCounter(input: Decoder): Counter {
   return atLeastOne(readNumber(input), "counter");
 }
 
-/** What is acknowledged already is not sent again, so the counter lies above it. */
-export function readNumbering(input: Decoder): { counter: Counter; ackedThrough: Counter } {
-  const [counter, ackedThrough] = [readCounter(input), readNumber(input)];
-  if (ackedThrough >= counter) throw new RangeError("an edit that is acknowledged already");
-  return { counter, ackedThrough };
-}
-
 export function readClientId(input: Decoder): ClientId {
   return required(parseClientId(readText(input)), "client id");
 }

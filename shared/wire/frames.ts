@@ -145,12 +145,12 @@ export type TentativeEdit = {
   readonly payload: Uint8Array;
 };
 
-/** Why a join was refused. `retryAfterMs` is 0 where trying again is of no use. tenant-rooms: the tenant has as many open rooms as it may. */
-export const JOIN_REFUSALS = { "not-allowed": 1, "room-full": 2, "too-many-rooms": 3, unavailable: 4, "tenant-rooms": 5 } as const;
+/** Why a join was refused. `retryAfterMs` is 0 where trying again is of no use. tenant-rooms: the tenant has as many open rooms as it may. deleted: for good. */
+export const JOIN_REFUSALS = { "not-allowed": 1, "room-full": 2, "too-many-rooms": 3, unavailable: 4, "tenant-rooms": 5, deleted: 6 } as const;
 export type JoinRefusal = keyof typeof JOIN_REFUSALS;
 
-/** rights-changed: the room may be joined again at once, with the rights that its JOINED tells. */
-export const LEFT_REASONS = { asked: 1, "rights-revoked": 2, "rights-changed": 3 } as const;
+/** rights-changed: the room may be joined again at once, with the rights that its JOINED tells. deleted: never again. */
+export const LEFT_REASONS = { asked: 1, "rights-revoked": 2, "rights-changed": 3, deleted: 4 } as const;
 export type LeftReason = keyof typeof LEFT_REASONS;
 
 /**

@@ -3,11 +3,11 @@
  * so they are written once, by the room's owner, and only framed by each gateway.
  */
 
-import type { Decoder } from "lib0/decoding";
-import * as encoding from "lib0/encoding";
+import { encode, writeUint8, writeVarUint8Array } from "lib0/encoding";
 
 import type { ClientId, UserId } from "../ids.ts";
-import { readByte, readBytes, readClientId, readList, readNumber, readText, readUserId, readWhole } from "./fields.ts";
+import { readByte, readBytes, readWhole } from "./fields.ts";
+import { bits, checked, clientId, type Format, fields, flag, list, number, refuseUnless, text, userId } from "./formats.ts";
 import { decodePoint, decodeRectangle, decodeSpan } from "./positions.ts";
 
 /** A participant in this room: 1 and up, given by the owner. Never another's in the same epoch. */
@@ -45,88 +45,60 @@ const IS_VALUE_OF: Readonly<Record<string, (value: Uint8Array) => boolean>> = {
   [VIEWPORT]: (value) => decodeRectangle(value) !== undefined,
 };
 
-export function writeFields(out: encoding.Encoder, fields: readonly PresenceField[]): void {
-  encoding.writeVarUint(out, fields.length);
-  for (const { name, value } of fields) {
+const participantNumber: Format<ParticipantNumber> = checked(number, (value) => refuseUnless(value >= 1, "participants are numbered from 1"));
+
+const field: Format<PresenceField> = {
+  write(out, { name, value }) {
     const known = KNOWN_NAMES.indexOf(name);
-    encoding.writeUint8(out, Math.max(known, OWN_NAME));
-    if (known <= OWN_NAME) encoding.writeVarString(out, name);
-    encoding.writeVarUint8Array(out, value);
-  }
-}
+    writeUint8(out, Math.max(known, OWN_NAME));
+    if (known <= OWN_NAME) ownName.write(out, name);
+    writeVarUint8Array(out, value);
+  },
+  read(input) {
+    const known = readByte(input);
+    const name = known === OWN_NAME ? ownName.read(input) : KNOWN_NAMES[known];
+    if (name === undefined) throw new RangeError("a field that has no name");
+    const value = readBytes(input);
+    refuseUnless(value.byteLength === 0 || IS_VALUE_OF[name]?.(value) !== false, "a position that is none");
+    return { name, value };
+  },
+};
+
+const ownName: Format<string> = checked(text, (name) => refuseUnless(name.length >= 1 && name.length <= NAME_LENGTH_MAX && !name.startsWith("@"), "not a field's name"));
 
 /** Values are views into the input: copy them to keep them. */
-export function readFields(input: Decoder): PresenceField[] {
-  return readList(input, FIELD_BYTES_MIN, readField);
+export const presenceFields: Format<readonly PresenceField[]> = list(FIELD_BYTES_MIN, field);
+
+type Class = Pick<Participant, "canWrite" | "spectator">;
+const CLASS: Format<Class> = bits("canWrite", "spectator");
+
+/** What else is told of a participant, and its class behind it. */
+export function withClass<Value extends object>(format: Format<Value>): Format<Value & Class> {
+  return {
+    write(out, value) {
+      format.write(out, value);
+      CLASS.write(out, value);
+    },
+    read: (input) => Object.assign(format.read(input), CLASS.read(input)),
+  };
 }
 
-function readField(input: Decoder): PresenceField {
-  const number = readByte(input);
-  const name = number === OWN_NAME ? readOwnName(input) : KNOWN_NAMES[number];
-  if (name === undefined) throw new RangeError("a field that has no name");
-  const value = readBytes(input);
-  if (value.byteLength > 0 && IS_VALUE_OF[name]?.(value) === false) throw new RangeError("a position that is none");
-  return { name, value };
-}
+const participantName: Format<string> = checked(text, (name) => refuseUnless(name.length <= PARTICIPANT_NAME_LENGTH_MAX, "a name too long"));
+const participant: Format<Participant> = withClass(fields({ number: participantNumber, client: clientId, user: userId, name: participantName }));
+const state: Format<PresenceState> = fields({ number: participantNumber, fields: presenceFields });
 
-function readOwnName(input: Decoder): string {
-  const name = readText(input);
-  if (name.length < 1 || name.length > NAME_LENGTH_MAX || name.startsWith("@")) throw new RangeError("not a field's name");
-  return name;
-}
-
-export function writeNews(out: encoding.Encoder, news: PresenceNews): void {
-  encoding.writeUint8(out, news.whole ? 1 : 0);
-  encoding.writeVarUint(out, news.present.length);
-  for (const participant of news.present) writeParticipant(out, participant);
-  encoding.writeVarUint(out, news.gone.length);
-  for (const number of news.gone) encoding.writeVarUint(out, number);
-  writeStates(out, news.states);
-}
+export const presenceNews: Format<PresenceNews> = fields({
+  whole: flag,
+  present: list(PARTICIPANT_BYTES_MIN, participant),
+  gone: list(1, participantNumber),
+  states: list(STATE_BYTES_MIN, state),
+});
 
 export function encodeNews(news: PresenceNews): Uint8Array {
-  return encoding.encode((out) => writeNews(out, news));
+  return encode((out) => presenceNews.write(out, news));
 }
 
 /** Undefined for bytes that are no news. Values are views into `bytes`. */
 export function decodeNews(bytes: Uint8Array): PresenceNews | undefined {
-  return readWhole(bytes, readNews);
-}
-
-export function readNews(input: Decoder): PresenceNews {
-  const whole = readByte(input);
-  if (whole > 1) throw new RangeError("neither whole nor a change");
-  return { whole: whole === 1, present: readList(input, PARTICIPANT_BYTES_MIN, readParticipant), gone: readList(input, 1, readParticipantNumber), states: readStates(input) };
-}
-
-function writeStates(out: encoding.Encoder, states: readonly PresenceState[]): void {
-  encoding.writeVarUint(out, states.length);
-  for (const { number, fields } of states) {
-    encoding.writeVarUint(out, number);
-    writeFields(out, fields);
-  }
-}
-
-function readStates(input: Decoder): PresenceState[] {
-  return readList(input, STATE_BYTES_MIN, (state) => ({ number: readParticipantNumber(state), fields: readFields(state) }));
-}
-
-function writeParticipant(out: encoding.Encoder, { number, client, user, name, canWrite, spectator }: Participant): void {
-  encoding.writeVarUint(out, number);
-  encoding.writeVarString(out, client);
-  encoding.writeVarString(out, user);
-  encoding.writeVarString(out, name);
-  encoding.writeUint8(out, (canWrite ? 1 : 0) | (spectator ? 2 : 0));
-}
-
-function readParticipant(input: Decoder): Participant {
-  const [number, client, user, name, bits] = [readParticipantNumber(input), readClientId(input), readUserId(input), readText(input), readByte(input)];
-  if (name.length > PARTICIPANT_NAME_LENGTH_MAX) throw new RangeError("a name too long");
-  return { number, client, user, name, canWrite: (bits & 1) !== 0, spectator: (bits & 2) !== 0 };
-}
-
-function readParticipantNumber(input: Decoder): ParticipantNumber {
-  const number = readNumber(input);
-  if (number < 1) throw new RangeError("participants are numbered from 1");
-  return number;
+  return readWhole(bytes, presenceNews.read);
 }

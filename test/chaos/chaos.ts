@@ -1,11 +1,13 @@
 /**
  * Rounds of faults, drawn from a seed, on a system of real processes that people type on. After each all faults are
- * undone and every room must be level again; every few rounds the rooms are judged by their logs and new ones opened.
+ * undone and every room must be level again; every few rounds the rooms are judged by their logs, the boards of all rooms
+ * until then with them, and new ones opened.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { Prng } from "../../shared/prng.ts";
+import { BoardsWatch } from "./boards-watch.ts";
 import { type RoomAccount, RoomWatch } from "./room-watch.ts";
 import type { Aimed, ChaosTarget, Fault, Struck } from "./target.ts";
 
@@ -23,10 +25,11 @@ export type ChaosOptions = {
   readonly only: string;
 };
 
-export type ChaosReport = { rounds: number; readonly faults: Map<string, number>; readonly levelMs: number[]; readonly sums: { rooms: number; typed: number; acked: number; tentative: number; epochs: number } };
+export type ChaosReport = { rounds: number; readonly faults: Map<string, number>; readonly levelMs: number[]; readonly sums: { rooms: number; typed: number; acked: number; deeds: number; tentative: number; epochs: number } };
 
 /** Rooms stay as long as their logs are whole, before what snapshots cover is trimmed. */
 const ROUNDS_PER_ROOM = 8;
+const TELL_EVERY_MS = 500;
 const CALM_MS = 300;
 const FIRST_LEVEL_MS = 200;
 /** A second fault beside the first, as often as not. */
@@ -34,13 +37,15 @@ const SECOND_CHANCE = 0.5;
 
 /** Throws, with the round in its message, as soon as a promise is broken. */
 export async function runChaos(target: ChaosTarget, options: ChaosOptions, say: (line: string) => void): Promise<ChaosReport> {
-  const report: ChaosReport = { rounds: 0, faults: new Map(), levelMs: [], sums: { rooms: 0, typed: 0, acked: 0, tentative: 0, epochs: 0 } };
+  const report: ChaosReport = { rounds: 0, faults: new Map(), levelMs: [], sums: { rooms: 0, typed: 0, acked: 0, deeds: 0, tentative: 0, epochs: 0 } };
   const until = performance.now() + options.secondsMax * 1_000;
+  const boards = new BoardsWatch(target);
   while (report.rounds < options.rounds && performance.now() < until) {
     const rooms = await Promise.all(Array.from({ length: options.rooms }, (_, index) => RoomWatch.open(target, `${options.roomsNamed}-${report.rounds}-${index}`)));
     try {
       for (let turn = 0; turn < ROUNDS_PER_ROOM && report.rounds < options.rounds && performance.now() < until; turn++) await playRound(target, rooms, options, report, say);
-      for (const room of rooms) add(report, await room.judge());
+      for (const room of rooms) add(report, await room.judge(boards));
+      await boards.judge();
     } catch (error) {
       throw new Error(`round ${report.rounds} with seed ${options.seed}`, { cause: error });
     } finally {
@@ -56,15 +61,19 @@ async function playRound(target: ChaosTarget, rooms: readonly RoomWatch[], optio
   const plan = await draw(target.faults, prng, options.only);
   const names = plan.map(({ kind, aimed }) => `${kind} (${aimed.victim})`).join(" + ");
   const typing = setInterval(() => rooms.forEach((room) => room.type()), options.everyMs);
+  const telling = setInterval(() => rooms.forEach((room) => room.tell()), TELL_EVERY_MS);
   try {
     await sleep(CALM_MS);
     const struck: Struck[] = [];
     for (const { aimed } of plan) struck.push(await aimed.strike());
     await sleep(Math.max(...plan.map(({ lastsMs }) => lastsMs)));
-    await Promise.all(struck.map(({ undo }) => undo()));
+    await Promise.all(struck.map(({ undo }) => undo())).catch((cause: unknown) => {
+      throw new Error(`not undone: ${names}`, { cause });
+    });
     await sleep(FIRST_LEVEL_MS);
   } finally {
     clearInterval(typing);
+    clearInterval(telling);
   }
   for (const { kind } of plan) report.faults.set(kind, (report.faults.get(kind) ?? 0) + 1);
   const begun = performance.now();
@@ -95,6 +104,7 @@ function add({ sums }: ChaosReport, account: RoomAccount): void {
   sums.rooms += 1;
   sums.typed += account.typed;
   sums.acked += account.acked;
+  sums.deeds += account.deeds;
   sums.tentative += account.tentative;
   sums.epochs += account.epochs;
 }

@@ -4,17 +4,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { makeToken } from "../../cli/token.ts";
 import { runProgram } from "../../engines/run-program.ts";
+import { leaderboardSettings } from "../../leaderboard/config.ts";
+import { readSettings } from "../../shared/config.ts";
 import { type ChaosTarget, type Fault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
 
 /** `project`: as compose was told; `doors`: where its gateways are reached from here. */
 export type ContainersOptions = { readonly project: string; readonly environment: string; readonly doors: readonly string[]; readonly jwtSecret: string };
 
 const DOCKER_MS_MAX = 90_000;
-const HEALTHY_MS_MAX = 120_000;
+const HEALTHY_MS_MAX = 300_000;
 const POLL_MS = 200;
 const NATS_PORT = 4222;
 
-const ROLES = ["room-server", "gateway", "placement", "document-service"] as const;
+const ROLES = ["room-server", "gateway", "placement", "document-service", "leaderboard"] as const;
 
 export function containersTarget({ project, environment, doors, jwtSecret }: ContainersOptions): ChaosTarget {
   const containers = new Containers(project);
@@ -22,7 +24,8 @@ export function containersTarget({ project, environment, doors, jwtSecret }: Con
     doors,
     environment,
     natsUrl: async () => (await Promise.all(["nats-1", "nats-2", "nats-3"].map((service) => containers.address(service)))).map((address) => `nats://${address}:${NATS_PORT}`).join(","),
-    token: (room, user) => makeToken({ room: [room], user, name: user, rights: ["read", "write"], tenant: "default", ttl: 3_600 }, jwtSecret),
+    token: (room, user, { rights = ["read", "write"] } = {}) => makeToken({ room: [room], user, name: user, rights, tenant: "default", ttl: 3_600 }, jwtSecret),
+    scoring: readSettings(leaderboardSettings, { flags: { boardSessionPoints: "0" }, env: {} }),
     faults: [
       ...ROLES.flatMap((role) => faultsOf(containers, role, 2, false)),
       ...faultsOf(containers, "nats", 3, true),

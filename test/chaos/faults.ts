@@ -5,11 +5,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "../../engines/engine.ts";
 import type { Prng } from "../../shared/prng.ts";
 import type { Process, Role } from "../system/cluster.ts";
+import type { Way } from "../system/cuttable-line.ts";
 import { leaderOfLog } from "../system/log-leader.ts";
 import type { ChaosSystem } from "./chaos-system.ts";
 import { type Fault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
 
-const ROLES: readonly Role[] = ["room-server", "gateway", "placement", "document-service"];
+const ROLES: readonly Role[] = ["room-server", "gateway", "placement", "document-service", "leaderboard"];
 
 export function processFaults(system: ChaosSystem): Fault[] {
   const { cluster, zones } = system;
@@ -21,8 +22,10 @@ export function processFaults(system: ChaosSystem): Fault[] {
     ...onEach("killed", SHORT_MS, kill),
     ...onEach("paused", LONG_MS, pause),
     ...onEach("restarted in good order", 0, restart),
-    onProcess(system, "room-server", "cut off", LONG_MS, cutOff),
-    onProcess(system, "gateway", "cut off", LONG_MS, cutOff),
+    ...onEach("cut off", LONG_MS, cutOff("both")),
+    ...onEach("not heard, though it hears", LONG_MS, cutOff("to")),
+    ...onEach("hears nothing, though it is heard", LONG_MS, cutOff("from")),
+    { kind: "redis-server killed", lastsMsMax: SHORT_MS, shakesNats: false, aim: async () => ({ victim: "redis", strike: () => killServers([cluster.redis!]) }) },
     onLeader("killed", LONG_MS, killServer),
     onLeader("paused", LONG_MS, pauseServer),
     onLeader("emptied and restarted", 0, emptyAndRestart),
@@ -95,8 +98,8 @@ async function restart({ revive }: ChaosSystem, process: Process): Promise<Struc
   return { undo: () => revive(process) };
 }
 
-async function cutOff({ zones }: ChaosSystem, _: Process, role: Role, index: number): Promise<Struck> {
-  return mendLater(zones.cutOff({ role, index }));
+function cutOff(way: Way): OnProcess {
+  return ({ zones }, _, role, index) => mendLater(zones.cutOff({ role, index }, way));
 }
 
 async function mendLater(mend: () => void): Promise<Struck> {

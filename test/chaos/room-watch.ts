@@ -3,23 +3,27 @@
  * of one's own among them, must stand at that seq in the log in the end: then none was lost, and no seq was used twice.
  */
 
-import { type RoomKey, type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
+import type { LoggedEdit } from "../../leaderboard/testing/reference-boards.ts";
+import { type RoomKey, type RoomId, roomKey, type TenantId, type UnixMillis } from "../../shared/ids.ts";
 import { eventually } from "../system/eventually.ts";
-import { checkLog, readLog } from "../system/log-checks.ts";
+import { checkLog, type LoggedRecord, readTimedLog } from "../system/log-checks.ts";
 import { insertion, Person } from "../system/person.ts";
+import type { BoardsWatch } from "./boards-watch.ts";
 import type { ChaosTarget } from "./target.ts";
+import { Teller } from "./teller.ts";
 
 const LEVEL_MS_MAX = 90_000;
 /** More wait while somebody has so many unsaved. */
 const UNSAVED_MAX = 300;
 
-export type RoomAccount = { readonly typed: number; readonly acked: number; readonly tentative: number; readonly epochs: number };
+export type RoomAccount = { readonly typed: number; readonly acked: number; readonly deeds: number; readonly tentative: number; readonly epochs: number };
 
 export class RoomWatch {
   readonly room: string;
   readonly #key: RoomKey;
   readonly #target: ChaosTarget;
   readonly #people: readonly Person[];
+  readonly #teller: Teller;
   /** By person and seq: whose edit it was, and which of theirs. */
   readonly #told: Map<number, string>[] = [];
   readonly #faults: string[] = [];
@@ -31,6 +35,7 @@ export class RoomWatch {
     this.room = room;
     this.#key = roomKey("default" as TenantId, room as RoomId);
     this.#people = people;
+    this.#teller = new Teller(target, room, people.map(({ name }) => name));
     for (const person of people) this.#listen(person);
   }
 
@@ -48,6 +53,11 @@ export class RoomWatch {
     }
   }
 
+  /** A backend tells of something that one of them did, unless it waits for an answer still. */
+  tell(): void {
+    this.#teller.tell();
+  }
+
   /** Resolves when nobody types, nobody waits for anything, all hold the same, and all are seen by all. */
   async level(): Promise<void> {
     const people = this.#people;
@@ -56,14 +66,15 @@ export class RoomWatch {
     await eventually(`room ${this.room} is level`, isLevel, LEVEL_MS_MAX).catch((cause: unknown) => {
       throw new Error(`${this.#typed} edits were typed in room ${this.room}: ${state()}`, { cause });
     });
+    await eventually(`the backend of room ${this.room} is answered`, () => !this.#teller.isTelling, LEVEL_MS_MAX);
     const [first, ...others] = people.map(({ text }) => text);
     if (others.some((text) => text !== first)) throw new Error(`the documents of room ${this.room} differ at seq ${this.#typed}`);
   }
 
-  /** Holds what everybody was told against the log. */
-  async judge(): Promise<RoomAccount> {
-    const records = await readLog(await this.#target.natsUrl(), this.#target.environment, this.#key);
-    const ordered = checkLog(records);
+  /** Holds what everybody was told against the log, and gives the boards' judge what they are judged by. */
+  async judge(boards: BoardsWatch): Promise<RoomAccount> {
+    const records = await readTimedLog(await this.#target.natsUrl(), this.#target.environment, this.#key);
+    const ordered = checkLog(records.map(({ record }) => record));
     const faults = [...this.#faults, ...this.#people.flatMap(({ disorders, errors }) => [...disorders, ...errors.map((error) => JSON.stringify(error))])];
     if (ordered.length !== this.#typed) faults.push(`${this.#typed} edits were typed, the log has ${ordered.length}`);
     this.#told.forEach((told, index) => {
@@ -74,11 +85,13 @@ export class RoomWatch {
       }
     });
     if (faults.length > 0) throw new Error(`room ${this.room}:\n${faults.slice(0, 20).join("\n")}`);
-    const epochs = records.filter(({ kind }) => kind === "epoch").length;
-    return { typed: this.#typed, acked: this.#acked, tentative: this.#people.reduce((sum, { tentativeSeen }) => sum + tentativeSeen, 0), epochs };
+    boards.add({ room: this.room, edits: editsIn(records), told: this.#teller.told });
+    const epochs = records.filter(({ record }) => record.kind === "epoch").length;
+    return { typed: this.#typed, acked: this.#acked, deeds: [...this.#teller.told.values()].reduce((sum, times) => sum + times, 0), tentative: this.#people.reduce((sum, { tentativeSeen }) => sum + tentativeSeen, 0), epochs };
   }
 
   leave(): void {
+    this.#teller.leave();
     for (const person of this.#people) person.leave();
   }
 
@@ -96,4 +109,16 @@ export class RoomWatch {
     });
     room.on("rolled-back", () => this.#faults.push(`${name} was told that the server has lost edits`));
   }
+}
+
+/** A stream's clock can go back with its leader; boards let it stand still meanwhile. */
+function editsIn(records: readonly LoggedRecord[]): LoggedEdit[] {
+  const edits: LoggedEdit[] = [];
+  let latest = 0 as UnixMillis;
+  for (const { record, time } of records) {
+    latest = Math.max(latest, time) as UnixMillis;
+    if (record.kind !== "edits") continue;
+    for (const { client, payload } of record.edits.edits) edits.push({ user: record.users.get(client)!, bytes: payload.byteLength, time: latest });
+  }
+  return edits;
 }

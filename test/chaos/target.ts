@@ -1,5 +1,6 @@
 /** What chaos is done to, and judged by: processes of this machine's or containers. */
 
+import type { ScoringOptions } from "../../leaderboard/counting/scoring.ts";
 import type { Prng } from "../../shared/prng.ts";
 
 export type ChaosTarget = {
@@ -8,7 +9,9 @@ export type ChaosTarget = {
   readonly environment: string;
   /** Where the log can be read now. */
   readonly natsUrl: () => Promise<string>;
-  readonly token: (room: string, user: string) => Promise<string>;
+  readonly token: (room: string, user: string, more?: { readonly rights?: readonly string[] }) => Promise<string>;
+  /** What its leaderboards count by. */
+  readonly scoring: ScoringOptions;
   readonly faults: readonly Fault[];
 };
 

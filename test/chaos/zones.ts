@@ -4,7 +4,7 @@
  */
 
 import type { ProcessName } from "../system/cluster.ts";
-import { CuttableLine } from "../system/cuttable-line.ts";
+import { CuttableLine, type Way } from "../system/cuttable-line.ts";
 
 type Line = { readonly from: string; readonly fromZone: number; readonly toZone: number; readonly line: CuttableLine };
 
@@ -43,18 +43,18 @@ export class Zones {
     return this.#cut(({ fromZone, toZone }) => (fromZone === one && toZone === other) || (fromZone === other && toZone === one));
   }
 
-  /** One process from all nats-servers. */
-  cutOff(process: ProcessName): () => void {
-    return this.#cut(({ from }) => from === nameOf(process));
+  /** One process from all nats-servers. Cut one way, it still hears, or is still heard. */
+  cutOff(process: ProcessName, way: Way): () => void {
+    return this.#cut(({ from }) => from === nameOf(process), way);
   }
 
   async stop(): Promise<void> {
     await Promise.all(this.#lines.map(({ line }) => line.stop()));
   }
 
-  #cut(isCut: (line: Line) => boolean): () => void {
+  #cut(isCut: (line: Line) => boolean, way: Way = "both"): () => void {
     const cut = this.#lines.filter(isCut);
-    for (const { line } of cut) line.cut();
+    for (const { line } of cut) line.cut(way);
     return () => {
       for (const { line } of cut) line.mend();
     };

@@ -1,10 +1,11 @@
 /** Activities from a gateway's side to a leaderboard's, over a real nats-server. */
 
+import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { natsActivities } from "../../gateway/io/nats-activities.ts";
 import { jetstreamActivities } from "../../leaderboard/io/jetstream-activities.ts";
-import { HURRY, ReadingPace } from "../../leaderboard/reading-pace.ts";
+import { HURRY, ReadingPace } from "../../leaderboard/counting/reading-pace.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
@@ -37,44 +38,64 @@ test("[ACT1] what is told is stored once under its id, and comes in order to who
   expect(await activities.tell(ROOM, ANN, "a")).toBe("stored");
   expect(await activities.tell(ROOM, ANN, "a")).toBe("known");
   expect(await activities.tell("acme.other" as RoomKey, ANN, "a")).toBe("stored"); // An id is of its room.
+  const first = (await stream.forgotten(0)) + 1;
   const over = new AbortController();
   const found: unknown[] = [];
   for await (const { room, streamSeq, bytes } of stream.follow(0, 0, over.signal)) {
     found.push([room, streamSeq, JSON.parse(new TextDecoder().decode(bytes))]);
     if (found.length === 2) over.abort();
   }
-  expect(found).toEqual([[ROOM, 1, ANN], ["acme.other", 2, ANN]]);
-  expect(await stream.end(0)).toBe(2);
+  expect(found).toEqual([[ROOM, first, ANN], ["acme.other", first + 1, ANN]]);
+  expect(await stream.end(0)).toBe(first + 1);
 });
 
 test("[ACT2] what checkpoints cover is forgotten, and the stream goes on with its numbers", async () => {
   const { stream, activities } = await begin("act2");
-  expect(await stream.forgotten(0)).toBe(0);
+  const first = (await stream.forgotten(0)) + 1;
   for (const id of ["a", "b", "c"]) await activities.tell(ROOM, ANN, id);
-  await stream.forget(0, 2);
+  await stream.forget(0, first + 1);
   const over = new AbortController();
   for await (const { streamSeq } of stream.follow(0, 0, over.signal)) {
-    expect(streamSeq).toBe(3);
+    expect(streamSeq).toBe(first + 2);
     over.abort();
   }
-  await stream.forget(0, 3);
-  expect([await stream.forgotten(0), await stream.end(0)]).toEqual([3, 3]);
+  await stream.forget(0, first + 2);
+  expect([await stream.forgotten(0), await stream.end(0)]).toEqual([first + 2, first + 2]);
   expect(await activities.tell(ROOM, ANN, "b")).toBe("known"); // Forgotten, not unheard.
   await activities.tell(ROOM, ANN, "d");
-  expect(await stream.end(0)).toBe(4);
+  expect(await stream.end(0)).toBe(first + 3);
 });
 
 test("[ACT3] a stream that is full takes no more and loses nothing; once there is room it goes on, also under a new limit", async () => {
   const { stream, activities } = await begin("act3", { bytesMax: 4_096 });
+  const first = (await stream.end(0)) + 1;
   let told = 0;
   while ((await activities.tell(ROOM, ANN, `${told}`)) === "stored") told += 1;
   expect(told).toBeGreaterThan(5);
   expect(await activities.tell(ROOM, ANN, "more")).toBe("full");
-  expect(await stream.end(0)).toBe(told);
+  expect(await stream.end(0)).toBe(first + told - 1);
   await begin("act3");
   expect(await activities.tell(ROOM, ANN, "more")).toBe("stored");
 });
 
 test("[ACT4] without a stream nothing is taken", async () => {
   expect(await natsActivities(nats, subjectsOf("act4"), { logPartitions: 1 }).tell(ROOM, ANN, "a")).toBe("unavailable");
+});
+
+test("[ACT5] a stream that was lost is made anew behind all that it ever had", async () => {
+  const { stream, activities } = await begin("act5");
+  await activities.tell(ROOM, ANN, "a");
+  const before = await stream.end(0);
+  await (await jetstreamManager(nats)).streams.delete(subjectsOf("act5").activityStream(0));
+  expect(await stream.forgotten(0)).toBeGreaterThan(before);
+  expect(await activities.tell(ROOM, ANN, "b")).toBe("stored");
+});
+
+test("[ACT6] a stream goes on behind what it is told to forget, also where that is more than it has", async () => {
+  const { stream, activities } = await begin("act6");
+  await activities.tell(ROOM, ANN, "a");
+  const far = (await stream.end(0)) + 5_000;
+  await stream.forget(0, far);
+  await activities.tell(ROOM, ANN, "b");
+  expect(await stream.end(0)).toBe(far + 1);
 });

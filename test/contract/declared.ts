@@ -6,10 +6,13 @@ import { expect } from "vitest";
 import { z } from "zod";
 
 type Problem = { readonly allOf: readonly [unknown, { readonly properties: { readonly error: { readonly enum: readonly string[] } } }] };
-type Response = { readonly $ref?: string; readonly content?: { readonly "application/json"?: { readonly schema: object } } };
+type Response = { readonly $ref?: string; readonly headers?: object; readonly content?: Readonly<Record<string, { readonly schema: object }>> };
 type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Readonly<Record<string, Response>> }>>>>; readonly components: Readonly<Record<string, Readonly<Record<string, object>>>> };
 
-export type Answered = { readonly method: string; readonly path: string; readonly status: number; readonly body: object };
+/** `body`: nothing but where it is JSON. With `headers` it is looked at whether those are there that are declared, and what is not JSON too. */
+export type Answered = { readonly method: string; readonly path: string; readonly status: number; readonly body: object; readonly headers?: Headers };
+
+const JSON_TYPE = "application/json";
 
 export class Declared {
   readonly #document: Document;
@@ -20,13 +23,21 @@ export class Declared {
     this.#document = JSON.parse(readFileSync(file, "utf8")) as Document;
   }
 
-  expect({ method, path, status, body }: Answered): void {
+  expect({ method, path, status, body, headers }: Answered): void {
     const template = Object.keys(this.#document.paths).find((each) => new RegExp(`^${each.replace(/\{\w+\}/g, "[^/]+")}$`).test(path));
     const declared = this.#document.paths[template ?? ""]?.[method.toLowerCase()]?.responses[status];
-    expect(declared, `${method} ${path} declares ${status}`).toBeDefined();
-    const { content } = this.#resolved(declared) as Response;
-    const shape = z.fromJSONSchema(this.#resolved(content!["application/json"]!.schema) as Parameters<typeof z.fromJSONSchema>[0]);
-    expect(shape.safeParse(body).error?.issues, `${method} ${path} ${status}: ${JSON.stringify(body)}`).toBeUndefined();
+    const what = `${method} ${path} ${status}: ${JSON.stringify(body)}`;
+    expect(declared, `${what} is declared`).toBeDefined();
+    const response = this.#resolved(declared) as Response;
+    if (headers !== undefined) expect(Object.keys(response.headers ?? {}).filter((name) => !headers.has(name)), `headers that are declared and not there: ${what}`).toEqual([]);
+    if (response.content === undefined) return;
+
+    const type = headers?.get("content-type") ?? JSON_TYPE;
+    const content = response.content[type];
+    expect(content, `${type} is declared: ${what}`).toBeDefined();
+    if (type !== JSON_TYPE) return;
+    const shape = z.fromJSONSchema(content!.schema as Parameters<typeof z.fromJSONSchema>[0]);
+    expect(shape.safeParse(body).error?.issues, what).toBeUndefined();
     if ("error" in body) this.#met.add(`${declared!.$ref ?? `${method.toLowerCase()} ${template} ${status}`} ${String(body.error)}`);
   }
 
@@ -39,7 +50,7 @@ export class Declared {
 
   #errorsOf(response: Response): readonly string[] {
     const { content } = this.#resolved(response) as Response;
-    const schema = content?.["application/json"]?.schema as Problem | undefined;
+    const schema = content?.[JSON_TYPE]?.schema as Problem | undefined;
     return schema?.allOf?.[1].properties.error.enum ?? [];
   }
 

@@ -41,7 +41,7 @@ async function append(text: string, options: { id?: string; expected?: number; t
   const head = headers();
   if (options.id !== undefined) head.set("Nats-Msg-Id", options.id);
   if (options.expected !== undefined) head.set("Nats-Expected-Last-Subject-Sequence", String(options.expected));
-  return (await line.request(subjects.log(0, options.to ?? room), text, { headers: head, timeout: 5_000 })).json<PubAck>();
+  return (await line.request(subjects.log(0, options.to ?? room), text, { headers: head, timeout: 30_000 })).json<PubAck>();
 }
 
 async function last(of: RoomKey = room): Promise<{ seq: number; text: string } | undefined> {

@@ -1,83 +1,25 @@
 /** What the document service relies on in a store of objects, the same for each: JetStream, a folder, S3 (OpenStack Swift). */
 
 import { createHash, randomUUID } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { AwsClient } from "aws4fetch";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { folderObjects } from "../../document-service/io/folder-objects.ts";
-import { jetstreamObjects } from "../../document-service/io/jetstream-objects.ts";
-import { s3Objects, type S3Options } from "../../document-service/io/s3-objects.ts";
+import { s3Objects } from "../../document-service/io/s3-objects.ts";
 import type { ObjectStore } from "../../document-service/ports.ts";
-import { type S3Server, startS3Server } from "../../engines/s3-server.ts";
-import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
-import { type RealNats, startRealNats } from "./real-nats.ts";
+import { OBJECT_STORES, type ObjectStoreCase, s3Case, START_MS_MAX } from "./object-store-cases.ts";
 
-const START_MS_MAX = 180_000;
 /** More than a service ever writes at once, and no more than one process of Swift takes. */
 const AT_ONCE = 16;
-/** `open`: another adapter on the same objects, as another service has it. `damage`: the object as a broken disk leaves it. */
-type Case = { open(): Promise<ObjectStore>; damage(name: string): Promise<void>; stop(): Promise<void> };
-
-async function jetstreamCase(): Promise<Case> {
-  const server: RealNats = await startRealNats();
-  const nats: NatsConnection = await connectNats({ servers: server.url, name: "test" });
-  return {
-    open: () => jetstreamObjects(jetstream(nats), "contract", 1),
-    damage: async (name) => {
-      const manager = await jetstreamManager(nats);
-      const { nuid } = JSON.parse((await manager.streams.getMessage("OBJ_contract", { last_by_subj: `$O.contract.M.${Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_")}` }))!.string()) as { nuid: string };
-      const chunk = await manager.streams.getMessage("OBJ_contract", { last_by_subj: `$O.contract.C.${nuid}` });
-      await manager.streams.deleteMessage("OBJ_contract", chunk!.seq);
-    },
-    stop: async () => {
-      await nats.close();
-      await server.stop();
-    },
-  };
-}
-
-function folderCase(): Promise<Case> {
-  const root = mkdtempSync(join(tmpdir(), "coroom-objects-"));
-  return Promise.resolve({
-    open: () => folderObjects(join(root, "objects")),
-    damage: (name) => Promise.resolve(truncateSync(join(root, "objects", name), 3)),
-    stop: () => Promise.resolve(rmSync(root, { recursive: true, force: true })),
-  });
-}
-
-async function s3Case(): Promise<Case & { readonly options: S3Options }> {
-  const dataDir = mkdtempSync(join(tmpdir(), "coroom-s3-"));
-  const server: S3Server = await startS3Server({ dataDir });
-  const options = { s3Url: server.url, s3Region: "us-east-1", s3Bucket: "contract", s3AccessKeyId: server.accessKeyId, s3SecretAccessKey: server.secretAccessKey };
-  return {
-    options,
-    open: () => s3Objects(options, "snapshots/"),
-    damage: async (name) => {
-      const client = new AwsClient({ accessKeyId: server.accessKeyId, secretAccessKey: server.secretAccessKey, service: "s3", region: "us-east-1" });
-      await client.fetch(`${server.url}/contract/snapshots/${name}`, { method: "PUT", body: "dam" });
-    },
-    stop: async () => {
-      await server.stop();
-      rmSync(dataDir, { recursive: true, force: true });
-    },
-  };
-}
-
 const bytesOf = (length: number, seed = 1) => Uint8Array.from({ length }, (_, index) => (index * 31 + seed * 17 + (index >> 8)) & 255);
 const digest = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 const nameIn = (room = "acme.notes") => `${room}/1-7-${randomUUID()}`;
 
-describe.each([
-  ["JetStream", jetstreamCase],
-  ["a folder", folderCase],
-  ["S3", s3Case],
-])("objects in %s", (_, start) => {
-  let running: Case;
+describe.each(OBJECT_STORES)("objects in %s", (_, start) => {
+  let running: ObjectStoreCase;
   let store: ObjectStore;
   beforeAll(async () => {
     running = await start();
@@ -85,7 +27,7 @@ describe.each([
   }, START_MS_MAX);
   afterAll(() => running?.stop());
 
-  test.each([0, 1, 3_000_000, 20_000_000])("[OBJ1] what is written is read back, byte for byte, by others too: %i bytes", { timeout: 60_000 }, async (length) => {
+  test.each([0, 1, 3_000_000, 20_000_000])("[OBJ1] what is written is read back, byte for byte, by others too: %i bytes", async (length) => {
     const [name, bytes] = [nameIn(), bytesOf(length)];
     await store.write(name, bytes);
     for (const reader of [store, await running.open()]) {
@@ -94,7 +36,7 @@ describe.each([
     }
   });
 
-  test("[OBJ2] what is not there is said to be not there, and may be removed again", { timeout: 30_000 }, async () => {
+  test("[OBJ2] what is not there is said to be not there, and may be removed again", async () => {
     const name = nameIn();
     expect(await store.read(name)).toBeUndefined();
     await store.write(name, bytesOf(10));
@@ -103,7 +45,7 @@ describe.each([
     expect([await store.read(name), (await store.list()).includes(name)]).toEqual([undefined, false]);
   });
 
-  test("[OBJ3] versions of a room stand side by side until each is removed, and all are listed", { timeout: 30_000 }, async () => {
+  test("[OBJ3] versions of a room stand side by side until each is removed, and all are listed", async () => {
     const names = [nameIn("acme.one"), nameIn("acme.one"), nameIn("acme.a=20b"), nameIn("acme.two")];
     for (const [index, name] of names.entries()) await store.write(name, bytesOf(100, index));
     expect(await store.list()).toEqual(expect.arrayContaining(names));
@@ -112,13 +54,13 @@ describe.each([
     expect(digest((await store.read(names[1]!))!)).toBe(digest(bytesOf(100, 1)));
   });
 
-  test("[OBJ4] a name as long as a room's may be is no trouble", { timeout: 30_000 }, async () => {
+  test("[OBJ4] a name as long as a room's may be is no trouble", async () => {
     const name = nameIn(`acme.${"=e2=80=a6".repeat(128)}`);
     await store.write(name, bytesOf(10));
     expect([digest((await store.read(name))!), (await store.list()).includes(name)]).toEqual([digest(bytesOf(10)), true]);
   });
 
-  test("[OBJ5] bytes that were damaged are never given back as the ones written", { timeout: 60_000 }, async () => {
+  test("[OBJ5] bytes that were damaged are never given back as the ones written", async () => {
     const [name, bytes] = [nameIn(), bytesOf(1_000_000)];
     await store.write(name, bytes);
     await running.damage(name);
@@ -126,7 +68,7 @@ describe.each([
     expect(read === "refused" || read === undefined || digest(read) !== digest(bytes)).toBe(true);
   });
 
-  test("[OBJ6] a hundred objects, many written at once, are all there", { timeout: 60_000 }, async () => {
+  test("[OBJ6] a hundred objects, many written at once, are all there", async () => {
     const names = Array.from({ length: 100 }, () => nameIn("acme.many"));
     for (let start = 0; start < names.length; start += AT_ONCE) await Promise.all(names.slice(start, start + AT_ONCE).map((name, index) => store.write(name, bytesOf(2_000, start + index))));
     const read: (Uint8Array | undefined)[] = [];

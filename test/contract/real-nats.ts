@@ -30,7 +30,7 @@ export async function startRealNats() {
 }
 
 /** Polls until there is something; throws when the deadline has passed. */
-export async function until<Value>(look: () => Value | undefined | false | Promise<Value | undefined | false>, what: string, msMax = 10_000): Promise<Value> {
+export async function until<Value>(look: () => Value | undefined | false | Promise<Value | undefined | false>, what: string, msMax = 30_000): Promise<Value> {
   const deadline = performance.now() + msMax;
   for (;;) {
     const seen = await look();

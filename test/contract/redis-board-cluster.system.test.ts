@@ -11,23 +11,26 @@ import { BINARIES } from "../../engines/binaries.ts";
 import { type Child, spawnChild } from "../../engines/child.ts";
 import { findBinary } from "../../engines/find.ts";
 import { claimPort } from "../../engines/free-port.ts";
-import { NO_USES, NOTHING_APPLIED } from "../../leaderboard/board.ts";
+import { type Batch, NO_USES, NOTHING_APPLIED } from "../../leaderboard/boards/board.ts";
 import { type RedisLine, redisLine } from "../../shared/io/redis.ts";
 import { redisBoard } from "../../leaderboard/io/redis-board.ts";
 import { redisNames } from "../../leaderboard/io/redis-names.ts";
 import { redisTenants } from "../../leaderboard/io/redis-tenants.ts";
-import { keysOf } from "../../leaderboard/keys.ts";
-import { RoomProjection } from "../../leaderboard/room-projection.ts";
+import { keysOf } from "../../leaderboard/boards/keys.ts";
+import { RoomProjection } from "../../leaderboard/counting/room-projection.ts";
+import { CAPS } from "../../leaderboard/counting/scoring.ts";
 import { recordOf } from "../../leaderboard/testing/records.ts";
 import { SCORING } from "../../leaderboard/testing/scoring.ts";
-import { ALL_TIME, windowsAt } from "../../leaderboard/windows.ts";
-import { decodeRecord } from "../../shared/bus/record.ts";
-import type { RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
+import { ALL_TIME, type Window, windowsAt } from "../../leaderboard/boards/windows.ts";
+import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
+import type { Epoch, RoomKey, Seq, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import { until } from "./real-nats.ts";
 
 const SLOTS = 16_384;
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const NOON = Date.UTC(2026, 6, 1, 12) as UnixMillis;
+const HOUR = windowsAt(NOON)[0]!;
+const KEYS = keysOf("cluster");
 
 let dataDir: string;
 const servers: { child: Child; port: number; redis: Redis }[] = [];
@@ -45,10 +48,10 @@ beforeAll(async () => {
     await servers[index]!.redis.cluster("ADDSLOTSRANGE", (SLOTS / 2) * index, (SLOTS / 2) * (index + 1) - 1);
     if (index > 0) await servers[0]!.redis.call("CLUSTER", "MEET", "127.0.0.1", port, bus);
   }
-  await until(async () => (await Promise.all(servers.map(({ redis }) => redis.cluster("INFO")))).every((info) => info.includes("cluster_state:ok")), "the cluster", 30_000);
+  await until(async () => (await Promise.all(servers.map(({ redis }) => redis.cluster("INFO")))).every((info) => info.includes("cluster_state:ok")), "the cluster");
   line = redisLine(servers.map(({ port }) => `redis://127.0.0.1:${port}`).join(","), SILENT);
   await until(() => line.redis.status === "ready", "the line to the cluster");
-}, 120_000);
+});
 afterAll(async () => {
   line?.stop();
   for (const { redis, child } of servers) {
@@ -58,13 +61,14 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-test("[BOARD10] rooms on every server of a cluster count, read, dump and restore", async () => {
-  const boards = redisBoard(line.redis, keysOf("cluster"), { hotMembers: 1, tail: "ordered", roles: ["everyone", "editors"] });
-  for (let index = 0; index < 20; index++) {
-    const room = `acme.room-${index}` as RoomKey;
+test("[BOARD10] rooms on every server of a cluster count, read, dump and restore, all at once", async () => {
+  const boards = redisBoard(line.redis, KEYS, { hotMembers: 1, tail: "ordered", roles: ["everyone", "editors"] });
+  const rooms = Array.from({ length: 20 }, (_, index) => `acme.room-${index}` as RoomKey);
+  expect(await ownersOf(rooms.map(KEYS.applied))).toEqual(new Set([0, 1]));
+  await Promise.all(rooms.map(async (room, index) => {
     const projection = new RoomProjection(NOTHING_APPLIED, NO_USES, SCORING);
     const edits = (["ann", "bob", "bob"] as UserId[]).map((user) => ({ user, bytes: 1, time: NOON }));
-    projection.receiveRecord(decodeRecord(recordOf(1, edits))!, 1, NOON);
+    projection.receiveRecord(ownersRecordOf(recordOf(1, edits)), 1, NOON);
     const batch = projection.takeBatch()!;
     expect(await boards.apply(room, batch)).toEqual({ kind: "written" });
     expect(await boards.apply(room, batch)).toEqual({ kind: "stale", counted: { seq: 3, activity: 0 } });
@@ -77,21 +81,105 @@ test("[BOARD10] rooms on every server of a cluster count, read, dump and restore
     const copy = `acme.copy-${index}` as RoomKey;
     expect(await boards.restore(copy, dump)).toEqual({ kind: "written" });
     expect(await boards.read(copy, "everyone", ALL_TIME)).toEqual(await boards.read(room, "everyone", ALL_TIME));
-  }
-  const tenants = redisTenants(line.redis, keysOf("cluster"), { roles: ["everyone"] });
-  const names = redisNames(line.redis, keysOf("cluster"), { namesMax: 2 });
-  for (let index = 0; index < 20; index++) {
-    const room = `acme.room-${index}` as RoomKey;
+  }));
+  const tenants = redisTenants(line.redis, KEYS, { roles: ["everyone"] });
+  const names = redisNames(line.redis, KEYS, { namesMax: 2 });
+  await Promise.all(rooms.map(async (room) => {
     for (let time = 0; time < 2; time++) await tenants.tell(room, windowsAt(NOON)); // Told again it counts once.
     for (const user of ["ann", "bob", "cy"]) await names.write(room, user, user.toUpperCase());
     expect(await names.read(room, ["bob", "cy", "nobody"])).toEqual(new Map([["bob", "BOB"]])); // No more than two.
-  }
-  await tenants.meet("acme.room-1" as RoomKey, [ALL_TIME], ["ann", "bob"]);
-  await tenants.meet("acme.room-2" as RoomKey, [ALL_TIME], ["bob", "cy"]);
-  const { rooms, people, ranking } = await tenants.page("acme" as TenantId, ALL_TIME, { offset: 5, limit: 3 });
+  }));
+  await Promise.all([tenants.meet("acme.room-1" as RoomKey, [ALL_TIME], ["ann", "bob"]), tenants.meet("acme.room-2" as RoomKey, [ALL_TIME], ["bob", "cy"])]);
+  const { rooms: ranked, people, ranking } = await tenants.page("acme" as TenantId, ALL_TIME, { offset: 5, limit: 3 });
   expect(people).toBe(3);
-  expect([rooms, ranking.map(({ rank, points }) => [rank, points])]).toEqual([20, [[1, 3], [1, 3], [1, 3]]]);
+  expect([ranked, ranking.map(({ rank, points }) => [rank, points])]).toEqual([20, [[1, 3], [1, 3], [1, 3]]]);
   expect(await tenants.rankOf("acme.room-7" as RoomKey, ALL_TIME)).toEqual({ rank: 1, room: "room-7", points: 3 });
-  const perServer = await Promise.all(servers.map(({ redis }) => redis.dbsize()));
-  expect(Math.min(...perServer)).toBeGreaterThan(0);
 });
+
+test("[BOARD10] tenants on every server of a cluster are met and told of all at once", async () => {
+  const boards = redisBoard(line.redis, KEYS, { hotMembers: 1, tail: "counted", roles: ["everyone"] });
+  const tenants = redisTenants(line.redis, KEYS, { roles: ["everyone"] });
+  const ids = Array.from({ length: 6 }, (_, index) => `tenant-${index}` as TenantId);
+  expect(await ownersOf(ids.map((tenant) => KEYS.tenant(tenant, ALL_TIME)))).toEqual(new Set([0, 1]));
+  const roomIn = (tenant: TenantId): RoomKey => `${tenant}.room` as RoomKey;
+  await Promise.all(ids.map((tenant) => boards.apply(roomIn(tenant), batchAfter(0))));
+  await Promise.all(ids.flatMap((tenant) => [tenants.tell(roomIn(tenant), [ALL_TIME]), tenants.meet(roomIn(tenant), [ALL_TIME], ["ann", "bob"])]));
+  const pages = await Promise.all(ids.map((tenant) => tenants.page(tenant, ALL_TIME, { offset: 0, limit: 2 })));
+  for (const page of pages) expect(page).toEqual({ rooms: 1, people: 2, ranking: [{ rank: 1, room: "room", points: 1 }] });
+});
+
+/** Of a room that moves, what has arrived on the other server already. */
+const ARRIVED = {
+  nothing: () => [],
+  "its boards": (room: RoomKey) => Object.values(KEYS.board(room, "everyone", ALL_TIME)),
+  "its marks": (room: RoomKey) => [KEYS.applied(room), ...CAPS.map((cap) => KEYS.use(room, cap))],
+};
+
+test.each(Object.entries(ARRIVED))("[BOARD18] of a room that moves to another server a batch and a checkpoint write all or nothing: %s there", async (arrived, arrivedOf) => {
+  const boards = redisBoard(line.redis, KEYS, { hotMembers: 1, tail: "counted", roles: ["everyone"] });
+  const room = `acme.moves-${arrived.replace(" ", "-")}` as RoomKey;
+  await boards.apply(room, batchAfter(0));
+  const behind = (await boards.dump(room, [ALL_TIME]))!;
+  const ahead = { ...behind, applied: { ...behind.applied, seq: 9 as Seq } };
+  const scoreOf = async (): Promise<unknown> => (await boards.members(room, "everyone", ALL_TIME, ["ann"])).map(({ score }) => score);
+
+  const move = await beginMove(room);
+  await move.bring(arrivedOf(room));
+  await expect(boards.apply(room, batchAfter(1))).rejects.toThrow(/redirections/);
+  await expect(boards.apply(room, batchAfter(1, HOUR))).rejects.toThrow(/redirections/);
+  await expect(boards.restore(room, ahead)).rejects.toThrow(/redirections/);
+  await move.end();
+
+  expect(await boards.load(room)).toMatchObject({ applied: { seq: 1 } });
+  expect(await scoreOf()).toEqual([1]);
+  expect(await boards.apply(room, batchAfter(1))).toEqual({ kind: "written" });
+  expect(await scoreOf()).toEqual([2]);
+  expect(await boards.restore(room, ahead)).toEqual({ kind: "written" });
+  expect(await scoreOf()).toEqual([1]);
+});
+
+/** One point for ann, who has used some of every cap, in a board that there is and in another that is new. */
+function batchAfter(seq: number, ...windows: Window[]): Batch {
+  const use = { period: 1, hasBegun: false, points: new Map([["ann" as UserId, seq + 1]]) };
+  return {
+    after: { seq: seq as Seq, activity: 0 },
+    applied: { ...NOTHING_APPLIED, epoch: 1 as Epoch, seq: (seq + 1) as Seq },
+    uses: { edits: use, deeds: use, present: use },
+    windows: [ALL_TIME, ...windows],
+    awards: new Map([["everyone", [{ member: "ann" as UserId, points: 1, reachedAt: seq + 1 }]]]),
+  };
+}
+
+/** Which of the servers have the slots of these keys, as they say themselves. */
+async function ownersOf(keys: readonly string[]): Promise<Set<number>> {
+  return new Set(await Promise.all(keys.map(ownerOf)));
+}
+
+async function ownerOf(key: string): Promise<number> {
+  const slot = await slotOf(key);
+  const ranges = await servers[0]!.redis.cluster("SLOTS");
+  const [, , [, port]] = ranges.find(([first, last]) => first <= slot && slot <= last) as unknown as [number, number, [string, number]];
+  return servers.findIndex((server) => server.port === port);
+}
+
+async function slotOf(key: string): Promise<number> {
+  return servers[0]!.redis.cluster("KEYSLOT", key);
+}
+
+/** Moves a room's slot from the server that has it to the other, as `redis-cli --cluster reshard` does it. */
+async function beginMove(room: RoomKey) {
+  const slot = await slotOf(KEYS.applied(room));
+  const owner = await ownerOf(KEYS.applied(room));
+  const [from, to] = [servers[owner]!, servers[1 - owner]!];
+  const [fromId, toId] = [await from.redis.cluster("MYID"), await to.redis.cluster("MYID")];
+  await to.redis.call("CLUSTER", "SETSLOT", slot, "IMPORTING", fromId);
+  await from.redis.call("CLUSTER", "SETSLOT", slot, "MIGRATING", toId);
+  const bring = async (keys: readonly string[]): Promise<void> => {
+    if (keys.length > 0) await from.redis.call("MIGRATE", "127.0.0.1", to.port, "", 0, 5_000, "KEYS", ...keys);
+  };
+  const end = async (): Promise<void> => {
+    await bring((await from.redis.cluster("GETKEYSINSLOT", slot, 1_000)) as string[]);
+    for (const { redis } of [to, from]) await redis.call("CLUSTER", "SETSLOT", slot, "NODE", toId);
+  };
+  return { bring, end };
+}

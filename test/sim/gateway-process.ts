@@ -6,9 +6,9 @@ import { natsPlacement } from "../../gateway/io/nats-placement.ts";
 import { natsPresence } from "../../gateway/io/nats-presence.ts";
 import { natsRooms } from "../../gateway/io/nats-rooms.ts";
 import type { Activities, BoardBus, Tokens } from "../../gateway/ports.ts";
-import type { PresenceHost } from "../../gateway/presence-host.ts";
-import type { RoomHost } from "../../gateway/room-host.ts";
-import type { SessionHost } from "../../gateway/session-host.ts";
+import type { PresenceHost } from "../../gateway/presence/presence-host.ts";
+import type { RoomHost } from "../../gateway/rooms/room-host.ts";
+import type { SessionHost } from "../../gateway/sessions/session-host.ts";
 import type { GatewayId, Millis, TenantId, UserId } from "../../shared/ids.ts";
 import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
@@ -37,7 +37,8 @@ export class GatewayProcess {
   readonly #presence: PresenceHost;
   #stopping = false;
 
-  constructor(world: World, name: string) {
+  /** `exited`: by itself, because it could not come up. */
+  constructor(world: World, name: string, exited: () => void) {
     this.process = world.process(name);
     this.line = new SimLine(this.process, world.nats, world.scheduler, world.latencyMs);
     this.listener = new SimListener(this.process, world.scheduler, world.latencyMs);
@@ -57,13 +58,20 @@ export class GatewayProcess {
     this.listener.isReady = () => !this.#stopping && this.#rooms.backboneLostAt === undefined;
     void Promise.all([bus.start(this.#rooms), presenceBus.start(this.#presence)]).then(
       () => {
-        this.#rooms.start();
         this.#presence.start();
         this.#clients.start();
         this.listener.start(this.#clients);
       },
-      () => this.process.die(), // Its line broke before it was up: it would exit and be started again.
+      () => this.#exit(exited),
     );
+  }
+
+  /** As `gateway/main.ts` does if its line breaks before it is up. */
+  #exit(exited: () => void): void {
+    if (this.process.state === "dead") return; // It was told to stop, and is replaced anyway.
+    this.process.die();
+    this.line.end();
+    exited();
   }
 
   /** In good order: clients are sent elsewhere, edits under way are sent on. */

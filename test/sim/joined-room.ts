@@ -1,18 +1,18 @@
 /** A room that a room server owns and two people have joined over one gateway: the real parts, for a test to carry on by hand. */
 
 import { OUTBOX, ROOM as CLIENT_ROOM } from "../../client/defaults.ts";
-import { Pace } from "../../client/pace.ts";
-import { RoomSession } from "../../client/room-session.ts";
+import { Pace } from "../../client/room/pace.ts";
+import { RoomSession } from "../../client/room/room-session.ts";
 import { gatewaySettings, roomOptions, sessionOptions } from "../../gateway/config.ts";
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
 import type { ConnectionId } from "../../gateway/ports.ts";
-import { Room as GatewayRoom } from "../../gateway/room.ts";
-import { Session } from "../../gateway/session.ts";
-import { UnackedBudget } from "../../gateway/unacked.ts";
-import { BacklogBudget } from "../../room-server/backlog.ts";
+import { Room as GatewayRoom } from "../../gateway/rooms/room.ts";
+import { Session } from "../../gateway/sessions/session.ts";
+import { UnackedBudget } from "../../gateway/rooms/unacked.ts";
+import { BacklogBudget } from "../../room-server/rooms/backlog.ts";
 import { roomHostOptions, roomServerSettings } from "../../room-server/config.ts";
 import { hmacSeal } from "../../room-server/io/hmac.ts";
-import { Ownership } from "../../room-server/ownership.ts";
+import { Ownership } from "../../room-server/ownership/ownership.ts";
 import { assert } from "../../shared/assert.ts";
 import { readSettings } from "../../shared/config.ts";
 import type { ClientId, ClientKey, GatewayId, Millis, RoomId, RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
@@ -46,7 +46,7 @@ export function the<Effect extends { readonly kind: string }, Kind extends Effec
 function claimedRoom(): Ownership {
   let records = 0;
   const deps = { seal: hmacSeal("a secret of at least 32 characters"), budget: new BacklogBudget({ bytesMax: 1_000_000 }), warmCopy: () => undefined, nextStamp: () => ({ id: `rs.${++records}`, time: 0 as UnixMillis }) };
-  const owner = new Ownership(ROOM, roomHostOptions(readSettings(roomServerSettings, NOTHING_GIVEN), undefined), deps, NOW, "claim");
+  const owner = new Ownership(ROOM, roomHostOptions(readSettings(roomServerSettings, NOTHING_GIVEN), undefined), deps, NOW, { kind: "claim" });
   owner.receive({ kind: "subscribed" }, NOW);
   owner.receive({ kind: "log-end-read", last: undefined, checkpoint: undefined }, NOW);
   owner.receive({ kind: "append-settled", outcome: { kind: "appended", streamSeq: 1 } }, NOW);

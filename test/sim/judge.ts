@@ -1,12 +1,12 @@
 /**
  * What SPEC.md section 3 promises, held against all that happens: every record as the log stores it, every edit as a
- * tab is given it, every acknowledgement as a tab believes it. It knows what was typed, and looks at nothing inside
+ * tab is given it, every acknowledgement as a tab believes it, and that nothing follows a room's deletion. It knows what was typed, and looks at nothing inside
  * the parts. The first broken promise ends the run.
  */
 
-import type { RoomEdit } from "../../client/inbox.ts";
+import type { RoomEdit } from "../../client/room/inbox.ts";
 import type { StoredRecord } from "../../room-server/ports.ts";
-import { epochOf, headOf } from "../../shared/bus/record.ts";
+import { epochOf, headOf, serverOf } from "../../shared/bus/record.ts";
 import type { ClientId, RoomKey } from "../../shared/ids.ts";
 import { keystrokesIn } from "./keystrokes.ts";
 
@@ -23,6 +23,7 @@ export class RoomTruth {
   readonly logged = new Map<number, number>();
   /** Who began each epoch. */
   readonly writers = new Map<number, string>();
+  isDeleted = false;
 
   get head(): number {
     return this.order.length;
@@ -63,7 +64,8 @@ export class Judge {
   receiveStored(key: RoomKey, stored: StoredRecord): void {
     const room = this.room(key);
     const { record } = stored;
-    const writer = record.id.slice(0, record.id.lastIndexOf("."));
+    const writer = serverOf(record);
+    if (room.isDeleted) this.fail(`${writer} writes in the log of a room that is deleted`, key);
     const { epoch } = room;
     room.records.push(stored);
     if (record.kind === "epoch") {
@@ -81,6 +83,15 @@ export class Judge {
       room.order.push({ client, counter, payload });
       this.#receiveKeystrokes(key, room, payload);
     }
+  }
+
+  receiveDeleted(key: RoomKey): void {
+    this.room(key).isDeleted = true;
+  }
+
+  /** Nobody is told so of a room that lives. */
+  receiveToldDeleted({ name, room }: Judged): void {
+    if (!this.room(room).isDeleted) this.fail(`${name} is told that its room is deleted, which it is not`, room);
   }
 
   #receiveKeystrokes(key: RoomKey, room: RoomTruth, payload: Uint8Array): void {

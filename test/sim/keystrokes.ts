@@ -1,6 +1,6 @@
 /** The payloads of simulated edits: keystrokes, four bytes each, so that edits can be merged and cut like a document's. */
 
-import type { EditFormat } from "../../client/unsent.ts";
+import type { EditFormat } from "../../client/room/unsent.ts";
 
 export type Keystroke = { readonly author: number; readonly index: number };
 

@@ -5,19 +5,17 @@
  * everybody must be told the truth; of cursors in a large room, those in view.
  */
 
-import { type PresenceEffect as GatewayEffect, type PresenceInput as GatewayInput, RoomPresence } from "../../gateway/presence.ts";
+import { type PresenceEffect as GatewayEffect, type PresenceInput as GatewayInput, RoomPresence } from "../../gateway/presence/presence.ts";
 import type { ConnectionId } from "../../gateway/ports.ts";
-import { Presence, type PresenceEffect as OwnerEffect, type PresenceInput as OwnerInput } from "../../room-server/presence.ts";
+import { Presence, type PresenceEffect as OwnerEffect, type PresenceInput as OwnerInput } from "../../room-server/presence/presence.ts";
 import { decodePresenceAnswer, decodePresenceFromOwner, decodePresenceToOwner, encodePresenceAnswer, encodePresenceFromOwner, encodePresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/prng.ts";
-import { decodePoint, decodeRectangle, encodePoint, encodeRectangle } from "../../shared/wire/positions.ts";
-import { CURSOR, decodeNews, type Participant, VIEWPORT } from "../../shared/wire/presence.ts";
+import { encodePoint, encodeRectangle } from "../../shared/wire/positions.ts";
+import { CURSOR, VIEWPORT } from "../../shared/wire/presence.ts";
+import { bytesOf, Onlooker, textOf } from "./onlooker.ts";
 
 type Gateway = { readonly id: GatewayId; readonly presence: RoomPresence; readonly onlookers: Map<ConnectionId, Onlooker>; alive: boolean };
-/** What one connection has been told. */
-type Onlooker = { readonly client: ClientId; told: Map<number, { participant: Participant; fields: Map<string, string> }>; isWelcome: boolean; readonly topics: Set<string> };
-/** `shows`: values as their bytes, in text. */
 type Person = { readonly client: ClientId; readonly names: Set<string>; readonly shows: Map<string, string>; at: { gateway: Gateway; connection: ConnectionId } | undefined };
 
 export type LossyRun = { readonly people: number; readonly gateways: number; readonly wrong: readonly string[] };
@@ -66,7 +64,8 @@ export class LossyPresence {
       this.#leaveStale(gateway);
     }
     this.#runUntil((this.#now + HEALING_MS) as Millis);
-    return { people: this.#people.filter(({ at }) => at !== undefined).length, gateways: this.#gateways.length, wrong: this.#gateways.flatMap((gateway) => [...gateway.onlookers].flatMap(([, onlooker]) => this.#compare(gateway, onlooker))) };
+    const here = this.#people.filter(({ at }) => at !== undefined);
+    return { people: here.length, gateways: this.#gateways.length, wrong: this.#gateways.flatMap(({ id, onlookers }) => [...onlookers.values()].flatMap((onlooker) => onlooker.wrongAbout(here, this.#personOf(onlooker.client).shows).map((wrong) => `on ${id} ${wrong}`))) };
   }
 
   #act(): void {
@@ -88,9 +87,9 @@ export class LossyPresence {
     const gateway = this.#pick(this.#gateways);
     const connection = ++this.#connections as ConnectionId;
     person.at = { gateway, connection };
-    gateway.onlookers.set(connection, { client: person.client, told: new Map(), isWelcome: false, topics: new Set() });
+    gateway.onlookers.set(connection, new Onlooker(person.client));
     this.#feedGateway(gateway, { kind: "enter", connection, member: { client: person.client, user: "u" as UserId, name: person.client, canWrite: true, spectator: false } });
-    const fields = [...person.names].map((name) => ({ name, value: bytes(person.shows.get(name) ?? "") }));
+    const fields = [...person.names].map((name) => ({ name, value: bytesOf(person.shows.get(name) ?? "") }));
     if (fields.length > 0) this.#feedGateway(gateway, { kind: "fields", connection, fields });
   }
 
@@ -109,7 +108,7 @@ export class LossyPresence {
 
   #leaveStale(gateway: Gateway): void {
     for (const [connection, { client }] of gateway.onlookers) {
-      const { at } = this.#people.find((person) => person.client === client)!;
+      const { at } = this.#personOf(client);
       if (at?.gateway !== gateway || at.connection !== connection) this.#leave(gateway, connection);
     }
   }
@@ -121,7 +120,7 @@ export class LossyPresence {
     person.names.add(name);
     if (value === "") person.shows.delete(name);
     else person.shows.set(name, value);
-    this.#feedGateway(person.at.gateway, { kind: "fields", connection: person.at.connection, fields: [{ name, value: bytes(value) }] });
+    this.#feedGateway(person.at.gateway, { kind: "fields", connection: person.at.connection, fields: [{ name, value: bytesOf(value) }] });
   }
 
   #valueOf(name: string): Uint8Array {
@@ -202,10 +201,10 @@ export class LossyPresence {
         return;
       }
       case "publish":
-        for (const [connection, onlooker] of gateway.onlookers) if (onlooker.topics.has(effect.topic) && connection !== effect.except) tell(onlooker, effect.news);
+        for (const [connection, onlooker] of gateway.onlookers) if (onlooker.topics.has(effect.topic) && connection !== effect.except) onlooker.tell(effect.news);
         return;
       case "send":
-        return tell(gateway.onlookers.get(effect.to)!, effect.news);
+        return gateway.onlookers.get(effect.to)!.tell(effect.news);
       case "listen":
         return void gateway.onlookers.get(effect.connection)?.topics.add(effect.topic);
       case "unlisten":
@@ -213,29 +212,11 @@ export class LossyPresence {
       case "welcome":
         for (const connection of effect.connections) {
           const onlooker = gateway.onlookers.get(connection);
-          if (onlooker === undefined) continue;
-          onlooker.isWelcome = true;
-          tell(onlooker, effect.whole);
+          onlooker?.welcome(effect.whole);
         }
         return;
       default:
     }
-  }
-
-  /** What each is told of everybody else, against what is. */
-  #compare(gateway: Gateway, { client, told, isWelcome }: Onlooker): string[] {
-    const here = this.#people.filter(({ at }) => at !== undefined);
-    const shown = new Map([...told.values()].map(({ participant, fields }) => [participant.client, fields]));
-    const viewer = this.#people.find((person) => person.client === client)!;
-    const where = `${client} on ${gateway.id}`;
-    if (!isWelcome) return [`${where} was never told who is there`];
-    const wrong = [...shown.keys()].filter((other) => !here.some((person) => person.client === other)).map((ghost) => `${where} sees ${ghost}, who is gone`);
-    for (const person of here) {
-      const fields = shown.get(person.client);
-      if (fields === undefined) wrong.push(`${where} does not see ${person.client}`);
-      else if (person.client !== client && !isToldOf(viewer.shows, fields, person.shows)) wrong.push(`${where}, looking at ${viewer.shows.get(VIEWPORT)}, sees ${person.client} with ${describe(fields)}, not ${describe(person.shows)}`);
-    }
-    return wrong;
   }
 
   #send(deliver: () => void): void {
@@ -259,43 +240,11 @@ export class LossyPresence {
     this.#now = end;
   }
 
+  #personOf(client: ClientId): Person {
+    return this.#people.find((person) => person.client === client)!;
+  }
+
   #pick<Item>(items: readonly Item[]): Item {
     return items[this.#prng.below(items.length)]!;
   }
-}
-
-function tell(onlooker: Onlooker, sent: Uint8Array): void {
-  const { whole, present, gone, states } = decodeNews(sent)!;
-  if (whole) onlooker.told = new Map();
-  for (const number of gone) onlooker.told.delete(number);
-  for (const participant of present) onlooker.told.set(participant.number, { participant, fields: onlooker.told.get(participant.number)?.fields ?? new Map() });
-  for (const { number, fields } of states) {
-    for (const { name, value } of fields) {
-      if (value.byteLength === 0) onlooker.told.get(number)?.fields.delete(name);
-      else onlooker.told.get(number)?.fields.set(name, textOf(value));
-    }
-  }
-}
-
-/** All but the cursor must be so; and that, where either place of it is in view. */
-function isToldOf(viewer: ReadonlyMap<string, string>, seen: ReadonlyMap<string, string>, real: ReadonlyMap<string, string>): boolean {
-  const [seenCursor, realCursor] = [seen.get(CURSOR), real.get(CURSOR)];
-  return describe(new Map([...seen, [CURSOR, ""]])) === describe(new Map([...real, [CURSOR, ""]])) && (seenCursor === realCursor || !(isInView(viewer, seenCursor) || isInView(viewer, realCursor)));
-}
-
-function isInView(viewer: ReadonlyMap<string, string>, cursor: string | undefined): boolean {
-  const view = decodeRectangle(bytes(viewer.get(VIEWPORT) ?? ""));
-  const point = decodePoint(bytes(cursor ?? ""));
-  if (view === undefined || point === undefined) return view === undefined;
-  return point.x >= view.x && point.x <= view.x + view.width && point.y >= view.y && point.y <= view.y + view.height;
-}
-
-const describe = (fields: ReadonlyMap<string, string>): string => JSON.stringify([...fields].sort());
-
-function textOf(value: Uint8Array): string {
-  return value.join(" ");
-}
-
-function bytes(text: string): Uint8Array {
-  return text === "" ? new Uint8Array(0) : Uint8Array.from(text.split(" "), Number);
 }

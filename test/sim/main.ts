@@ -1,72 +1,84 @@
-/** `npm run sim`: seed after seed until the time is over or one fails. Says what was run, and how to see a failure again. */
+/** `npm run sim`: seed after seed until the time is over or some fail. Says what was run, and how to see a failure again. */
 
-import { describeFault, FAULTS } from "./faults.ts";
-import { minimize } from "./minimize.ts";
-import { parseOptions, USAGE } from "./options.ts";
+import { describeFault } from "./faults.ts";
+import { parseOptions, sizeOf, USAGE } from "./options.ts";
 import { PLANTED_BUGS } from "./planted-bugs.ts";
-import { type Outcome, simulate } from "./simulation.ts";
-import { type Telemetry, telemetry } from "./world.ts";
+import { RunThread, type Stuck } from "./run-thread.ts";
+import type { Outcome } from "./simulation.ts";
+import type { SizeName } from "./sizes.ts";
+import { Tally } from "./tally.ts";
 
 const LINES_SHOWN = 80;
 const FAILURES_MAX = 5;
+const PROGRESS_MS = 60_000;
 
 const options = parseOptions(process.argv.slice(2), Math.floor(Date.now() / 1000) % 1_000_000_000);
-const planted = PLANTED_BUGS.find(({ name }) => name === options?.planted);
-if (options === undefined || (options.planted !== undefined && planted === undefined)) {
+if (options === undefined || (options.planted !== undefined && !PLANTED_BUGS.some(({ name }) => name === options.planted))) {
   console.error(`${USAGE}\n\nbugs to plant: ${PLANTED_BUGS.map(({ name }) => JSON.stringify(name)).join(", ")}`);
   process.exit(2);
 }
-const { seed, runsMax, secondsMax, verbose } = options;
-const counted = telemetry();
+const { seed: firstSeed, runsMax, secondsMax, verbose, planted } = options;
 const begun = performance.now();
 const secondsSince = (): number => (performance.now() - begun) / 1_000;
-const sums = { runs: 0, steps: 0, edits: 0, healedInMs: [] as number[], faults: new Map<string, number>() };
-let failures = 0;
+const tally = new Tally();
+let nextSeed = firstSeed;
+let stopping = false;
 
-for (let index = 0; index < runsMax && secondsSince() < secondsMax && failures < FAILURES_MAX; index++) {
-  const outcome = await simulate(seed + index, { telemetry: counted, planted, faults: planted?.faults, verbose });
-  add(outcome);
-  if (verbose) console.log(outcome.lines.join("\n"));
-  if (outcome.failure === undefined) continue;
-  failures += 1;
-  await tell(outcome);
-}
-report(counted);
-process.exitCode = failures === 0 ? 0 : 1;
+process.on("SIGINT", () => (stopping = true)).on("SIGTERM", () => (stopping = true));
+const progress = setInterval(() => console.log(summary("progress")), PROGRESS_MS);
+await Promise.all(Array.from({ length: options.jobs }, runSeeds));
+clearInterval(progress);
+for (const line of tally.report(secondsSince())) console.log(line);
+console.log(summary("total"));
+process.exitCode = tally.failures === 0 ? 0 : 1;
 
-function add({ steps, edits, healedInMs, faults }: Outcome): void {
-  sums.runs += 1;
-  sums.steps += steps;
-  sums.edits += edits;
-  sums.healedInMs.push(healedInMs);
-  for (const { kind } of faults) sums.faults.set(kind, (sums.faults.get(kind) ?? 0) + 1);
-}
-
-async function tell(failed: Outcome): Promise<void> {
-  console.log(`\nseed ${failed.seed} fails: ${failed.failure?.reason}`);
-  const minimal = await minimize(failed, { telemetry: telemetry(), planted });
-  console.log(`\nwith ${minimal.faults.length} of its ${failed.faults.length} faults it still fails: ${minimal.failure?.reason}\n\n${minimal.faults.map(describeFault).join("\n")}`);
-  console.log(`\nthe last of it, seconds since the run began:\n\n${minimal.lines.slice(-LINES_SHOWN).join("\n")}\n`);
-  console.log(`again: npm run sim -- --seed ${failed.seed}${planted === undefined ? "" : ` --planted ${JSON.stringify(planted.name)}`} --verbose\n`);
-}
-
-function report({ registry }: Telemetry): void {
-  const { runs, steps, edits, healedInMs, faults } = sums;
-  const sorted = healedInMs.sort((a, b) => a - b);
-  const healed = [0.5, 0.99, 1].map((part) => `${((sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0) / 1_000).toFixed(1)} s`);
-  console.log(`seeds ${seed} to ${seed + runs - 1}: ${runs} runs, ${failures} failed, ${steps} steps, ${edits} edits in the logs, ${secondsSince().toFixed(1)} s`);
-  console.log(`after the last fault all was well within (p50, p99, max): ${healed.join(", ")}`);
-  const total = [...faults.values()].reduce((sum, count) => sum + count, 0);
-  console.log(`${total} faults:`);
-  for (const kind of Object.keys(FAULTS)) console.log(`${String(faults.get(kind) ?? 0).padStart(8)}  ${kind}`);
-  void tellWhatWasWalked(registry);
-}
-
-/** Which of the parts' own paths the runs came through. */
-async function tellWhatWasWalked(registry: Telemetry["registry"]): Promise<void> {
-  console.log("what the parts counted:");
-  for (const { name, values, type } of await registry.getMetricsAsJSON()) {
-    if (String(type) !== "counter") continue;
-    for (const { value, labels } of values) console.log(`${String(value).padStart(8)}  ${name} ${Object.values(labels).join(" ")}`);
+async function runSeeds(): Promise<void> {
+  const thread = new RunThread(options!);
+  while (!stopping && nextSeed - firstSeed < runsMax && secondsSince() < secondsMax && tally.failures < FAILURES_MAX) {
+    const seed = nextSeed++;
+    const size = sizeOf(seed, options!.size);
+    const answer = await thread.ask({ kind: "run", seed, size, verbose });
+    if (answer.kind === "well") tally.add(answer.sum);
+    else if (answer.kind === "stuck") await tellStuck(seed, size, answer, thread);
+    else if (answer.kind === "told") await tell(answer.outcome, thread);
   }
+  const answer = await thread.ask({ kind: "count" });
+  if (answer.kind === "counters") tally.addCounters(answer.counters);
+  await thread.end();
+}
+
+async function tell(outcome: Outcome, thread: RunThread): Promise<void> {
+  tally.add(outcome);
+  if (verbose) console.log(outcome.lines.join("\n"));
+  if (outcome.failure === undefined) return;
+  console.log(`\nseed ${outcome.seed} (${outcome.size}) fails: ${outcome.failure.reason}`);
+  const answer = await thread.ask({ kind: "minimize", failed: outcome });
+  const minimal = answer.kind === "told" ? answer.outcome : outcome;
+  console.log(`\nwith ${minimal.faults.length} of its ${outcome.faults.length} faults it still fails: ${minimal.failure?.reason}\n\n${minimal.faults.map(describeFault).join("\n")}`);
+  console.log(`\nas REGRESSION_SEEDS has it: ${JSON.stringify(minimal.faults)}`);
+  tellLines(minimal);
+  tellAgain(outcome.seed, outcome.size);
+}
+
+async function tellStuck(seed: number, size: SizeName, { steps, why }: Stuck, thread: RunThread): Promise<void> {
+  tally.addStuck(seed);
+  console.log(`\nseed ${seed} (${size}) fails: ${why}`);
+  const answer = await thread.ask({ kind: "retrace", seed, size, stepsMax: Math.max(0, steps - 1) });
+  if (answer.kind === "told") {
+    console.log(answer.outcome.failure?.reason);
+    tellLines(answer.outcome);
+  }
+  tellAgain(seed, size);
+}
+
+function tellLines({ lines }: Outcome): void {
+  console.log(`\nthe last of it, seconds since the run began:\n\n${lines.slice(-LINES_SHOWN).join("\n")}\n`);
+}
+
+function tellAgain(seed: number, size: SizeName): void {
+  console.log(`again: npm run sim -- --seed ${seed} --size ${size}${planted === undefined ? "" : ` --planted ${JSON.stringify(planted)}`} --verbose\n`);
+}
+
+function summary(kind: "progress" | "total"): string {
+  return JSON.stringify({ sim: kind, seeds: [firstSeed, nextSeed - 1], size: options!.size, planted, ...tally.summary(secondsSince()) });
 }

@@ -2,30 +2,66 @@
 
 import { parseArgs } from "node:util";
 
-export const USAGE = `npm run sim -- [--seconds N] [--runs N] [--seed N] [--planted NAME] [--verbose]
+import type { SizeName } from "./sizes.ts";
 
-  --seconds N   run seed after seed for so long (60, unless --runs is given)
-  --runs N      run so many seeds
-  --seed N      begin with this seed; without --runs and --seconds: run it alone
-  --planted X   plant a bug first, to see it found; without a name: lists them
-  --verbose     tell every message of the last run`;
+export const USAGE = `npm run sim -- [--seconds N] [--runs N] [--seed N] [--size S] [--jobs N] [--planted NAME] [--verbose]
 
-export type SimOptions = { readonly seed: number; readonly runsMax: number; readonly secondsMax: number; readonly planted: string | undefined; readonly verbose: boolean };
+  --seconds N      run seed after seed for so long (60, unless --runs is given)
+  --runs N         run so many seeds
+  --seed N         begin with this seed; without --runs and --seconds: run it alone
+  --size S         small, large, or mixed: every twentieth seed large, the others small (mixed)
+  --jobs N         run so many seeds at a time, each in a thread of its own (1)
+  --run-seconds N  a run that takes longer has failed (300)
+  --planted X      plant a bug first, to see it found; without a name: lists them
+  --verbose        tell every message of a run`;
+
+export type SimOptions = {
+  readonly seed: number;
+  readonly runsMax: number;
+  readonly secondsMax: number;
+  readonly size: SizeName | "mixed";
+  readonly jobs: number;
+  readonly runSecondsMax: number;
+  readonly planted: string | undefined;
+  readonly verbose: boolean;
+};
+
+const FLAGS = {
+  seconds: { type: "string" },
+  runs: { type: "string" },
+  seed: { type: "string" },
+  size: { type: "string", default: "mixed" },
+  jobs: { type: "string", default: "1" },
+  "run-seconds": { type: "string", default: "300" },
+  planted: { type: "string" },
+  verbose: { type: "boolean", default: false },
+} as const;
+const SIZE_NAMES = ["small", "large", "mixed"] as const;
+/** Of as many seeds one is large. */
+const LARGE_EVERY = 20;
 
 /** Undefined: none of it was understood. `fresh`: where to begin when no seed is given. */
 export function parseOptions(args: readonly string[], fresh: number): SimOptions | undefined {
   try {
-    const { values } = parseArgs({ args: [...args], options: { seconds: { type: "string" }, runs: { type: "string" }, seed: { type: "string" }, planted: { type: "string" }, verbose: { type: "boolean", default: false } } });
+    const { values } = parseArgs({ args: [...args], options: FLAGS });
     const seconds = numberIn(values.seconds);
     const runs = numberIn(values.runs);
     const seed = numberIn(values.seed);
     const alone = seed !== undefined && runs === undefined && seconds === undefined;
     const secondsMax = seconds ?? (runs === undefined && !alone ? 60 : Number.POSITIVE_INFINITY);
-    return { seed: seed ?? fresh, runsMax: alone ? 1 : (runs ?? Number.POSITIVE_INFINITY), secondsMax, planted: values.planted, verbose: values.verbose };
+    const size = SIZE_NAMES.find((name) => name === values.size);
+    if (size === undefined) throw new RangeError("not a size");
+    const [jobs, runSecondsMax] = [numberIn(values.jobs) ?? 1, numberIn(values["run-seconds"]) ?? 300];
+    return { seed: seed ?? fresh, runsMax: alone ? 1 : (runs ?? Number.POSITIVE_INFINITY), secondsMax, size, jobs: Math.max(1, jobs), runSecondsMax, planted: values.planted, verbose: values.verbose };
   } catch (error) {
-    if (error instanceof TypeError || error instanceof RangeError) return undefined; // What parseArgs throws, and what is no number.
+    if (error instanceof TypeError || error instanceof RangeError) return undefined; // What parseArgs throws, and what is no number or size.
     throw error;
   }
+}
+
+export function sizeOf(seed: number, size: SizeName | "mixed"): SizeName {
+  if (size !== "mixed") return size;
+  return seed % LARGE_EVERY === 0 ? "large" : "small";
 }
 
 function numberIn(raw: string | undefined): number | undefined {

@@ -10,12 +10,25 @@ export class Pipe {
   readonly #latencyMs: () => number;
   #held: (() => void)[] | undefined;
   #lastArrival = 0;
+  #underWay = 0;
+  #heldEver = 0;
+  #lostEver = 0;
   /** Rises when the connection breaks. */
   #incarnation = 0;
 
   constructor(scheduler: Scheduler, latencyMs: () => number) {
     this.#scheduler = scheduler;
     this.#latencyMs = latencyMs;
+  }
+
+  /** So many came while nothing could arrive. */
+  get heldEver(): number {
+    return this.#heldEver;
+  }
+
+  /** So many never arrived. */
+  get lostEver(): number {
+    return this.#lostEver;
   }
 
   send(arrive: () => void): void {
@@ -36,15 +49,20 @@ export class Pipe {
 
   break(): void {
     this.#incarnation += 1;
+    this.#lostEver += this.#underWay + (this.#held?.length ?? 0);
+    this.#underWay = 0;
     if (this.#held !== undefined) this.#held = [];
   }
 
   #arriveAfter(delayMs: number, arrive: () => void): void {
     const incarnation = this.#incarnation;
+    this.#underWay += 1;
     this.#scheduler.after(delayMs, () => {
       if (incarnation !== this.#incarnation) return;
-      if (this.#held === undefined) arrive();
-      else this.#held.push(arrive);
+      this.#underWay -= 1;
+      if (this.#held === undefined) return arrive();
+      this.#heldEver += 1;
+      this.#held.push(arrive);
     });
   }
 }

@@ -11,8 +11,8 @@ import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
 
-/** A bucket is followed by looking at it so often: what real followers see comes late as well. */
-const FOLLOW_MS = 100;
+/** One that could not look at a bucket tries again. */
+const LOOK_AGAIN_MS = 250;
 const LEASE = "placement.lease" as RoomKey;
 
 export class PlacementProcess {
@@ -28,10 +28,10 @@ export class PlacementProcess {
     const { entries, plans } = world.log;
     const log = world.logOf(name);
     const ports: PlacementPorts = {
-      rooms: { entry: async (room) => (await this.line.ask(() => entries.read(room), () => entries.isThere)).entry, onEntry: (receive) => this.#follow(entries, receive) },
+      rooms: { entry: async (room) => (await this.line.ask(() => entries.read(room), () => entries.answers())).entry, onEntry: (receive) => this.#follow(entries, receive) },
       plans: {
         onEntry: (receive) => this.#follow(plans, receive),
-        write: async (room, planned) => void (await this.line.ask(() => plans.write(room, planned, plans.read(room).revision), () => entries.isThere)),
+        write: async (room, planned) => void (await this.line.ask(() => plans.write(room, planned, plans.read(room).revision), () => entries.answers())),
       },
       pins: { onEntry: () => {} },
       leases: this.#leases(),
@@ -47,27 +47,30 @@ export class PlacementProcess {
     const { leases, entries } = this.#world.log;
     return {
       read: async () => {
-        const { entry, revision } = await this.line.ask(() => leases.read(LEASE), () => entries.isThere);
+        const { entry, revision } = await this.line.ask(() => leases.read(LEASE), () => entries.answers());
         return { lease: entry, revision };
       },
       write: async (_, lease, revision) => {
-        const written = await this.line.ask(() => (leases.write(LEASE, lease, revision) ? leases.read(LEASE).revision : undefined), () => entries.isThere);
+        const written = await this.line.ask(() => (leases.write(LEASE, lease, revision) ? leases.read(LEASE).revision : undefined), () => entries.answers());
         return written === undefined ? { kind: "superseded" } : { kind: "written", revision: written };
       },
     };
   }
 
+  /** As a watch: all that is there first and whenever the line is back, then what changes, as late as the bucket lags. */
   #follow<Entry>(bucket: SimBucket<Entry>, receive: (room: RoomKey, entry: Entry | undefined) => void): void {
+    const { entries } = this.#world.log;
     let seen = new Map<RoomKey, Entry>();
-    const look = (): void => {
-      const again = (): void => void this.process.clock.after(FOLLOW_MS, look);
-      this.line.ask(() => bucket.all(), () => this.#world.log.entries.isThere).then((now) => {
-        for (const [room, entry] of now) if (seen.get(room) !== entry) receive(room, entry);
-        for (const room of seen.keys()) if (!now.has(room)) receive(room, undefined);
-        seen = now;
-        again();
-      }, again);
+    const compare = (now: Map<RoomKey, Entry>): void => {
+      for (const [room, entry] of now) if (seen.get(room) !== entry) receive(room, entry);
+      for (const room of seen.keys()) if (!now.has(room)) receive(room, undefined);
+      seen = now;
     };
+    const look = (): void => {
+      this.line.ask(() => bucket.all(), () => entries.answers()).then(compare, () => void this.process.clock.after(LOOK_AGAIN_MS, look));
+    };
+    bucket.onChange(() => this.line.push(() => compare(bucket.all())));
+    this.line.onReturn(look);
     look();
   }
 }

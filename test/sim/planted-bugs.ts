@@ -3,7 +3,7 @@
  * changes none of the product's code.
  */
 
-import type { RoomHost as ClientRoomHost } from "../../client/room-host.ts";
+import type { RoomHost as ClientRoomHost } from "../../client/room/room-host.ts";
 import type { Rooms } from "../../gateway/ports.ts";
 import type { PlacementPorts } from "../../placement/placement-host.ts";
 import type { RoomServerPorts } from "../../room-server/room-server.ts";
@@ -13,6 +13,7 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { CommittedEdits } from "../../shared/wire/frames.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Fault } from "./faults.ts";
+import type { Size } from "./sizes.ts";
 
 /** What of a process a bug stands around. One that is planted in every process of a kind is made anew for each. */
 export type PlantedBug = {
@@ -23,9 +24,7 @@ export type PlantedBug = {
   readonly gatewayRooms?: (rooms: Rooms) => Rooms;
   readonly clock?: (clock: Clock) => Clock;
   /** What must go wrong for it to show, where chance seldom has it. */
-  readonly faults?: readonly Fault[];
-  /** Where to begin to look, for one that shows once in a hundred seeds. */
-  readonly fromSeed?: number;
+  readonly faults?: (size: Size) => readonly Fault[];
   /** Whether a tab whose line is lost begins anew without what it had not saved. */
   readonly tabForgets?: (status: ClientRoomHost["status"]) => boolean;
 };
@@ -66,34 +65,33 @@ const noFencing: PlantedBug = {
 /** A new owner takes each client for one edit less far than the checkpoint says. */
 const watermarkTooLow: PlantedBug = {
   name: "watermark one too low",
-  fromSeed: 90,
   roomServer: (ports) => ({
     ...ports,
     checkpoints: {
       newest: async (room) => {
         const checkpoint = await ports.checkpoints.newest(room);
-        return checkpoint === undefined ? undefined : { ...checkpoint, clients: checkpoint.clients.map((client) => ({ ...client, counter: client.counter - 1 })) };
+        return checkpoint === undefined || checkpoint === "deleted" ? checkpoint : { ...checkpoint, clients: checkpoint.clients.map((client) => ({ ...client, counter: client.counter - 1 })) };
       },
     },
   }),
 };
 
 /** All that the log has is under a checkpoint when every room server dies, and with them the warm copies: what the next owner knows of its writers it knows from the checkpoint. */
-const ONLY_CHECKPOINTS_LEFT: readonly Fault[] = [
-  ...[0.1, 0.9].map((whom): Fault => ({ kind: "log trimmed", atMs: 13_000, forMs: 0, whom, how: 0 })),
-  ...[0.1, 0.5, 0.9].map((whom): Fault => ({ kind: "room server killed", atMs: 13_001, forMs: 300, whom, how: 0 })),
+const onlyCheckpointsLeft = ({ faultyMs }: Size): readonly Fault[] => [
+  ...[0.1, 0.9].map((whom): Fault => ({ kind: "log trimmed", atMs: 0.8 * faultyMs, forMs: 0, whom, how: 0 })),
+  ...[0.1, 0.5, 0.9].map((whom): Fault => ({ kind: "room server killed", atMs: 0.8 * faultyMs + 1, forMs: 300, whom, how: 0 })),
 ];
 
 /** And here for one edit further. */
 const watermarkTooHigh: PlantedBug = {
   name: "watermark one too high",
-  faults: ONLY_CHECKPOINTS_LEFT,
+  faults: onlyCheckpointsLeft,
   roomServer: (ports) => ({
     ...ports,
     checkpoints: {
       newest: async (room) => {
         const checkpoint = await ports.checkpoints.newest(room);
-        return checkpoint === undefined ? undefined : { ...checkpoint, clients: checkpoint.clients.map((client) => ({ ...client, counter: client.counter + 1 })) };
+        return checkpoint === undefined || checkpoint === "deleted" ? checkpoint : { ...checkpoint, clients: checkpoint.clients.map((client) => ({ ...client, counter: client.counter + 1 })) };
       },
     },
   }),
@@ -138,9 +136,9 @@ const unackedForgotten: PlantedBug = {
 const deadlinesByDate: PlantedBug = {
   name: "deadlines by the date",
   clock: (clock) => ({ ...clock, now: () => clock.wallNow() as number as Millis }),
-  faults: [
-    { kind: "room server's machine lost", atMs: 15_700, forMs: 3_000, whom: 0.2, how: 0.5 },
-    ...Array.from({ length: 40 }, (_, index): Fault => ({ kind: "date set back or ahead", atMs: 15_950, forMs: 0, whom: index / 40, how: 0.001 })),
+  faults: ({ faultyMs }) => [
+    { kind: "room server's machine lost", atMs: faultyMs - 300, forMs: 3_000, whom: 0.2, how: 0.5 },
+    ...Array.from({ length: 40 }, (_, index): Fault => ({ kind: "date set back or ahead", atMs: faultyMs - 50, forMs: 0, whom: index / 40, how: 0.001 })),
   ],
 };
 
@@ -168,9 +166,34 @@ const movedWithoutWriters = copiesHear("moved without its writers", (edits) => (
 /** A warm copy takes each writer for one edit further than the log has it. */
 const copyAhead = copiesHear("warm copy one edit ahead", (edits) => ({ ...edits, edits: edits.edits.map((edit) => ({ ...edit, counter: edit.counter + 1 })) }));
 
+/** A claim takes the record of a room's deletion for an owner's: the room begins again under its name. */
+const deletedClaimed: PlantedBug = {
+  name: "deleted room claimed anew",
+  roomServer: (ports) => ({
+    ...ports,
+    log: {
+      ...ports.log,
+      readLast: async (room) => {
+        const last = await ports.log.readLast(room);
+        return last?.record.kind === "deleted" ? { streamSeq: last.streamSeq, record: { ...last.record, kind: "epoch", epoch: 1 as Epoch, head: 0 as Seq } } : last;
+      },
+    },
+    checkpoints: {
+      newest: async (room) => {
+        const newest = await ports.checkpoints.newest(room);
+        return newest === "deleted" ? undefined : newest;
+      },
+    },
+  }),
+  faults: ({ faultyMs }) => [
+    { kind: "room deleted", atMs: faultyMs / 2, forMs: 0, whom: 0, how: 0 },
+    ...Array.from({ length: 4 }, (_, index): Fault => ({ kind: "room claimed at random", atMs: faultyMs / 2 + 400 + 100 * index, forMs: 0, whom: index / 4, how: 0 })),
+  ],
+};
+
 const outboxDropped: PlantedBug = { name: "client drops its outbox on reconnect", tabForgets: (status) => status === "waiting" };
 
-export const PLANTED_BUGS: readonly PlantedBug[] = [earlyAck, noFencing, watermarkTooLow, watermarkTooHigh, notCaughtUp, unackedForgotten, deadlinesByDate, movedWithoutWriters, copyAhead, outboxDropped];
+export const PLANTED_BUGS: readonly PlantedBug[] = [earlyAck, noFencing, watermarkTooLow, watermarkTooHigh, notCaughtUp, unackedForgotten, deadlinesByDate, movedWithoutWriters, copyAhead, deletedClaimed, outboxDropped];
 
 /** For spreading: a connection's methods, bound. */
 function methodsOf(connection: NatsConnection): NatsConnection {

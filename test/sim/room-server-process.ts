@@ -1,9 +1,9 @@
 /** One run of a room server: `room-server/main.ts` again, on a simulated line, with its own adapters wherever they speak core NATS. */
 
-import { BEATS_MISSED_MAX, beatHeart, LISTEN_BEATS, listenToPeers } from "../../room-server/heart.ts";
+import { BEATS_MISSED_MAX, beatHeart, LISTEN_BEATS, listenToPeers } from "../../room-server/ownership/heart.ts";
 import { roomHostOptions } from "../../room-server/config.ts";
-import type { HandOvers } from "../../room-server/hand-overs-host.ts";
-import { LoadMeter } from "../../room-server/load-meter.ts";
+import type { HandOvers } from "../../room-server/ownership/hand-overs-host.ts";
+import { LoadMeter } from "../../room-server/load/load-meter.ts";
 import { hmacSeal } from "../../room-server/io/hmac.ts";
 import { jetstreamAppend } from "../../room-server/io/jetstream-append.ts";
 import { natsClaims } from "../../room-server/io/nats-claims.ts";
@@ -15,7 +15,7 @@ import { natsOrders } from "../../room-server/io/nats-orders.ts";
 import { natsOtherServers } from "../../room-server/io/nats-other-servers.ts";
 import { natsPresence } from "../../room-server/io/nats-presence.ts";
 import type { RoomEntries, RoomLog, StoredRecord } from "../../room-server/ports.ts";
-import type { RoomHost } from "../../room-server/room-host.ts";
+import type { RoomHost } from "../../room-server/rooms/room-host.ts";
 import { assembleRoomServer, type RoomServerParts, type RoomServerPorts } from "../../room-server/room-server.ts";
 import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
@@ -55,7 +55,7 @@ export class RoomServerProcess {
     const ports = this.#ports();
     this.#parts = assembleRoomServer(this.server, world.planted?.roomServer?.(ports) ?? ports, options, deps);
     [this.host, this.handOvers] = [this.#parts.rooms, this.#parts.handOvers];
-    listenToPeers(membership, peers, { clock, log: this.#log });
+    listenToPeers(this.server, membership, peers, { clock, log: this.#log, receiveLost: (lost) => void this.#parts.takeOvers.receiveLost(lost) });
     clock.after(LISTEN_BEATS * heartbeatMs, () => {
       natsClaims(this.line.connection, world.subjects, this.server, this.#log).onClaim((request) => this.host.claim(request));
       natsOrders(this.line.connection, world.subjects, this.server, this.#log).onOrder((order) => this.handOvers.answer(order));
@@ -88,6 +88,7 @@ export class RoomServerProcess {
       log: {
         append: jetstreamAppend(this.#world.planted?.appendsLine?.(connection) ?? connection, subjects, { server: this.server, partitions: 1, appendAnswerMsMax }, { ...deps, readLast, clock: this.process.clock }),
         readLast,
+        endsAt: (room, streamSeq) => this.line.ask(() => (jetstream.last(room)?.streamSeq ?? 0) <= streamSeq, () => jetstream.isReadable),
         read: (room, after, through) => this.#read(room, after, through),
       },
       inbox: natsInbox(connection, subjects, deps),
@@ -115,8 +116,8 @@ export class RoomServerProcess {
   /** As `room-server/io/kv-rooms.ts`: each write is conditional on what was read. */
   #entries(): RoomEntries {
     const { entries } = this.#world.log;
-    const read = (room: RoomKey) => this.line.ask(() => entries.read(room), () => entries.isThere);
-    const write = (room: RoomKey, entry: RoomEntry | undefined, revision: number) => this.line.ask(() => entries.write(room, entry, revision), () => entries.isThere);
+    const read = (room: RoomKey) => this.line.ask(() => entries.read(room), () => entries.answers());
+    const write = (room: RoomKey, entry: RoomEntry | undefined, revision: number) => this.line.ask(() => entries.write(room, entry, revision), () => entries.answers());
     return {
       find: async (room) => (await read(room)).entry,
       announce: async (room, epoch) => {
@@ -130,6 +131,10 @@ export class RoomServerProcess {
       withdraw: async (room) => {
         const { entry, revision } = await read(room);
         if (entry?.owner === this.server) await write(room, undefined, revision);
+      },
+      forget: async (room) => {
+        const { entry, revision } = await read(room);
+        if (entry !== undefined) await write(room, undefined, revision);
       },
     };
   }

@@ -6,11 +6,12 @@
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { PlannedRoom, RoomEntry } from "../../shared/bus/placement-messages.ts";
-import { decodeRecord } from "../../shared/bus/record.ts";
+import { type DeletedRecord, encodeDeletedRecord } from "../../shared/bus/record.ts";
+import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { Lease } from "../../shared/lease.ts";
 import { roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
-import type { RoomKey } from "../../shared/ids.ts";
-import type { StoredRecord } from "../../room-server/ports.ts";
+import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
+import type { KnownCheckpoint, LastRecord, StoredRecord } from "../../room-server/ports.ts";
 import { Pipe } from "./pipe.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Inside, Published, SimNats } from "./sim-nats.ts";
@@ -24,7 +25,7 @@ export type LogMood = "well" | "silent" | "refusing" | "mute" | "changing-leader
 const WRONG_LAST_SEQUENCE = 10_071;
 const NO_LEADER = 10_008;
 
-type RoomLogs = { readonly kept: StoredRecord[] };
+type RoomLogs = { readonly kept: LastRecord[] };
 
 export class SimJetStream implements Inside {
   readonly prefix: string;
@@ -32,13 +33,16 @@ export class SimJetStream implements Inside {
   readonly #nats: SimNats;
   readonly #judge: (room: RoomKey, stored: StoredRecord) => void;
   readonly #appends: Pipe;
+  readonly #scheduler: Scheduler;
   readonly #rooms = new Map<RoomKey, RoomLogs>();
   readonly #seqOfMessage = new Map<string, number>();
-  readonly #checkpoints = new Map<RoomKey, Checkpoint>();
+  readonly #checkpoints = new Map<RoomKey, Checkpoint | "deleted">();
   readonly entries: SimBucket<RoomEntry>;
   readonly plans: SimBucket<PlannedRoom>;
   readonly leases: SimBucket<Lease>;
   #lastSeq = 0;
+  /** How many appends met each mood but the good one, and how many the slowness. */
+  readonly met: Record<Exclude<LogMood, "well"> | "slow", number> = { silent: 0, refusing: 0, mute: 0, "changing-leader": 0, slow: 0 };
   mood: LogMood = "well";
   /** What an append takes beside the usual. */
   slowMs = 0;
@@ -48,6 +52,7 @@ export class SimJetStream implements Inside {
     this.#subjects = subjects;
     this.#nats = nats;
     this.#judge = judge;
+    this.#scheduler = scheduler;
     this.#appends = new Pipe(scheduler, () => latencyMs() + this.slowMs);
     this.entries = new SimBucket(scheduler);
     this.plans = new SimBucket(scheduler);
@@ -60,6 +65,8 @@ export class SimJetStream implements Inside {
   }
 
   receive(message: Published): void {
+    if (this.mood !== "well") this.met[this.mood] += 1;
+    if (this.slowMs > 0) this.met.slow += 1;
     if (this.mood === "silent") return;
     if (this.mood === "refusing") return this.#answer(message, { error: { err_code: NO_LEADER, description: "JetStream system temporarily unavailable" } });
     this.#appends.send(() => this.#append(message));
@@ -70,16 +77,34 @@ export class SimJetStream implements Inside {
     this.#appends.break();
   }
 
-  last(room: RoomKey): StoredRecord | undefined {
+  last(room: RoomKey): LastRecord | undefined {
     return this.#rooms.get(room)?.kept.at(-1);
   }
 
   read(room: RoomKey, after: number, through: number, countMax: number): StoredRecord[] {
-    return (this.#rooms.get(room)?.kept ?? []).filter(({ streamSeq }) => streamSeq > after && streamSeq <= through).slice(0, countMax);
+    const kept = (this.#rooms.get(room)?.kept ?? []).filter(isOwners);
+    return kept.filter(({ streamSeq }) => streamSeq > after && streamSeq <= through).slice(0, countMax);
   }
 
-  checkpoint(room: RoomKey): Checkpoint | undefined {
+  checkpoint(room: RoomKey): KnownCheckpoint {
     return this.#checkpoints.get(room);
+  }
+
+  /** As the document service does: a record behind whatever stands there. False: the log does not take it. */
+  delete(room: RoomKey): boolean {
+    if (!this.isReadable) return false;
+    const streamSeq = ++this.#lastSeq;
+    const record: DeletedRecord = { kind: "deleted", id: `deletion.${streamSeq}`, time: this.#scheduler.now as UnixMillis };
+    this.#room(room).kept.push({ record, streamSeq });
+    if (this.mood !== "changing-leader") this.#republish(room, encodeDeletedRecord(record), streamSeq);
+    return true;
+  }
+
+  /** Nothing but that record stays. */
+  wipe(room: RoomKey): void {
+    const { kept } = this.#room(room);
+    this.#checkpoints.set(room, "deleted");
+    kept.splice(0, kept.length - 1);
   }
 
   /** As the document service does: the checkpoint first, then what it covers goes. The last record always stays. */
@@ -103,12 +128,16 @@ export class SimJetStream implements Inside {
 
     const streamSeq = ++this.#lastSeq;
     if (id !== undefined) this.#seqOfMessage.set(id, streamSeq);
-    const stored = { record: decodeRecord(message.data)!, streamSeq };
+    const stored = { record: ownersRecordOf(message.data), streamSeq };
     kept.push(stored);
     this.#judge(room, stored);
     if (this.mood === "changing-leader") return;
-    this.#nats.publish({ subject: this.#subjects.editsOut(room), data: message.data, headers: new Map([["Nats-Sequence", String(streamSeq)]]) });
+    this.#republish(room, message.data, streamSeq);
     if (this.mood !== "mute") this.#answer(message, { stream: "log", seq: streamSeq });
+  }
+
+  #republish(room: RoomKey, data: Uint8Array, streamSeq: number): void {
+    this.#nats.publish({ subject: this.#subjects.editsOut(room), data, headers: new Map([["Nats-Sequence", String(streamSeq)]]) });
   }
 
   #answer({ reply }: Published, answer: object): void {
@@ -122,20 +151,53 @@ export class SimJetStream implements Inside {
   }
 }
 
+function isOwners(stored: LastRecord): stored is StoredRecord {
+  return stored.record.kind !== "deleted";
+}
+
 /** A bucket: every write against a revision; a read may be behind while the bucket lags. */
 export class SimBucket<Entry> {
   readonly #scheduler: Scheduler;
   readonly #entries = new Map<RoomKey, { revision: number; at: number; entry: Entry | undefined }[]>();
+  readonly #followers: (() => void)[] = [];
   #revision = 0;
+  #lateEver = 0;
+  #unansweredEver = 0;
+  #isThere = true;
   lagMs = 0;
-  isThere = true;
 
   constructor(scheduler: Scheduler) {
     this.#scheduler = scheduler;
   }
 
+  /** So many reads were told what was no longer so. */
+  get lateEver(): number {
+    return this.#lateEver;
+  }
+
+  get unansweredEver(): number {
+    return this.#unansweredEver;
+  }
+
+  /** Asked once for each question. */
+  answers(): boolean {
+    if (!this.#isThere) this.#unansweredEver += 1;
+    return this.#isThere;
+  }
+
+  goAway(): void {
+    this.#isThere = false;
+  }
+
+  comeBack(): void {
+    this.#isThere = true;
+    this.#tellFollowers();
+  }
+
   read(room: RoomKey): { revision: number; entry: Entry | undefined } {
-    const visible = this.#entries.get(room)?.findLast(({ at }) => at + this.lagMs <= this.#scheduler.now);
+    const history = this.#entries.get(room);
+    const visible = history?.findLast(({ at }) => at + this.lagMs <= this.#scheduler.now);
+    if (visible !== history?.at(-1)) this.#lateEver += 1;
     return visible ?? { revision: 0, entry: undefined };
   }
 
@@ -148,8 +210,19 @@ export class SimBucket<Entry> {
   write(room: RoomKey, entry: Entry | undefined, revision: number): boolean {
     const history = this.#entries.get(room) ?? [];
     if ((history.at(-1)?.revision ?? 0) !== revision) return false;
+    if (this.lagMs > 0) this.#lateEver += 1;
     history.push({ revision: ++this.#revision, at: this.#scheduler.now, entry });
     this.#entries.set(room, history);
+    this.#scheduler.after(this.lagMs, () => this.#tellFollowers());
     return true;
+  }
+
+  /** Called when there is something new to be read. */
+  onChange(tell: () => void): void {
+    this.#followers.push(tell);
+  }
+
+  #tellFollowers(): void {
+    if (this.#isThere) for (const tell of this.#followers) tell();
   }
 }

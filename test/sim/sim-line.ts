@@ -18,6 +18,8 @@ type Status = { readonly type: "disconnect" | "reconnect" };
 /** What a client keeps while it connects anew is sent then; what it was given before is gone. */
 const KEPT_MS = 100;
 const ASK_MS_MAX = 5_000;
+/** A watch that hears nothing for so long begins again. */
+const WATCH_SILENCE_MS = 2_000;
 
 export class SimLine {
   readonly #process: SimProcess;
@@ -32,6 +34,9 @@ export class SimLine {
   #kept: { readonly at: number; readonly message: Published }[] = [];
   #connected = true;
   #requests = 0;
+  #missed = 0;
+  #side = 0;
+  readonly #returns: (() => void)[] = [];
 
   constructor(process: SimProcess, nats: SimNats, scheduler: Scheduler, latencyMs: () => number) {
     this.#process = process;
@@ -41,6 +46,18 @@ export class SimLine {
     this.down = new Pipe(scheduler, latencyMs);
   }
 
+  /** At which of the nodes, while these are cut from each other: 0 has the log. */
+  get side(): number {
+    return this.#side;
+  }
+
+  moveTo(side: number): void {
+    this.#side = side;
+    if (side === 0) this.#scheduler.after(WATCH_SILENCE_MS, () => this.#process.run(() => {
+      for (const run of this.#returns) run();
+    }));
+  }
+
   /** As the adapters take it. */
   get connection(): NatsConnection {
     return this as unknown as NatsConnection;
@@ -48,6 +65,11 @@ export class SimLine {
 
   get connected(): boolean {
     return this.#connected;
+  }
+
+  /** So much was under way when it broke, or was to be sent while it was broken. */
+  get lostEver(): number {
+    return this.up.lostEver + this.down.lostEver + this.#missed;
   }
 
   subscribe(subject: string, options: { callback: Receive; queue?: string }): object {
@@ -72,8 +94,11 @@ export class SimLine {
 
   publish(subject: string, data: Uint8Array, { reply, headers }: { reply?: string; headers?: MsgHdrs } = {}): void {
     const message: Published = { subject, data: data.slice(), reply, headers: headers === undefined ? undefined : new Map(headers.keys().map((key) => [key, headers.get(key)])) };
-    if (this.#connected) this.up.send(() => this.#nats.publish(message));
-    else this.#kept.push({ at: this.#scheduler.now, message });
+    if (this.#connected) this.up.send(() => this.#nats.publish(message, this.side));
+    else {
+      this.#missed += 1;
+      this.#kept.push({ at: this.#scheduler.now, message });
+    }
   }
 
   flush(): Promise<void> {
@@ -107,6 +132,16 @@ export class SimLine {
     return this.#roundTrip(run, answers);
   }
 
+  /** The server says something of its own, as to a watcher. */
+  push(receive: () => void): void {
+    if (this.#connected && this.side === 0) this.down.send(() => this.#process.run(receive));
+  }
+
+  /** For watches: when the line is back, or its node is with the others again and the watch has noticed. */
+  onReturn(run: () => void): void {
+    this.#returns.push(run);
+  }
+
   async *status(): AsyncIterable<Status> {
     const waiting: Status[] = [];
     let wake: (() => void) | undefined;
@@ -123,6 +158,10 @@ export class SimLine {
   /** A simulated process ends without a word. */
   closed(): Promise<void> {
     return new Promise(() => {});
+  }
+
+  isClosed(): boolean {
+    return false;
   }
 
   /** The connection breaks, and both ends know. */
@@ -148,8 +187,9 @@ export class SimLine {
       for (const sub of this.#subs) this.#announce(sub);
       const kept = this.#kept.filter(({ at }) => at >= this.#scheduler.now - KEPT_MS);
       this.#kept = [];
-      for (const { message } of kept) this.up.send(() => this.#nats.publish(message));
+      for (const { message } of kept) this.up.send(() => this.#nats.publish(message, this.side));
       for (const tell of this.#statuses) tell({ type: "reconnect" });
+      for (const run of this.#returns) run();
     });
   }
 
@@ -164,7 +204,7 @@ export class SimLine {
   #announce(sub: Sub): void {
     this.up.send(() => {
       if (sub.closed || sub.interest !== undefined) return;
-      sub.interest = { subject: sub.subject, queue: sub.queue, deliver: (message) => this.down.send(() => this.#receive(sub, message)) };
+      sub.interest = { subject: sub.subject, queue: sub.queue, side: () => this.side, deliver: (message) => this.down.send(() => this.#receive(sub, message)) };
       this.#nats.subscribe(sub.interest);
     });
   }
@@ -190,9 +230,12 @@ export class SimLine {
       };
       const callOff = answers === undefined ? () => {} : this.#process.clock.after(ASK_MS_MAX, () => fail(new errors.TimeoutError()));
       if (answers === undefined) this.#pending.add(fail); // A request that was asked over a lost line runs into its deadline.
-      if (!this.#connected) return;
+      if (!this.#connected) {
+        this.#missed += 1;
+        return;
+      }
       this.up.send(() => {
-        if (answers !== undefined && !answers()) return;
+        if (answers !== undefined && (this.side !== 0 || !answers())) return;
         const answer = run();
         this.down.send(() =>
           this.#process.run(() => {

@@ -1,7 +1,8 @@
 /**
  * Core NATS: every publisher's messages in its order, to whoever subscribes when they reach the server. Lost is only
  * what is under way when a line breaks, and what is said where nobody listens: of that a publisher with a reply
- * subject is told ("no responders"). `sim-line.ts` is the other end, as the adapters see it.
+ * subject is told ("no responders"). While the nodes of a cluster are cut from each other each side hears itself alone, and
+ * no client is told. `sim-line.ts` is the other end, as the adapters see it.
  */
 
 import { decodeAnswer, decodeFromOwner, decodeToOwner } from "../../shared/bus/envelope.ts";
@@ -15,7 +16,7 @@ export type Delivered = { readonly subject: string; readonly data: Uint8Array; r
 export type Published = { readonly subject: string; readonly data: Uint8Array; readonly reply?: string | undefined; readonly headers?: ReadonlyMap<string, string> | undefined };
 
 /** What the server knows of a subscription: whose it is, and how a message gets there. */
-export type Interest = { readonly subject: string; readonly queue: string | undefined; readonly deliver: (message: Delivered) => void };
+export type Interest = { readonly subject: string; readonly queue: string | undefined; readonly side: () => number; readonly deliver: (message: Delivered) => void };
 
 /** A service that hears a subject in the server itself, as JetStream does. */
 export type Inside = { readonly prefix: string; receive(message: Published): void };
@@ -27,12 +28,19 @@ const NOTHING = new Uint8Array(0);
 export class SimNats {
   readonly #trace: Trace;
   readonly #exact = new Map<string, Set<Interest>>();
-  readonly #wildcards = new Set<Interest>();
+  /** With the tokens of their subjects. */
+  readonly #wildcards = new Map<Interest, readonly string[]>();
   readonly #inside: Inside[] = [];
   #turns = 0;
+  #missedEver = 0;
 
   constructor(trace: Trace) {
     this.#trace = trace;
+  }
+
+  /** So often somebody was not told because another node has it. */
+  get missedEver(): number {
+    return this.#missedEver;
   }
 
   addInside(inside: Inside): void {
@@ -41,7 +49,7 @@ export class SimNats {
 
   subscribe(interest: Interest): void {
     if (interest.subject.includes("*")) {
-      this.#wildcards.add(interest);
+      this.#wildcards.set(interest, interest.subject.split("."));
       return;
     }
     const there = this.#exact.get(interest.subject);
@@ -54,26 +62,38 @@ export class SimNats {
     this.#exact.get(interest.subject)?.delete(interest);
   }
 
-  publish(message: Published): void {
+  publish(message: Published, side = 0): void {
     const { subject, data, reply, headers } = message;
     const inside = this.#inside.find(({ prefix }) => subject.startsWith(prefix));
-    if (inside !== undefined) return inside.receive(message);
+    if (inside !== undefined) {
+      if (side === 0) inside.receive(message);
+      else this.#missedEver += 1;
+      return;
+    }
     this.#trace.mixText(subject);
     this.#trace.detail(() => ({ text: describe(message), room: roomOfSubject(subject) }));
-    const heard = this.#deliver({ subject, data, reply, code: undefined, headers });
-    if (!heard && reply !== undefined) this.#deliver({ subject: reply, data: NOTHING, reply: undefined, code: NO_RESPONDERS });
+    const heard = this.#deliver({ subject, data, reply, code: undefined, headers }, side);
+    if (!heard && reply !== undefined) this.#deliver({ subject: reply, data: NOTHING, reply: undefined, code: NO_RESPONDERS }, side);
   }
 
   /** Of a queue group one member gets it, each in its turn. */
-  #deliver(message: Delivered): boolean {
-    const interests = [...(this.#exact.get(message.subject) ?? [])];
-    for (const wildcard of this.#wildcards) if (matches(wildcard.subject, message.subject)) interests.push(wildcard);
-    const queues = new Map<string, Interest[]>();
+  #deliver(message: Delivered, side: number): boolean {
+    const all = [...(this.#exact.get(message.subject) ?? [])];
+    if (this.#wildcards.size > 0) {
+      const tokens = message.subject.split(".");
+      for (const [wildcard, wanted] of this.#wildcards) if (matches(wanted, tokens)) all.push(wildcard);
+    }
+    const interests = all.filter((interest) => interest.side() === side);
+    this.#missedEver += all.length - interests.length;
+    let queues: Map<string, Interest[]> | undefined;
     for (const interest of interests) {
       if (interest.queue === undefined) interest.deliver(message);
-      else queues.set(interest.queue, [...(queues.get(interest.queue) ?? []), interest]);
+      else {
+        queues ??= new Map();
+        queues.set(interest.queue, [...(queues.get(interest.queue) ?? []), interest]);
+      }
     }
-    for (const members of queues.values()) members[this.#turns++ % members.length]!.deliver(message);
+    if (queues !== undefined) for (const members of queues.values()) members[this.#turns++ % members.length]!.deliver(message);
     return interests.length > 0;
   }
 }
@@ -90,7 +110,6 @@ function presenceIn(subject: string, data: Uint8Array): unknown {
   return message !== undefined && "news" in message ? { ...message, news: decodeNews(message.news) } : message;
 }
 
-function matches(pattern: string, subject: string): boolean {
-  const [wanted, given] = [pattern.split("."), subject.split(".")];
+function matches(wanted: readonly string[], given: readonly string[]): boolean {
   return wanted.length === given.length && wanted.every((token, index) => token === "*" || token === given[index]);
 }

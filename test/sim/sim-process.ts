@@ -12,7 +12,9 @@ export class SimProcess {
   readonly clock: Clock;
   readonly #scheduler: Scheduler;
   #state: "running" | "paused" | "dead" = "running";
-  readonly #begunAt: number;
+  /** The steady clock since it was last set to another rate. */
+  #since: { readonly at: number; readonly read: number };
+  #rate = 1;
   #dateAheadMs: number;
   /** What came while it was paused. */
   #timers: (() => void)[] = [];
@@ -23,7 +25,7 @@ export class SimProcess {
   constructor(name: string, scheduler: Scheduler, dateAheadMs: number, planted: (clock: Clock) => Clock = (clock) => clock) {
     this.name = name;
     this.#scheduler = scheduler;
-    this.#begunAt = scheduler.now;
+    this.#since = { at: scheduler.now, read: 0 };
     this.#dateAheadMs = dateAheadMs;
     this.clock = planted(this.#clock());
   }
@@ -42,8 +44,19 @@ export class SimProcess {
     this.#dateAheadMs += byMs;
   }
 
+  /** From now on its steady clock runs so many times as fast as time does. */
+  setRate(rate: number): void {
+    this.#since = { at: this.#scheduler.now, read: this.#steadyMs() };
+    this.#rate = rate;
+  }
+
   pause(): void {
     if (this.#state === "running") this.#state = "paused";
+  }
+
+  /** So many tasks and timers wait until it goes on. */
+  get waiting(): number {
+    return this.#timers.length + this.#arrivals.length;
   }
 
   /** Timers and what arrived stand in two queues: either may be looked at first. */
@@ -63,6 +76,10 @@ export class SimProcess {
     }
   }
 
+  #steadyMs(): number {
+    return this.#since.read + (this.#scheduler.now - this.#since.at) * this.#rate;
+  }
+
   #take(task: () => void): void {
     if (this.#state === "running") task();
     else if (this.#state === "paused") this.#arrivals.push(task);
@@ -76,7 +93,7 @@ export class SimProcess {
 
   #clock(): Clock {
     return {
-      now: () => Math.floor(this.#scheduler.now - this.#begunAt) as Millis,
+      now: () => Math.floor(this.#steadyMs()) as Millis,
       wallNow: () => Math.floor(this.#scheduler.now + this.#dateAheadMs) as UnixMillis,
       after: (delayMs, run) => {
         let calledOff = false;
@@ -85,7 +102,8 @@ export class SimProcess {
           if (this.#state === "paused") this.#timers.push(ring);
           else run();
         };
-        const cancel = this.#scheduler.after(delayMs, ring);
+        // A timer of Node or a browser is never set for less than a millisecond; 0 stands for the end of this turn.
+        const cancel = this.#scheduler.after(delayMs > 0 ? Math.max(1, Math.trunc(delayMs)) / this.#rate : 0, ring);
         return () => {
           calledOff = true;
           cancel();

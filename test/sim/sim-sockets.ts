@@ -31,6 +31,11 @@ export class SimListener {
     this.#latencyMs = latencyMs;
   }
 
+  /** So many are connected. */
+  get size(): number {
+    return this.#connections.size;
+  }
+
   start(clients: Clients): void {
     this.#clients = clients;
   }
@@ -137,10 +142,14 @@ export class SimConnection implements Socket {
     });
   }
 
-  /** Nothing passes any more, and neither end is told. */
-  goSilent(): void {
-    this.#up.hold();
-    this.#down.hold();
+  /** Nothing passes any more in these directions, and neither end is told. */
+  goSilent({ up, down }: { up: boolean; down: boolean }): void {
+    if (up) this.#up.hold();
+    if (down) this.#down.hold();
+  }
+
+  get heldEver(): number {
+    return this.#up.heldEver + this.#down.heldEver;
   }
 
   /** Breaks: what is under way is lost, and both ends learn it. */

@@ -4,35 +4,43 @@
  */
 
 import { Cluster } from "./cluster.ts";
-import { drawFaults, type Fault, describeFault, strike } from "./faults.ts";
+import { describeFault, drawFaults, type Fault, type FaultKind, type Met, strike } from "./faults.ts";
 import type { Failure } from "./judge.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
 import { START_MS } from "./scheduler.ts";
+import { type SizeName, SIZES } from "./sizes.ts";
 import { type Telemetry, World } from "./world.ts";
 
 export type SimulationOptions = {
+  readonly size: SizeName;
   readonly telemetry: Telemetry;
   readonly planted?: PlantedBug | undefined;
   /** Instead of those drawn from the seed. */
   readonly faults?: readonly Fault[] | undefined;
   readonly verbose?: boolean;
+  readonly pulse?: Int32Array | undefined;
+  readonly stepsMax?: number | undefined;
 };
 
 export type Outcome = {
   readonly seed: number;
+  readonly size: SizeName;
   readonly failure: Failure | undefined;
   readonly hash: string;
   readonly steps: number;
+  /** In the logs. */
   readonly edits: number;
+  /** Of those that were typed: how many their tabs took for saved. */
+  readonly acked: number;
   readonly faults: readonly Fault[];
+  /** Of those that have struck: whether anything met it. */
+  readonly struck: readonly { readonly kind: FaultKind; readonly met: boolean }[];
   /** From the last fault's end until everybody had everything. */
   readonly healedInMs: number;
   /** What happened, the last of it at least, in the room that failed or else in all. */
   readonly lines: readonly string[];
 };
 
-const FAULTY_MS = 16_000;
-const KEYSTROKES_PER_TAB = 40;
 const BURST = 8;
 const BURST_MS = 300;
 /** Longer than any back-off, deadline and jitter in the system one after the other. */
@@ -40,43 +48,55 @@ const HEALING_MS_MAX = 40_000;
 /** Who is told of whom is compared every so often only: it is no small thing. */
 const LOOK_MS = 100;
 /** Late repeats and resubmissions come within it. */
-const QUIET_MS = 15_000;
 const QUIET_CHANCE = 0.2;
 
 export async function simulate(seed: number, options: SimulationOptions): Promise<Outcome> {
-  const world = new World(seed, { telemetry: options.telemetry, planted: options.planted, verbose: options.verbose ?? false });
-  const faults = options.faults ?? drawFaults(world.chance("faults"), FAULTY_MS);
+  const size = SIZES[options.size];
+  const { telemetry, planted, verbose = false, pulse, stepsMax } = options;
+  const world = new World(seed, { size, telemetry, planted, verbose, pulse, stepsMax });
+  const faults = options.faults ?? planted?.faults?.(size) ?? drawFaults(world.chance("faults"), size);
+  const peaceAt = START_MS + size.faultyMs;
   const { scheduler, judge, trace } = world;
   const receiveError = (error: unknown): void => judge.fail(`a part threw: ${error instanceof Error ? error.stack : String(error)}`);
   process.on("uncaughtException", receiveError);
   process.on("unhandledRejection", receiveError);
   let healedInMs = 0;
+  const strikes: { readonly kind: FaultKind; readonly met: Met }[] = [];
+  const cluster = new Cluster(world, world.chance("cluster"), { devicesKeep: faults.some(({ kind }) => kind === "tab loaded again") });
   try {
-    const cluster = new Cluster(world, world.chance("cluster"));
     for (const fault of faults) {
       scheduler.after(fault.atMs, () => {
         trace.note(`--- ${describeFault(fault)}`);
-        strike(cluster, fault);
+        strikes.push({ kind: fault.kind, met: strike(cluster, fault) });
       });
     }
     letType(world, cluster);
     const checked = (): boolean => {
-      for (const tab of cluster.tabs) judge.checkSaved(tab);
+      for (const tab of cluster.tabs) if (!tab.isToldDeleted) judge.checkSaved(tab);
       return judge.failure !== undefined;
     };
-    await scheduler.runUntil(START_MS + FAULTY_MS, checked);
+    await scheduler.runUntil(peaceAt, checked);
     if (judge.failure === undefined) {
       trace.note("--- peace");
       cluster.heal();
-      let lookAt = 0;
+      let lookAt = scheduler.now + LOOK_MS; // What the last fault leads to is still on its way.
       const isSettled = (): boolean => {
         if (scheduler.now < lookAt || !cluster.tabs.every((tab) => tab.isSettled)) return false;
         lookAt = scheduler.now + LOOK_MS;
         return cluster.tabs.every((tab) => tab.wrongAbout(cluster.tabs) === undefined);
       };
-      await scheduler.runUntil(START_MS + FAULTY_MS + HEALING_MS_MAX, () => checked() || isSettled());
-      healedInMs = scheduler.now - START_MS - FAULTY_MS;
-      if (world.chance("quiet").chance(QUIET_CHANCE)) await scheduler.runUntil(scheduler.now + QUIET_MS, checked);
+      const settle = (): Promise<void> => scheduler.runUntil(scheduler.now + HEALING_MS_MAX, () => checked() || isSettled());
+      await settle();
+      healedInMs = scheduler.now - peaceAt;
+      const deleted = cluster.tabs.find(({ isToldDeleted }) => isToldDeleted);
+      if (deleted !== undefined) {
+        cluster.replaceTab(deleted); // Who comes later is told so too: the name is never given again.
+        await settle();
+      }
+      if (world.chance("quiet").chance(QUIET_CHANCE)) {
+        await scheduler.runUntil(scheduler.now + size.quietMs, checked);
+        await settle();
+      }
       const wrong = cluster.tabs.map((tab) => tab.wrongAbout(cluster.tabs)).filter((what) => what !== undefined);
       if (!cluster.tabs.every((tab) => tab.isSettled)) judge.fail(`not everybody has everything and knows it saved:\n${cluster.tabs.map(({ state }) => `  ${state}`).join("\n")}`);
       else if (wrong.length > 0) judge.fail(`not everybody is told who is there and what they show:\n  ${wrong.join("\n  ")}`);
@@ -87,17 +107,19 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
     process.off("uncaughtException", receiveError);
     process.off("unhandledRejection", receiveError);
   }
+  const acked = cluster.everyTab.filter(({ isToldDeleted }) => !isToldDeleted).reduce((sum, { typed, unsaved }) => sum + Math.max(0, typed - unsaved), 0);
   const edits = [...judge.rooms.values()].reduce((sum, { head }) => sum + head, 0);
-  return { seed, failure: judge.failure, hash: trace.hash, steps: scheduler.steps, edits, faults, healedInMs, lines: trace.lines(judge.failure?.room) };
+  return { seed, size: size.name, failure: judge.failure, hash: trace.hash, steps: scheduler.steps, edits, acked, faults, struck: strikes.map(({ kind, met }) => ({ kind, met: met() })), healedInMs, lines: trace.lines(judge.failure?.room) };
 }
 
 /** Each place at the table types so much, whoever sits there: evenly, or in bursts. */
 function letType(world: World, cluster: Cluster): void {
+  const { faultyMs, keystrokesPerTab } = world.size;
   for (const place of cluster.tabs.keys()) {
     const prng = world.chance(`typing ${place}`);
     const burst = prng.chance(0.5) ? 1 : BURST;
-    for (let count = 0; count < KEYSTROKES_PER_TAB; count += burst) {
-      const at = prng.below(FAULTY_MS - BURST_MS);
+    for (let count = 0; count < keystrokesPerTab; count += burst) {
+      const at = prng.below(faultyMs - BURST_MS);
       for (let one = 0; one < burst; one++) world.scheduler.after(at + prng.below(BURST_MS), () => cluster.tabs[place]!.type());
     }
   }

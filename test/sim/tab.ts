@@ -1,11 +1,12 @@
 /** One person's tab: the real client on a simulated socket, somebody who types, and what the judge needs to know of it. */
 
 import type { SnapshotAnswer, Socket, SocketListener, World as ClientWorld } from "../../client/ports.ts";
-import { RoomHost } from "../../client/room-host.ts";
-import { SteadyTime } from "../../client/steady-time.ts";
+import { RoomHost } from "../../client/room/room-host.ts";
+import { SteadyTime } from "../../client/connection/steady-time.ts";
 import { type ClientKey, type Position, type RoomId, roomKey, type RoomKey, type Seq, type TenantId } from "../../shared/ids.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { Prng } from "../../shared/prng.ts";
+import type { Device } from "./device.ts";
 import type { Judged } from "./judge.ts";
 import { keystroke, keystrokeEdits } from "./keystrokes.ts";
 import type { SimProcess } from "./sim-process.ts";
@@ -13,7 +14,7 @@ import type { SimConnection, SimListener } from "./sim-sockets.ts";
 import type { World } from "./world.ts";
 
 /** What tabs of one room have in common. */
-export type Internet = { readonly listeners: () => readonly SimListener[]; snapshotsAreThere: boolean };
+export type Internet = { readonly listeners: () => readonly SimListener[]; snapshotsAreThere: boolean; snapshotsRefused: number };
 
 export class Tab implements Judged {
   readonly name: string;
@@ -32,8 +33,12 @@ export class Tab implements Judged {
   typed = 0;
   #shows: { typed: number; tool: string | null } = { typed: 0, tool: "pen" };
   isOffline = false;
+  #isToldDeleted = false;
+  readonly device: Device | undefined;
+  readonly #store: ReturnType<Device["storeOf"]> | undefined;
 
-  constructor(world: World, internet: Internet, author: number, roomId: RoomId) {
+  /** `device`: where what it has not saved is kept, if it is. */
+  constructor(world: World, internet: Internet, author: number, roomId: RoomId, device: Device | undefined) {
     this.name = `tab-${author}`;
     this.author = author;
     this.room = roomKey("acme" as TenantId, roomId);
@@ -43,6 +48,8 @@ export class Tab implements Judged {
     this.#prng = world.chance(this.name);
     this.#roomId = roomId;
     this.#mergeUnsent = this.#prng.chance(0.5);
+    this.device = device;
+    this.#store = device?.storeOf(this.process);
     this.#host = this.#open();
   }
 
@@ -54,20 +61,28 @@ export class Tab implements Judged {
     return this.#connection?.isOpen === true ? this.#connection : undefined;
   }
 
+  /** Its room is deleted, and it knows. From then on it saves nothing and takes nothing for saved. */
+  get isToldDeleted(): boolean {
+    return this.#isToldDeleted;
+  }
+
   /** Everything is where it should be. */
   get isSettled(): boolean {
-    const { head, logged } = this.#world.judge.room(this.room);
+    const { head, logged, isDeleted } = this.#world.judge.room(this.room);
+    if (isDeleted) return this.#isToldDeleted;
+    for (const [author, typed] of this.device?.promised ?? []) if ((logged.get(author) ?? 0) < typed) return false;
     return this.#host.status === "connected" && this.#host.synced && this.#host.saved && this.#deliveredSeq === head && (logged.get(this.author) ?? 0) === this.typed;
   }
 
   get state(): string {
-    const { head, logged } = this.#world.judge.room(this.room);
+    const { head, logged, isDeleted } = this.#world.judge.room(this.room);
     const { status, synced, unsavedEdits, saving } = this.#host;
-    return `${this.name} ${status}, ${synced ? "synced" : "not synced"}, ${saving}, at ${this.#deliveredSeq} of ${head}, typed ${this.typed}, unsaved ${unsavedEdits}, in the log ${logged.get(this.author) ?? 0}`;
+    return `${this.name} ${status}${isDeleted ? ` in a deleted room${this.#isToldDeleted ? "" : " that it takes for a living one"}` : ""}, ${synced ? "synced" : "not synced"}, ${saving}, at ${this.#deliveredSeq} of ${head}, typed ${this.typed}, unsaved ${unsavedEdits}, in the log ${logged.get(this.author) ?? 0}${[...(this.device?.promised ?? [])].map(([author, typed]) => `, kept of tab-${author} ${typed}, in the log ${logged.get(author) ?? 0}`).join("")}`;
   }
 
   /** What it is told of who is in its room and what they show, where that is not so. Undefined: it is. */
   wrongAbout(tabs: readonly Tab[]): string | undefined {
+    if (this.#world.judge.room(this.room).isDeleted) return undefined;
     const described = (of: readonly (readonly [string, unknown])[]): string => JSON.stringify(of.map(([name, fields]) => `${name} ${JSON.stringify(fields)}`).sort());
     const told = described([...this.#host.participants.values()].map(({ name, fields }) => [name, { typed: fields["typed"], tool: fields["tool"] ?? null }] as const));
     const truth = described(tabs.filter(({ room }) => room === this.room).map(({ user, shows }) => [user, shows] as const));
@@ -75,7 +90,7 @@ export class Tab implements Judged {
   }
 
   get user(): string {
-    return `user-${this.author}`;
+    return this.device?.user ?? `user-${this.author}`;
   }
 
   get shows(): object {
@@ -83,6 +98,7 @@ export class Tab implements Judged {
   }
 
   type(): void {
+    if (this.#isToldDeleted) return;
     this.process.run(() => {
       this.#host.send(keystroke({ author: this.author, index: this.typed }));
       this.typed += 1;
@@ -99,14 +115,16 @@ export class Tab implements Judged {
     this.process.run(() => this.#host.connect());
   }
 
-  /** Closed: what it had not saved is gone with it. */
+  /** Closed: what it had not saved is gone with it, but for what its device keeps. */
   close(): void {
+    if (this.device !== undefined && this.#host.stored) this.device.promised.set(this.author, this.typed);
     this.process.die();
+    this.#store?.die();
     this.#connection?.break();
   }
 
   #open(): RoomHost {
-    const host = new RoomHost({ url: "ws://sim", token: this.user, room: this.#roomId, format: keystrokeEdits, mergeUnsent: this.#mergeUnsent }, this.#clientWorld());
+    const host = new RoomHost({ url: "ws://sim", token: this.user, room: this.#roomId, format: keystrokeEdits, mergeUnsent: this.#mergeUnsent, ...(this.#store === undefined ? {} : { store: this.#store }) }, this.#clientWorld());
     const { judge, trace } = this.#world;
     host.presence.set(this.#shows);
     host.on("edits", (edits) => {
@@ -119,8 +137,20 @@ export class Tab implements Judged {
       this.#deliveredSeq = position.seq;
       trace.note(`${this.name} begins at a snapshot at seq ${position.seq}`, this.room);
     });
-    host.on("rolled-back", () => judge.fail(`${this.name} is told that the log was rolled back, which it never was`, this.room));
-    host.on("refused", ({ kind, message }) => judge.fail(`${this.name} is refused for good: ${kind}: ${message}`, this.room));
+    let isUnproven = false; // What was kept is of this log, but nobody can say so once the log is trimmed that far.
+    host.on("restored", () => (isUnproven = true));
+    host.on("edits", () => (isUnproven = false));
+    host.on("rolled-back", () => {
+      if (!isUnproven) judge.fail(`${this.name} is told that the log was rolled back, which it never was`, this.room);
+      isUnproven = false;
+      this.#deliveredSeq = 0;
+    });
+    host.on("refused", (refusal) => {
+      if (refusal.kind !== "room-refused" || refusal.reason !== "deleted") return judge.fail(`${this.name} is refused for good: ${refusal.kind}: ${refusal.message}`, this.room);
+      judge.receiveToldDeleted(this);
+      this.#isToldDeleted = true;
+      trace.note(`${this.name} is told that the room is deleted`, this.room);
+    });
     host.on("error", ({ kind, message }) => {
       if (kind !== "snapshot-unavailable") judge.fail(`${this.name} meets a problem: ${kind}: ${message}`, this.room);
     });
@@ -145,7 +175,7 @@ export class Tab implements Judged {
     const time = new SteadyTime();
     return {
       clock: { now: () => time.at(clock.wallNow()), after: clock.after, soon: (run) => void clock.after(0, run) },
-      chance: { unit: () => this.#prng.unit(), clientKey: () => `${this.name}-key-${++this.#keys}` as ClientKey },
+      chance: { unit: () => this.#prng.unit() ** this.#world.size.patience, clientKey: () => `${this.name}-key-${++this.#keys}` as ClientKey },
       openSocket: (_, listener) => this.#openSocket(listener),
       fetchSnapshot: () => this.#fetchSnapshot(),
       reportError: (error) => this.#world.judge.fail(`${this.name} throws: ${String(error)}`, this.room),
@@ -176,9 +206,14 @@ export class Tab implements Judged {
   async #fetchSnapshot(): Promise<SnapshotAnswer> {
     await new Promise<void>((resolve) => void this.process.clock.after(2 * this.#world.latencyMs(), resolve));
     if (this.isOffline) throw new TypeError("the network is away");
-    if (!this.#internet.snapshotsAreThere) return { kind: "unavailable", retryAfterMs: 500, why: "HTTP 503" };
+    if (!this.#internet.snapshotsAreThere) {
+      this.#internet.snapshotsRefused += 1;
+      return { kind: "unavailable", retryAfterMs: 500, why: "HTTP 503" };
+    }
     const { records, order } = this.#world.judge.room(this.room);
-    const oldest = this.#world.log.checkpoint(this.room)?.streamSeq ?? 0;
+    const checkpoint = this.#world.log.checkpoint(this.room);
+    if (checkpoint === "deleted") return { kind: "unavailable", retryAfterMs: 500, why: "HTTP 410" };
+    const oldest = checkpoint?.streamSeq ?? 0;
     const served = records.filter(({ streamSeq }) => streamSeq >= oldest);
     const { record } = served[this.#prng.below(served.length)] ?? {};
     if (record === undefined || headOf(record) === 0) return { kind: "none" };

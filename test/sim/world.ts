@@ -15,10 +15,11 @@ import type { Log } from "../../shared/log.ts";
 import { Prng } from "../../shared/prng.ts";
 import { Judge } from "./judge.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
-import { Scheduler } from "./scheduler.ts";
+import { Scheduler, type SchedulerOptions } from "./scheduler.ts";
 import { SimJetStream } from "./sim-jetstream.ts";
 import { SimNats } from "./sim-nats.ts";
 import { SimProcess } from "./sim-process.ts";
+import type { Size } from "./sizes.ts";
 import { Trace } from "./trace.ts";
 
 /** What the parts count of themselves, over all runs: which of their paths were walked at all. */
@@ -37,8 +38,11 @@ const SKEW_MS_MAX = 2_000;
 const SLOW_CHANCE = 0.01;
 const SLOW_MS_MAX = 80;
 
+export type WorldOptions = Omit<SchedulerOptions, "explains"> & { readonly size: Size; readonly telemetry: Telemetry; readonly planted: PlantedBug | undefined; readonly verbose: boolean };
+
 export class World {
   readonly seed: number;
+  readonly size: Size;
   readonly planted: PlantedBug | undefined;
   readonly telemetry: Telemetry;
   readonly trace: Trace;
@@ -52,12 +56,13 @@ export class World {
   readonly #clocks: Prng;
   readonly #latencyMsMax: number;
 
-  constructor(seed: number, options: { telemetry: Telemetry; planted: PlantedBug | undefined; verbose: boolean }) {
+  constructor(seed: number, options: WorldOptions) {
     this.seed = seed;
+    this.size = options.size;
     this.planted = options.planted;
     this.telemetry = options.telemetry;
     this.trace = new Trace(options);
-    this.scheduler = new Scheduler(this.trace);
+    this.scheduler = new Scheduler(this.trace, { ...options, explains: options.verbose });
     this.nats = new SimNats(this.trace);
     this.#latency = this.chance("latency");
     this.#clocks = this.chance("clocks");
@@ -112,8 +117,8 @@ function drawSettings(prng: Prng): SimSettings {
     refusingAfterMs: 2_000,
     claimMsMax: 3_000,
     heldMessagesMax: 3,
-    backlogMsMax: 3_000,
-    backlogBytesMax: 1_500,
+    backlogMsMax: 1_000,
+    backlogBytesMax: 400,
     dedupeRunsPerWriterMax: 2,
     deferredCatchUpsMax: 2,
     logReadsMax: 1,

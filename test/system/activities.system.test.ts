@@ -3,14 +3,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { makeToken } from "../../cli/token.ts";
 import { RoomConnection } from "../../client/index.ts";
 import { DemoSystem, FIRST_START_MS_MAX } from "./browser.ts";
 import { eventually } from "./eventually.ts";
-
-vi.setConfig({ testTimeout: 90_000 });
 
 const BURST = 12;
 let system: DemoSystem;
@@ -58,8 +56,8 @@ test("[ACT11] nobody tells without the right to, or what is not well put", async
   }
   expect(await tell("closed", { id: "x-2", activities: [{ user: "eve", kind: "applause" }] }, { user })).toMatchObject({ status: 400, error: "unknown-kind" });
   expect(await tell("%01", body, { user })).toMatchObject({ status: 400, error: "bad-room" });
-  const often = await Promise.all(Array.from({ length: BURST + 5 }, (_, index) => tell("often", { id: `o-${index}`, activities: [comment("ann")] }, { user: "greedy" })));
-  expect(often.filter(({ error }) => error === "rate-limited").length).toBeGreaterThanOrEqual(4); // A second may have passed.
+  const often = await Promise.all(Array.from({ length: 2 * BURST }, (_, index) => tell("often", { id: `o-${index}`, activities: [comment("ann")] }, { user: "greedy" })));
+  expect(often.filter(({ error }) => error === "rate-limited").length).toBeGreaterThan(0); // All but one less for each second that has passed.
   expect(await scoresOf("closed", "everyone")).toEqual([]);
 });
 

@@ -1,14 +1,15 @@
-/** The board on the demo page: typing in one page moves it in the other. */
+/**
+ * The board on the demo page: typing in one page moves it in the other. With TEST_PICTURE=docs/board.png the two pages
+ * are kept side by side, as README's documents show them.
+ */
 
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 
 import type { Visitor } from "./browser.ts";
 import { DemoPage } from "./demo-page.ts";
 import { eventually } from "./eventually.ts";
 
-const WINDOW = { width: 1440, height: 900 };
-
-vi.setConfig({ testTimeout: 90_000 });
+const WINDOW = { width: 1180, height: 760 };
 
 const demo = DemoPage.forThisFile({ viewport: WINDOW });
 
@@ -19,10 +20,16 @@ async function boardSeenBy(person: Visitor): Promise<{ name: string; score: numb
   return names.map((name, index) => ({ name, score: Number(scores[index]) }));
 }
 
+/** Its board would be empty again. */
+function untilTheHourDoesNotEnd(): Promise<void> {
+  return eventually("the hour does not end meanwhile", () => new Date().getUTCMinutes() < 57, 200_000);
+}
+
 const orderSeenBy = async (person: Visitor): Promise<string> => (await boardSeenBy(person)).map(({ name }) => name).join();
 const scoreOf = async (person: Visitor, name: string): Promise<number> => (await boardSeenBy(person)).find((row) => row.name === name)?.score ?? 0;
 
-test("[PAGE20] who types rises on the other's board, and whoever passes another is seen to", async () => {
+test("[PAGE20] who types rises on the other's board, and whoever passes another is seen to", { timeout: 400_000 }, async () => {
+  await untilTheHourDoesNotEnd();
   const [ada, grace] = [await demo.open("active", "Ada"), await demo.open("active", "Grace")];
   await eventually("nobody has done anything", async () => (await ada.page.locator("#board-remark").innerText()) === "Nobody has written anything this hour yet.");
   await ada.types("a word or two, ", 60);
@@ -34,9 +41,21 @@ test("[PAGE20] who types rises on the other's board, and whoever passes another 
   expect(await scoreOf(ada, "Grace")).toBeGreaterThanOrEqual(adas);
   expect(await row!.evaluate((element) => [element.isConnected, (element as HTMLElement).dataset["moved"]]), "it moved, and is the same element").toEqual([true, "down"]);
   expect(await ada.page.locator("#board li.self .note").innerText()).toBe("you");
+  const picture = process.env["TEST_PICTURE"];
+  await eventually("both are saved", async () => (await Promise.all([ada, grace].map((person) => person.saveRemark()))).every((remark) => remark === "Saved"));
+  if (picture !== undefined) await keepSideBySide([ada, grace], picture);
 });
 
-test("[PAGE21] the board of another time is another board, and one who comes later sees it at once", async () => {
+async function keepSideBySide(people: readonly Visitor[], path: string): Promise<void> {
+  const pictures = await Promise.all(people.map(async ({ page }) => (await page.screenshot()).toString("base64")));
+  const page = await people[0]!.page.context().newPage();
+  await page.setViewportSize({ width: 40 + people.length * (WINDOW.width + 20), height: WINDOW.height + 60 });
+  await page.setContent(`<body style="margin:30px;display:flex;gap:20px;background:#d7d9e0">${pictures.map((picture) => `<img style="border-radius:10px;box-shadow:0 6px 24px #0003" src="data:image/png;base64,${picture}">`).join("")}</body>`);
+  await page.screenshot({ path });
+}
+
+test("[PAGE21] the board of another time is another board, and one who comes later sees it at once", { timeout: 400_000 }, async () => {
+  await untilTheHourDoesNotEnd();
   const ada = await demo.open("windows", "Ada");
   await ada.types("a few words, ", 60);
   await eventually("she is on the board", async () => (await orderSeenBy(ada)) === "Ada");

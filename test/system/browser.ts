@@ -15,7 +15,9 @@ import { claimPort } from "../../engines/free-port.ts";
 import { eventually } from "./eventually.ts";
 
 /** The first start on a machine may fetch the engines. */
-export const FIRST_START_MS_MAX = 180_000;
+export const FIRST_START_MS_MAX = 600_000;
+/** For one step of a browser, however busy the machine. */
+const PATIENCE_MS = 120_000;
 const STOP_PATIENCE_MS = 15_000;
 const CHROMIUM_FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
@@ -73,6 +75,7 @@ export class Visitor {
   readonly page: Page;
 
   constructor(page: Page) {
+    page.setDefaultTimeout(PATIENCE_MS);
     this.page = page;
   }
 

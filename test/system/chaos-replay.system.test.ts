@@ -24,7 +24,7 @@ const KEY = roomKey("default" as TenantId, ROOM as RoomId);
 let cluster: Cluster;
 beforeAll(async () => {
   cluster = await Cluster.start({ gateways: 2, roomServers: 2, settings: UNLIMITED });
-}, 120_000);
+});
 afterAll(() => cluster.stop());
 
 const kill = {
@@ -57,7 +57,7 @@ test(`[CHA1] no kill of any process loses an acknowledged edit, reuses a seq or 
   order.sort((a, b) => a.dice - b.dice);
   let killing = true;
   let typing = true;
-  const typed = replay(trace, people, () => ({ editsPerTurn: killing ? 1 : 100, pauseMs: 10, unsavedMax: 300 })).then(() => (typing = false));
+  const typed = replay(trace, people, () => ({ editsPerTurn: killing ? 1 : 100, pauseMs: killing ? 20 : 10, unsavedMax: 300 })).then(() => (typing = false));
   for (const { victim } of order) {
     await sleep(200 + prng.below(800));
     expect(typing, "somebody still types when a process is killed").toBe(true);

@@ -13,7 +13,7 @@ import type { Engine } from "../../engines/engine.ts";
 import { claimPort } from "../../engines/free-port.ts";
 import { startNatsCluster } from "../../engines/nats-cluster.ts";
 import { eventually } from "./eventually.ts";
-import { startTestNats } from "../contract/test-engines.ts";
+import { startTestNats, startTestRedis } from "../contract/test-engines.ts";
 
 export type ClusterShape = {
   readonly gateways: number;
@@ -21,6 +21,8 @@ export type ClusterShape = {
   /** Default: one of each. */
   readonly placements?: number;
   readonly documentServices?: number;
+  /** Default: none. A redis-server comes with them. */
+  readonly leaderboards?: number;
   /** With three or five, everything is kept by as many. Default: one. */
   readonly natsServers?: number;
   /** The way between two of them, by their indexes. */
@@ -35,12 +37,12 @@ export type ClusterShape = {
   readonly natsUrlOf?: (process: ProcessName, servers: readonly string[]) => Promise<string>;
 };
 
-export type Role = "placement" | "document-service" | "room-server" | "gateway";
+export type Role = "placement" | "document-service" | "room-server" | "leaderboard" | "gateway";
 /** `index` counts from 0 among the processes of a role. */
 export type ProcessName = { readonly role: Role; readonly index: number };
 
 const JWT_SECRET = "a secret of the tests, 32 characters";
-const READY_MS_MAX = 30_000;
+const READY_MS_MAX = 120_000;
 const STOP_PATIENCE_MS = 10_000;
 
 /** One process of one role. */
@@ -101,7 +103,7 @@ export class Process {
 
 export type Gateway = { readonly process: Process; readonly url: string; readonly httpUrl: string };
 
-type Parts = Pick<Cluster, "environment" | "natsServers" | "placements" | "documentServices" | "roomServers" | "gateways" | "folder">;
+type Parts = Pick<Cluster, "environment" | "natsServers" | "placements" | "documentServices" | "roomServers" | "leaderboards" | "redis" | "gateways" | "folder">;
 
 export class Cluster {
   readonly environment: string;
@@ -109,6 +111,8 @@ export class Cluster {
   readonly placements: readonly Process[];
   readonly documentServices: readonly Process[];
   readonly roomServers: readonly Process[];
+  readonly leaderboards: readonly Process[];
+  readonly redis: Engine | undefined;
   readonly gateways: readonly Gateway[];
   readonly folder: string;
 
@@ -118,6 +122,8 @@ export class Cluster {
     this.placements = parts.placements;
     this.documentServices = parts.documentServices;
     this.roomServers = parts.roomServers;
+    this.leaderboards = parts.leaderboards;
+    this.redis = parts.redis;
     this.gateways = parts.gateways;
     this.folder = parts.folder;
   }
@@ -137,11 +143,13 @@ export class Cluster {
     const placements = await several(shape.placements ?? 1, (index) => start("placement", index));
     const documentServices = await several(shape.documentServices ?? 1, (index) => start("document-service", index));
     const roomServers = await several(shape.roomServers, (index) => start("room-server", index, shape.roomServerSettings?.[index]));
+    const redis = shape.leaderboards === undefined ? undefined : await startTestRedis({ dataDir: join(folder, "redis") });
+    const leaderboards = await several(shape.leaderboards ?? 0, (index) => start("leaderboard", index, { REDIS_URL: redis!.url }));
     const gateways = await several(shape.gateways, async (index) => {
       const port = await claimPort(0, "127.0.0.1", "port"); // Chosen here, so that a restarted gateway is where its clients look for it.
       return { process: await start("gateway", index, { PORT: String(port) }), url: `ws://127.0.0.1:${port}`, httpUrl: `http://127.0.0.1:${port}` };
     });
-    return new Cluster({ environment, natsServers, placements, documentServices, roomServers, gateways, folder });
+    return new Cluster({ environment, natsServers, placements, documentServices, roomServers, leaderboards, redis, gateways, folder });
   }
 
   /** The only one, or the first. */
@@ -172,9 +180,9 @@ export class Cluster {
   }
 
   async stop(): Promise<void> {
-    const processes = [...this.gateways.map(({ process }) => process), ...this.roomServers, ...this.documentServices, ...this.placements];
+    const processes = [...this.gateways.map(({ process }) => process), ...this.roomServers, ...this.leaderboards, ...this.documentServices, ...this.placements];
     await Promise.all(processes.map((process) => process.stop()));
-    await Promise.all(this.natsServers.map((server) => server.stop()));
+    await Promise.all([...this.natsServers, ...(this.redis === undefined ? [] : [this.redis])].map((server) => server.stop()));
     rmSync(this.folder, { recursive: true });
   }
 }

@@ -1,14 +1,18 @@
 /**
- * A line to nats-server that can be cut as a network is: nothing passes in either direction, no end of it is told, and
- * what was under way arrives once it is mended.
+ * A line to nats-server that can be cut as a network is: nothing passes, in either direction or in one of them, no end of
+ * it is told, and what was under way arrives once it is mended.
  */
 
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
+/** What goes to the server, what comes from it, or both. */
+export type Way = "to" | "from" | "both";
+
 export class CuttableLine {
   readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
-  #cut = false;
+  /** Each with the way of what is read there. */
+  readonly #sockets = new Map<Socket, Exclude<Way, "both">>();
+  #cut: Way | undefined;
 
   private constructor(natsUrl: string) {
     const target = new URL(natsUrl);
@@ -25,32 +29,37 @@ export class CuttableLine {
     return `nats://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  cut(): void {
-    this.#cut = true;
-    for (const socket of this.#sockets) socket.pause();
+  cut(way: Way = "both"): void {
+    this.#cut = way;
+    for (const socket of this.#sockets.keys()) this.#holdOrLet(socket);
   }
 
   mend(): void {
-    this.#cut = false;
-    for (const socket of this.#sockets) socket.resume();
+    this.#cut = undefined;
+    for (const socket of this.#sockets.keys()) this.#holdOrLet(socket);
   }
 
   async stop(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#sockets.keys()) socket.destroy();
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
   #join(client: Socket, server: Socket): void {
-    for (const [from, to] of [[client, server], [server, client]] as const) {
+    for (const [from, to, way] of [[client, server, "to"], [server, client, "from"]] as const) {
       from.setNoDelay(true);
-      this.#sockets.add(from);
+      this.#sockets.set(from, way);
       from.on("data", (bytes) => to.write(bytes));
       from.on("close", () => {
         this.#sockets.delete(from);
         to.destroy();
       });
       from.on("error", () => to.destroy());
-      if (this.#cut) from.pause();
+      this.#holdOrLet(from);
     }
+  }
+
+  #holdOrLet(socket: Socket): void {
+    if (this.#cut === "both" || this.#cut === this.#sockets.get(socket)) socket.pause();
+    else socket.resume();
   }
 }

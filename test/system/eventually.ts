@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const POLL_MS = 20;
 
-export async function eventually(what: string, isTrue: () => boolean | Promise<boolean>, msMax = 30_000): Promise<void> {
+export async function eventually(what: string, isTrue: () => boolean | Promise<boolean>, msMax = 60_000): Promise<void> {
   const deadline = performance.now() + msMax;
   while (!(await isTrue())) {
     if (performance.now() > deadline) throw new Error(`did not come true within ${msMax} ms: ${what}`);

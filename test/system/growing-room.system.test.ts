@@ -27,10 +27,13 @@ const SECRET = "a secret of at least 32 bytes, for tests only";
 const ROOM = "canvas";
 const environment = "growing";
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+/** Whatever else the machine does meanwhile: nothing is left out, and nobody is taken for gone who only looks on. */
+const UNDISTURBED = { shedDelayMsMin: "60000", shareDelayMsMin: "60000", gatewaySilenceMsMax: "30000", silenceMsMax: "600000" };
 const MOVERS = 25;
+/** Of somebody near, to tell them from nothing. */
+const MOVES_SEEN = 10;
 const EDIT_EVERY_MS = 200;
 const MOVE_EVERY_MS = 100;
-const SETTLED_MS_MAX = 20_000;
 const TOGETHER = 20;
 
 let nats: RealNats;
@@ -39,15 +42,15 @@ const gateways: string[] = [];
 
 beforeAll(async () => {
   nats = await startRealNats();
-  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, roomSecret: SECRET, drainMsMax: "0", modeMsMin: "200", shedDelayMsMin: "60000", shareDelayMsMin: "60000" }; // Whatever else the machine does meanwhile.
-  const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }), serverSilenceMsMax: 750 };
+  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, roomSecret: SECRET, drainMsMax: "0", modeMsMin: "200", ...UNDISTURBED };
+  const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }), serverSilenceMsMax: 10_000 };
   running.push(await startRoomServer(config, { log: silent, registry: new Registry() }));
   for (let count = 0; count < 2; count++) {
     const gateway = await startGateway(config, { log: silent, registry: new Registry() });
     running.push(gateway);
     gateways.push(`ws://127.0.0.1:${gateway.port}`);
   }
-}, 120_000);
+});
 afterAll(async () => {
   for (const part of running.reverse()) await part.stop();
   await nats.stop();
@@ -132,7 +135,7 @@ test("[GROW1] a room of 2, 60, 200 and 30 people switches once each way, loses n
     isStill = true;
     let mistake: string | undefined;
     const isRight = (): boolean => all().every((dweller) => (mistake = dweller.mistake(present)) === undefined);
-    await until(isRight, `everybody of ${present.size} to know the truth`, SETTLED_MS_MAX).catch((cause: unknown) => {
+    await until(isRight, `everybody of ${present.size} to know the truth`).catch((cause: unknown) => {
       throw new Error(mistake, { cause });
     });
     isStill = false;
@@ -171,13 +174,13 @@ test("[GROW1] a room of 2, 60, 200 and 30 people switches once each way, loses n
   expect(lines).toEqual(expect.arrayContaining(["mode flat", "participants 30", "epoch 1"]));
   expect(lines.filter((line) => line.startsWith("gateway ")).map((line) => line.split(" ")[3])).toEqual(["15", "15"]);
   for (const { onlooker } of all()) onlooker.leave();
-}, 120_000);
+});
 
 /** Who looks where somebody moves is told, who looks elsewhere is not. */
 async function expectToldByView(dwellers: readonly Dweller[]): Promise<void> {
   const [mover, near, far] = [dwellers[0]!, dwellers[1]!, dwellers.at(-1)!];
   const knows = ({ onlooker }: Dweller): Uint8Array | undefined => onlooker.shown(CURSOR).get(mover.onlooker.client);
-  const [nearKnew, farKnew] = [knows(near), knows(far)];
-  await until(() => knows(near)?.join() !== nearKnew?.join(), "somebody near to see a move");
-  expect(knows(far)).toEqual(farKnew);
+  const [nearKnew, farKnew] = [new Set<string>(), new Set<string>()];
+  await until(() => (nearKnew.add(String(knows(near))), farKnew.add(String(knows(far))), nearKnew.size > MOVES_SEEN), "somebody near to see some moves");
+  expect(farKnew.size, "but for being told the whole again, now and then").toBeLessThan(MOVES_SEEN / 2);
 }

@@ -1,13 +1,11 @@
 /** What is typed without a connection outlasts the page: it is loaded again, shows it, and sends it once. */
 
-import type { Browser, BrowserContext } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 
 import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor } from "./browser.ts";
 import { eventually } from "./eventually.ts";
 import { NetworkSwitch } from "./network-switch.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 let system: DemoSystem;
 let browser: Browser;
@@ -41,6 +39,7 @@ test("[PAGE20] what was typed offline is there after the page is loaded again of
   await eventually("the text is there, without a connection", async () => (await ada.text()) === "before; on a train; ");
   await ada.page.keyboard.press("Control+End");
   await ada.types("in a tunnel; ");
+  await mayLeave(ada);
   await ada.page.reload();
   await eventually("all of it", async () => (await ada.text()) === "before; on a train; in a tunnel; ");
   expect(await ada.saveRemark()).toMatch(/^Offline, \d+ edits? kept here$/);
@@ -59,11 +58,15 @@ test("[PAGE20] two tabs of one browser keep each what was typed in it, and the t
   await left.types("both. ");
   await isSaved(left);
   await eventually("the other tab has it", async () => (await right.text()) === "both. ");
+  await isSaved(right);
   await network.off();
   await left.types("left ");
   await right.page.keyboard.press("Control+End");
   await right.types("right ");
-  await eventually("both are offline", async () => [await left.notice(), await right.notice()].every((notice) => notice.includes("kept on this device")));
+  for (const tab of [left, right]) {
+    await sees("it is offline, and keeps what is typed", tab, async () => (await tab.notice()).includes("kept on this device"));
+    await mayLeave(tab);
+  }
   await Promise.all([left.page.close(), right.page.close()]);
 
   const after = await openIn(device, "tabs", "Ada");
@@ -82,6 +85,7 @@ test("[PAGE21] a document kept from a log that is gone is told from the one that
   const ada = await openIn(device, "wiped", "Ada");
   await ada.types("old ");
   await isSaved(ada);
+  await eventually("the device has it as well", async () => (await keptSeq(ada.page)) === Number(await ada.page.textContent("#seq")));
   await ada.page.close();
   await system.startAnew();
 
@@ -90,10 +94,13 @@ test("[PAGE21] a document kept from a log that is gone is told from the one that
   await isSaved(grace);
   const again = await openIn(device, "wiped", "Ada");
   await isSaved(again);
-  await eventually("both have both, once", async () => {
-    const [seen, text] = [await again.text(), await grace.text()];
-    return seen === text && text.split("old ").length === 2 && text.split("new ").length === 2;
-  });
+  for (const person of [again, grace]) {
+    await sees("it has both, once", person, async () => {
+      const text = await person.text();
+      return text.split("old ").length === 2 && text.split("new ").length === 2;
+    });
+  }
+  await eventually("both have the same", async () => (await again.text()) === (await grace.text()));
 });
 
 async function newDevice(): Promise<BrowserContext> {
@@ -109,6 +116,34 @@ async function openIn(context: BrowserContext, room: string, name: string): Prom
   return visitor;
 }
 
+/** Says what is there instead, if it does not come to be seen. */
+async function sees(what: string, visitor: Visitor, isSeen: () => Promise<boolean>): Promise<void> {
+  await eventually(what, isSeen).catch(async (cause: unknown) => {
+    throw new Error(`${what}: there is "${await visitor.text()}", "${await visitor.saveRemark()}", "${await visitor.notice()}"`, { cause });
+  });
+}
+
 async function isSaved(visitor: Visitor): Promise<void> {
-  await eventually("it is saved", async () => (await visitor.saveRemark()) === "Saved", 60_000);
+  await eventually("it is saved", async () => (await visitor.saveRemark()) === "Saved");
+}
+
+/** Else the page would ask. */
+async function mayLeave(visitor: Visitor): Promise<void> {
+  await eventually("nothing is lost by leaving", () => visitor.page.evaluate(() => dispatchEvent(new Event("beforeunload", { cancelable: true }))));
+}
+
+/** How far the device's document goes: what the server has is written there a moment later. */
+async function keptSeq(page: Page): Promise<number> {
+  return page.evaluate(async () => {
+    const done = <Result>(request: IDBRequest<Result>): Promise<Result> =>
+      new Promise((resolve, reject) => {
+        request.onsuccess = () => resolve(request.result);
+        request.onerror = () => reject(request.error);
+      });
+    const [database] = await indexedDB.databases();
+    const db = await done(indexedDB.open(database!.name!));
+    const heads = await done<{ position: { seq: number } }[]>(db.transaction("heads").objectStore("heads").getAll());
+    db.close();
+    return heads[0]?.position.seq ?? 0;
+  });
 }

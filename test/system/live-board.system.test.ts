@@ -4,15 +4,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 
 import { type Board, RoomConnection } from "../../client/index.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { DemoSystem, FIRST_START_MS_MAX } from "./browser.ts";
 import { eventually } from "./eventually.ts";
 import { startTestRedis } from "../contract/test-engines.ts";
-
-vi.setConfig({ testTimeout: 90_000 });
 
 let folder: string;
 let redis: Engine;

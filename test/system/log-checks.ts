@@ -4,31 +4,58 @@
  */
 
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { setTimeout as sleep } from "node:timers/promises";
 
-import { decodeRecord, epochOf, type LogRecord } from "../../shared/bus/record.ts";
+import { decodeRecord, epochOf, type OwnersRecord, serverOf } from "../../shared/bus/record.ts";
 import { partitionOf, subjectsOf } from "../../shared/bus/subjects.ts";
-import type { ClientId, RoomKey } from "../../shared/ids.ts";
+import type { ClientId, RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { connectNats } from "../../shared/io/nats.ts";
 
 export type OrderedEdit = { readonly seq: number; readonly client: ClientId; readonly counter: number; readonly payload: Uint8Array };
 
+/** `time`: when JetStream stored it. */
+export type LoggedRecord = { readonly record: OwnersRecord; readonly time: UnixMillis };
+
+const PARTITIONS = 1;
+const ANSWER_MS_MAX = 60_000;
+const AGAIN_MS = 250;
+
 /** All records of the room, oldest first. */
-export async function readLog(natsUrl: string, environment: string, room: RoomKey, partitions = 1): Promise<LogRecord[]> {
+export async function readLog(natsUrl: string, environment: string, room: RoomKey): Promise<OwnersRecord[]> {
+  return (await readTimedLog(natsUrl, environment, room)).map(({ record }) => record);
+}
+
+/** Patient: JetStream may not answer in time what is asked of it soon after a fault, though edits are acknowledged again. */
+export async function readTimedLog(natsUrl: string, environment: string, room: RoomKey): Promise<LoggedRecord[]> {
+  const deadline = performance.now() + ANSWER_MS_MAX;
+  for (;;) {
+    try {
+      return await readOnce(natsUrl, environment, room);
+    } catch (error) {
+      if (error instanceof UnexpectedRecord || performance.now() > deadline) throw error;
+      await sleep(AGAIN_MS);
+    }
+  }
+}
+
+class UnexpectedRecord extends Error {}
+
+async function readOnce(natsUrl: string, environment: string, room: RoomKey): Promise<LoggedRecord[]> {
   const subjects = subjectsOf(environment);
-  const partition = partitionOf(room, partitions);
+  const partition = partitionOf(room, PARTITIONS);
   const nats = await connectNats({ servers: natsUrl, name: "log-checks" });
   try {
     const subject = subjects.log(partition, room);
     const manager = await jetstreamManager(nats);
     const info = await manager.streams.info(subjects.logStream(partition), { subjects_filter: subject });
     const expected = info.state.subjects?.[subject] ?? 0;
-    const records: LogRecord[] = [];
+    const records: LoggedRecord[] = [];
     if (expected === 0) return records;
     const consumer = await jetstream(nats).consumers.get(subjects.logStream(partition), { filter_subjects: [subject] });
     for await (const message of await consumer.consume()) {
       const record = decodeRecord(message.data);
-      if (record === undefined) throw new Error(`an unreadable record at stream sequence ${message.seq}`);
-      records.push(record);
+      if (record === undefined || record.kind === "deleted") throw new UnexpectedRecord(`no owner's record at stream sequence ${message.seq}`);
+      records.push({ record, time: message.time.getTime() as UnixMillis });
       if (records.length === expected) break;
     }
     return records;
@@ -41,13 +68,13 @@ export async function readLog(natsUrl: string, environment: string, room: RoomKe
  * Throws unless: seqs are 1..N without hole or repeat, no edit stands twice, each client's edits stand in
  * its order without a hole, epochs only rise, and each epoch has one owner. Returns the edits in order.
  */
-export function checkLog(records: readonly LogRecord[]): OrderedEdit[] {
+export function checkLog(records: readonly OwnersRecord[]): OrderedEdit[] {
   const edits: OrderedEdit[] = [];
   const counters = new Map<ClientId, number>();
   const ownerOfEpoch = new Map<number, string>();
   let epoch = 0;
   for (const record of records) {
-    const owner = record.id.slice(0, record.id.lastIndexOf("."));
+    const owner = serverOf(record);
     check(epochOf(record) >= epoch, `epoch ${epochOf(record)} comes after epoch ${epoch}`);
     epoch = epochOf(record);
     check((ownerOfEpoch.get(epoch) ?? owner) === owner, `epoch ${epoch} has two writers: ${ownerOfEpoch.get(epoch)} and ${owner}`);

@@ -12,10 +12,13 @@ import { checkLog, readLog } from "./log-checks.ts";
 import { ownerOf } from "./owner.ts";
 import { insertion, Person } from "./person.ts";
 
+/** No server is taken for dead for being late, and no owner for silent. */
+const UNHURRIED = { HEARTBEAT_MS: "500", SERVER_SILENCE_MS_MAX: "3000", OWNER_SILENCE_MS_MAX: "5000" };
+
 let cluster: Cluster;
 beforeAll(async () => {
-  cluster = await Cluster.start({ gateways: 2, roomServers: 3, settings: { CONTROL_LOOP_MS: "500" } });
-}, 120_000);
+  cluster = await Cluster.start({ gateways: 2, roomServers: 3, settings: { CONTROL_LOOP_MS: "500", ...UNHURRIED } });
+});
 afterAll(() => cluster.stop());
 
 const keyOf = (room: string) => roomKey("default" as TenantId, room as RoomId);
@@ -53,7 +56,7 @@ async function agree(room: string, people: readonly Person[], words: readonly st
   return records;
 }
 
-test("[MOV1] a room moves from server to server while people write, and it is never without an owner", { timeout: 120_000 }, async () => {
+test("[MOV1] a room moves from server to server while people write, and it is never without an owner", async () => {
   const [ada, bob] = await enter("moving");
   const words: string[] = [];
   const write = (person: Person): void => {
@@ -78,7 +81,7 @@ test("[MOV1] a room moves from server to server while people write, and it is ne
   for (const person of [ada!, bob!]) person.leave();
 });
 
-test("[MOV2] a rolling restart of all room servers hands every room over", { timeout: 120_000 }, async () => {
+test("[MOV2] a rolling restart of all room servers hands every room over", async () => {
   const people = await enter("rolling");
   const words: string[] = [];
   for (const process of cluster.roomServers) {
@@ -93,12 +96,12 @@ test("[MOV2] a rolling restart of all room servers hands every room over", { tim
   for (const person of people) person.leave();
 });
 
-test("[MOV3] a lost owner's room goes to whoever has the warm copy, and an operator can read why", { timeout: 120_000 }, async () => {
+test("[MOV3] a lost owner's room goes to whoever has the warm copy, and an operator can read why", async () => {
   const people = await enter("lost");
   people[0]!.type(insertion("before."));
   await people[0]!.untilSaved();
-  await eventually("a warm copy is kept", async () => (await explained("lost")).includes("a warm copy is kept by"), 20_000);
-  const copy = /a warm copy is kept by (\S+)/.exec(await explained("lost"))![1]!;
+  await eventually("a warm copy is kept", async () => (await explained("lost")).includes("a warm copy is kept by"));
+  const copy = /a warm copy is kept by ([^\s,]+)/.exec(await explained("lost"))![1]!;
   const owner = await ownerOf(cluster, keyOf("lost"));
   await owner.kill();
   people[0]!.type(insertion("after."));
@@ -109,7 +112,7 @@ test("[MOV3] a lost owner's room goes to whoever has the warm copy, and an opera
   for (const person of people) person.leave();
 });
 
-test("[MOV4] with placement away rooms are found, lost and handed over all the same; back again, it adopts what it finds", { timeout: 120_000 }, async () => {
+test("[MOV4] with placement away rooms are found, lost and handed over all the same; back again, it adopts what it finds", async () => {
   await cluster.placement.kill();
   const people = await enter("unplaced");
   people[0]!.type(insertion("one."));
@@ -124,13 +127,13 @@ test("[MOV4] with placement away rooms are found, lost and handed over all the s
   await people[0]!.untilSaved();
   const found = await ownerOf(cluster, keyOf("unplaced"));
   await cluster.placement.startAgain();
-  await eventually("the room is planned for", async () => (await explained("unplaced")).includes("a warm copy is kept by"), 30_000);
+  await eventually("the room is planned for", async () => (await explained("unplaced")).includes("a warm copy is kept by"));
   expect(await ownerOf(cluster, keyOf("unplaced"))).toBe(found);
   await agree("unplaced", people, ["one.", "two.", "three."]);
   for (const person of people) person.leave();
 });
 
-test("[MOV5] an owner that ends by itself, as one out of memory does, is found out by its closed connection while people write", { timeout: 120_000 }, async () => {
+test("[MOV5] an owner that ends by itself, as one out of memory does, is found out by its closed connection while people write", async () => {
   const people = await enter("aborted");
   const words: string[] = [];
   const write = (): void => {

@@ -6,7 +6,7 @@
 import * as Y from "yjs";
 
 import { RoomConnection } from "../../client/index.ts";
-import { yjsEdits } from "../../client/yjs-edits.ts";
+import { yjsEdits } from "../../client/yjs/yjs-edits.ts";
 import type { Cluster, Gateway } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { TRACE_TEXT } from "./traces.ts";

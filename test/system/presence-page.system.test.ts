@@ -1,7 +1,7 @@
 /** What people at the demo page see of each other: carets in the text, pointers and shapes on the canvas, who is here. */
 
 import type { Locator } from "playwright-core";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
 import { Cable } from "./browser-cable.ts";
 import type { Visitor } from "./browser.ts";
@@ -9,8 +9,6 @@ import { DemoPage } from "./demo-page.ts";
 import { eventually } from "./eventually.ts";
 
 const WINDOW = { width: 1440, height: 860 };
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const demo = DemoPage.forThisFile({ viewport: WINDOW });
 

@@ -7,16 +7,18 @@ import { RoomConnection } from "../../client/index.ts";
 import { Cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 
-const TOKEN_SECONDS = 3;
-const TYPING_MS = 10_000;
+/** With the tolerance 12 s, of which the last fifth is left for whoever is late with the renewal. */
+const TOKEN_SECONDS = 8;
+const TOLERANCE_SECONDS = 4;
+const TYPING_MS = 13_000;
 
 let cluster: Cluster;
 beforeAll(async () => {
-  cluster = await Cluster.start({ gateways: 1, roomServers: 1, settings: { JWT_CLOCK_TOLERANCE_SECONDS: "1" } });
-}, 120_000);
+  cluster = await Cluster.start({ gateways: 1, roomServers: 1, settings: { JWT_CLOCK_TOLERANCE_SECONDS: String(TOLERANCE_SECONDS) } });
+});
 afterAll(() => cluster.stop());
 
-test("[RENEW1] a connection whose tokens live for 3 s is typed over for 10 s without a reconnect", async () => {
+test("[RENEW1] a connection is typed over past the end of its first token without a reconnect", async () => {
   let tokens = 0;
   const token = (): Promise<string> => {
     tokens += 1;
@@ -38,7 +40,7 @@ test("[RENEW1] a connection whose tokens live for 3 s is typed over for 10 s wit
   await eventually("everything is saved", () => room.saved);
   expect(delivered).toBe(typed);
   expect(told).toEqual([{ status: "connected" }]);
-  expect(tokens).toBeGreaterThanOrEqual(3);
+  expect(tokens).toBeGreaterThanOrEqual(2);
   const metrics = await (await fetch(`${cluster.gateways[0]!.httpUrl}/metrics`)).text();
   expect(metrics).toContain("coroom_gateway_connects_total 1\n");
   room.destroy();

@@ -18,7 +18,7 @@ let keystrokes: Cluster;
 let merging: Cluster;
 beforeAll(async () => {
   [keystrokes, merging] = await Promise.all([Cluster.start({ gateways: 2, roomServers: 2, settings: UNLIMITED }), Cluster.start({ gateways: 2, roomServers: 2 })]);
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all([keystrokes.stop(), merging.stop()]);
 });

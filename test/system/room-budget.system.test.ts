@@ -27,7 +27,7 @@ const SECRET = "a secret of at least 32 bytes, for tests only";
 const ROOM = "hot";
 const environment = "budget";
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-const STEPS_MS_MAX = 60_000;
+const STEPS_MS_MAX = 150_000;
 /** Of every so many milliseconds the process stands still for the most: everything in it is late. */
 const [HEAT_EVERY_MS, HEAT_MS] = [500, 430];
 const LATE_MS = 300;
@@ -41,7 +41,7 @@ const gatewayRegistries: Registry[] = [];
 
 beforeAll(async () => {
   nats = await startRealNats();
-  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, roomSecret: SECRET, drainMsMax: "0", shareDelayMsMin: String(LATE_MS), shareCalmMs: "1000", shedDelayMsMin: "60000" };
+  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, roomSecret: SECRET, drainMsMax: "0", shareDelayMsMin: String(LATE_MS), shareCalmMs: "1000", shedDelayMsMin: "60000", gatewaySilenceMsMax: "30000" };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }), serverSilenceMsMax: 10_000 };
   running.push(await startRoomServer(config, { log: silent, registry }));
   for (let count = 0; count < 2; count++) {
@@ -51,7 +51,7 @@ beforeAll(async () => {
     gatewayRegistries.push(gatewayRegistry);
     gateways.push(`ws://127.0.0.1:${gateway.port}`);
   }
-}, 120_000);
+});
 afterAll(async () => {
   for (const part of running.reverse()) await part.stop();
   await nats.stop();
@@ -72,7 +72,7 @@ async function mayEnter(gateway: string, name: string, position = START): Promis
   return answer.type === "joined";
 }
 
-test("[BUD1] a room over its budget loses presence, then acks come later, then nobody new comes in on any gateway; no edit is refused, and all of it is given back", { timeout: 240_000 }, async () => {
+test("[BUD1] a room over its budget loses presence, then acks come later, then nobody new comes in on any gateway; no edit is refused, and all of it is given back", { timeout: 600_000 }, async () => {
   const ann = await Onlooker.enter({ urls: [gateways[0]!], token: await tokenOf("ann"), room: ROOM, clientKey: "ann-client-key" });
   const shed = (): number[] => ann.line.received.flatMap((frame) => (frame.type === "mode" ? [frame.shed] : []));
   let [edits, x] = [0, 0];

@@ -25,27 +25,28 @@ beforeAll(async () => {
     },
   });
   proxy = (await proxied!).proxy;
-}, 120_000);
+});
 afterAll(async () => {
   await cluster.stop();
   await proxy.stop();
 });
 
-test("[SLO1] while appends hang, edits reach others as tentative, acks wait, new edits are refused after 10 s, and all heals", { timeout: 120_000 }, async () => {
+test("[SLO1] while appends hang, edits reach others as tentative, acks wait, new edits are refused after 10 s, and all heals", async () => {
   const [ada, bob] = await Promise.all(cluster.gateways.map((gateway, index) => Person.enter(cluster, gateway, ROOM, ["ada", "bob"][index]!, { merging: true })));
   ada!.type(insertion("before "));
   await ada!.untilSaved();
   await bob!.untilText("before ");
 
+  const tentativeBefore = bob!.tentativeSeen; // The log may have been slow by itself.
   proxy.hold();
   ada!.type(insertion("tentative "));
   await eventually("bob sees what the log does not hold yet", () => bob!.text.includes("tentative "));
-  expect(bob!.tentativeSeen).toBe(1);
+  expect(bob!.tentativeSeen).toBe(tentativeBefore + 1);
   await eventually("both are told that saving takes long", () => ada!.room.saving === "saving" && bob!.room.saving === "saving");
   expect([ada!.room.saved, bob!.room.seq]).toEqual([false, 1]);
   expect(checkLog(await readLog(cluster.nats.url, cluster.environment, KEY)).length).toBe(1);
 
-  await eventually("after 10 s the room refuses new edits", () => ada!.room.saving === "refusing", 20_000);
+  await eventually("after 10 s the room refuses new edits", () => ada!.room.saving === "refusing");
   bob!.type(insertion("refused at first "));
   await eventually("bob's edit stays unsaved, and nobody sees it", () => !bob!.room.saved && !ada!.text.includes("refused at first "));
 

@@ -1,0 +1,143 @@
+/** Rooms on a connection: shared, moved from one gateway to the next, renewed. */
+
+import { expect, test } from "vitest";
+
+import type { ClientId } from "../../shared/ids.ts";
+import { ConnectionHost } from "./connection-host.ts";
+import type { RoomHostOptions } from "../room/room-events.ts";
+import { RoomHost } from "../room/room-host.ts";
+import { App, bytes, heard, MINUTE, NOTES, serverOn } from "../testing/app.ts";
+import { LIMITS } from "../testing/model-server.ts";
+
+test("[COH1] several rooms share one connection, its pace too; a room left is left alone", async () => {
+  const server = serverOn();
+  server.limits = LIMITS;
+  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
+  const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
+  const [notes, tasks] = [new App(server, 1, shared), new App(server, 2, { ...shared, room: "tasks" })];
+  await server.clock.advance(1_000);
+  expect(server.lines.size).toBe(1);
+  for (let value = 0; value < 40; value++) {
+    notes.host.send(bytes(value));
+    tasks.host.send(bytes(value));
+  }
+  await server.clock.advance(50);
+  expect(heard(server, "edit").length).toBeLessThanOrEqual(LIMITS.editBurst);
+  await server.clock.advance(30_000);
+  expect([notes.host.saved, tasks.host.saved]).toEqual([true, true]);
+  notes.host.disconnect();
+  tasks.host.send(bytes(7));
+  await server.clock.advance(1_000);
+  expect([notes.host.status, tasks.host.status, tasks.host.saved, server.lines.size]).toEqual(["disconnected", "connected", true, 1]);
+});
+
+test("[COH2] a room is on a connection once", () => {
+  const server = serverOn();
+  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
+  new RoomHost({ connection, room: NOTES }, server.world(1));
+  expect(() => new RoomHost({ connection, room: NOTES }, server.world(2))).toThrow("one RoomConnection or provider a room");
+});
+
+test("[COH3] frames that only a client may send, and acks of a client unknown, disturb nothing", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.send({ type: "ack", channel: 9, epoch: 1 as never, counter: 1, seq: 1 as never, count: 1 });
+  server.send({ type: "committed", channel: 1, edits: { epoch: 1 as never, firstSeq: 1 as never, edits: [{ client: "someone_else____" as ClientId, counter: 5, parentSeq: 0 as never, payload: bytes(8) }] } });
+  await server.clock.advance(100);
+  expect([ann.edits, ann.host.status]).toEqual([["1:8"], "connected"]);
+});
+
+test("[COH4] when the gateway goes away the next line opens before this one is given up, and no edit is lost or doubled", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new App(server, 1), new App(server, 2)];
+  await server.clock.advance(1_000);
+  const [old] = server.lines;
+  let typed = 0;
+  const type = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += 5) {
+      ann.host.send(bytes(++typed % 256));
+      await server.clock.advance(5);
+    }
+  };
+  await type(100);
+  server.send({ type: "going-away", reconnectAfterMs: 500 });
+  await type(450);
+  expect(server.lines.has(old!), "nobody moves before the time").toBe(true);
+  await type(500);
+  await server.clock.advance(1_000);
+  expect([server.lines.has(old!), server.lines.size]).toEqual([false, 2]);
+  expect(ann.edits).toEqual(Array.from({ length: typed }, (_, index) => `${index + 1}:${(index + 1) % 256} own`));
+  expect(bob.edits).toHaveLength(typed);
+  expect([...ann.problems, ...ann.refusals, ...bob.problems, ...bob.refusals]).toEqual([]);
+  expect(ann.statuses, "away for one answer to JOIN only").toEqual(["connecting", "connected", "connecting", "connected"]);
+});
+
+test("[COH5] as long as there is nowhere to move to, the line that goes away serves on, and its end is as any other", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.reachable = false;
+  server.send({ type: "going-away", reconnectAfterMs: 0 });
+  for (let second = 1; second <= 20; second++) {
+    ann.host.send(bytes(second));
+    await server.clock.advance(1_000);
+    expect(ann.host.saved).toBe(true);
+  }
+  expect([ann.statuses, ann.problems]).toEqual([["connecting", "connected"], []]);
+  server.cut(4001);
+  server.reachable = true;
+  await server.clock.advance(1_000);
+  expect([ann.host.status, ann.edits.length, server.lines.size]).toEqual(["connected", 20, 1]);
+  expect(ann.statuses).toEqual(["connecting", "connected", "waiting", "connecting", "connected"]);
+});
+
+test("[COH7] while the gateway has lost its backbone it is tried elsewhere; when it is found again the one line serves on", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  const [line] = server.lines;
+  server.reachable = false; // The other gateways have lost it too.
+  server.send({ type: "degraded", backbone: "lost", reconnectAfterMs: 500 });
+  await server.clock.advance(5_000);
+  expect([ann.host.status, server.lines.has(line!)]).toEqual(["degraded", true]);
+  ann.host.send(bytes(1));
+  server.send({ type: "degraded", backbone: "found", reconnectAfterMs: 0 });
+  server.reachable = true;
+  await server.clock.advance(30_000);
+  expect([ann.host.status, ann.host.saved, [...server.lines]]).toEqual(["connected", true, [line]]);
+
+  server.send({ type: "degraded", backbone: "lost", reconnectAfterMs: 500 });
+  await server.clock.advance(2_000);
+  expect([ann.host.status, server.lines.has(line!), server.lines.size]).toEqual(["connected", false, 1]); // Moved.
+  expect(ann.problems).toEqual([]);
+});
+
+test("[COH6] a token is renewed on the line in use", async () => {
+  const server = serverOn();
+  server.tokenExpiresInMs = 10_000;
+  let tokens = 0;
+  const ann = new App(server, 1, { token: () => `token ${++tokens}` } as Partial<RoomHostOptions>);
+  await server.clock.advance(30_000);
+  expect(heard(server, "renew").map(({ token }) => token)).toEqual(["token 2", "token 3", "token 4"]);
+  expect([heard(server, "hello").length, ann.statuses]).toEqual([1, ["connecting", "connected"]]);
+});
+
+test("[COH8] a token function that gives no text is told as failed, and asked again", async () => {
+  const server = serverOn();
+  const answers: unknown[] = [undefined, { token: "t" }, "", "t"];
+  const ann = new App(server, 1, { token: () => answers.shift() as string } as Partial<RoomHostOptions>);
+  await server.clock.advance(MINUTE);
+  expect(ann.problems.map(({ kind, message }) => [kind, message.includes("token")])).toEqual(Array.from({ length: 3 }, () => ["token-failed", true]));
+  expect([ann.host.status, answers]).toEqual(["connected", []]);
+});
+
+test("[COH9] where the platform allows no socket to the URL, it is refused with what to do, once", async () => {
+  const server = serverOn();
+  const forbidding = { ...server.world(1), openSocket: () => { throw new Error("SecurityError"); } };
+  const host = new RoomHost({ url: "ws://h", token: "t", room: NOTES } as RoomHostOptions, forbidding);
+  const refusals: string[] = [];
+  host.on("refused", ({ message }) => refusals.push(message));
+  await server.clock.advance(MINUTE);
+  expect([refusals.length, refusals[0]?.includes("wss:"), host.status, server.clock.pending]).toEqual([1, true, "stopped", 0]);
+});

@@ -1,0 +1,300 @@
+/**
+ * One line to the server and the rooms on it. Feeds `connection.ts` and carries out what it decides; hands each
+ * room its frames. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH9.
+ *
+ * When the gateway goes away there are two lines for a moment: the next opens while the present one still serves,
+ * and what befalls it is nobody's business until it takes over.
+ */
+
+import { assert, assertNever } from "../../shared/assert.ts";
+import type { ClientKey, Position, RoomId } from "../../shared/ids.ts";
+import { encodeFrame } from "../../shared/wire/codec.ts";
+import type { Channel, ClientFrame, ServerFrame } from "../../shared/wire/frames.ts";
+import { type Address, addressOf, snapshotUrl } from "./address.ts";
+import { Alarm, earlier } from "./alarm.ts";
+import { Connection } from "./connection.ts";
+import type { ConnectionEffect, ConnectionInput, LineStatus } from "./connection-messages.ts";
+import * as defaults from "../defaults.ts";
+import { Events } from "../events.ts";
+import { Pace } from "../room/pace.ts";
+import type { SnapshotAnswer, Socket, World } from "../ports.ts";
+import type { Problem, Refusal } from "../room/problems.ts";
+import type { RoomFrame, RoomInput } from "../room/room-messages.ts";
+import { serverFrameOf } from "./server-frames.ts";
+import { Turns } from "./turns.ts";
+
+/** A text, or a function that is asked each time a connection is made, and again before its token expires. */
+export type Token = string | (() => string | Promise<string>);
+
+export type ConnectionHostOptions = { readonly url: string; readonly token: Token };
+
+export type ConnectionEvents = {
+  status: [{ status: LineStatus }];
+  /** The connection was refused for good. */
+  refused: [Refusal];
+  error: [Problem];
+};
+
+/** A room on the connection. */
+export interface Member {
+  readonly room: RoomId;
+  receive(input: RoomInput): void;
+}
+
+/** An attempt to reach a gateway, and what came of it. */
+type Line = { readonly core: Connection; socket: Socket | undefined; tokensAsked: number };
+
+const AGENT = "@coroom/client";
+
+export class ConnectionHost {
+  readonly #address: Address;
+  readonly #token: Token;
+  readonly #world: World;
+  readonly #turns = new Turns<{ line: Line; input: ConnectionInput }>(({ line, input }) => this.#take(line, input));
+  readonly #alarm: Alarm;
+  readonly #events: Events<ConnectionEvents>;
+  readonly #members = new Map<RoomId, Member>();
+  readonly #requests = new Map<number, Member>();
+  readonly #channels = new Map<Channel, Member>();
+  #line: Line;
+  /** Takes the line's place once it is open. */
+  #next: Line | undefined;
+  /** What rooms are told of a line that is open. */
+  #opened: (RoomInput & { kind: "line-open" }) | undefined;
+  #lastToken = "";
+  #lastRequest = 0;
+  #status: LineStatus = "disconnected";
+
+  constructor({ url, token }: ConnectionHostOptions, world: World) {
+    this.#address = addressOf(url);
+    this.#token = token;
+    this.#world = world;
+    this.#line = this.#newLine();
+    this.#alarm = new Alarm(world.clock, () => this.#tick());
+    this.#events = new Events(world.reportError);
+  }
+
+  /** What tells it from other servers. */
+  get server(): string {
+    return this.#address.http;
+  }
+
+  get status(): LineStatus {
+    return this.#line.core.status;
+  }
+
+  on<Name extends keyof ConnectionEvents>(name: Name, listener: (...args: ConnectionEvents[Name]) => void): void {
+    this.#events.on(name, listener);
+  }
+
+  once<Name extends keyof ConnectionEvents>(name: Name, listener: (...args: ConnectionEvents[Name]) => void): void {
+    this.#events.once(name, listener);
+  }
+
+  off<Name extends keyof ConnectionEvents>(name: Name, listener: (...args: ConnectionEvents[Name]) => void): void {
+    this.#events.off(name, listener);
+  }
+
+  /** Connects, and stays connected until told otherwise. While it waits to try again: tries at once. */
+  connect(): void {
+    this.#turns.receive({ line: this.#line, input: { kind: "connect" } });
+  }
+
+  disconnect(): void {
+    this.#turns.receive({ line: this.#line, input: { kind: "disconnect" } });
+  }
+
+  /** For rooms: takes part in the connection. */
+  enter(member: Member): void {
+    const there = this.#members.get(member.room);
+    assert(there === undefined || there === member, `room ${JSON.stringify(member.room)} is on this connection already: one RoomConnection or provider a room`);
+    this.#members.set(member.room, member);
+    if (this.#opened !== undefined) member.receive(this.#opened);
+  }
+
+  leave(member: Member): void {
+    this.#members.delete(member.room);
+    this.#forgetChannels(member);
+    this.#forgetRequests(member);
+  }
+
+  /** Only the answer to the newest request of a room counts. */
+  join(member: Member, clientKey: ClientKey, position: Position): void {
+    this.#forgetRequests(member);
+    this.#lastRequest += 1;
+    this.#requests.set(this.#lastRequest, member);
+    this.send({ type: "join", request: this.#lastRequest, room: member.room, clientKey, position });
+  }
+
+  send(frame: ClientFrame): void {
+    this.#line.socket?.send(encodeFrame(frame));
+  }
+
+  async fetchSnapshot(room: RoomId): Promise<SnapshotAnswer> {
+    try {
+      return await this.#world.fetchSnapshot(snapshotUrl(this.#address, room), this.#lastToken);
+    } catch (cause) {
+      return { kind: "unavailable", retryAfterMs: 0, why: `the server could not be reached: ${String(cause)}` }; // Whatever the network does.
+    }
+  }
+
+  #newLine(): Line {
+    const core = new Connection({ ...defaults.CONNECTION, agent: AGENT, tokenIsFixed: typeof this.#token === "string" }, () => this.#world.chance.unit());
+    return { core, socket: undefined, tokensAsked: 0 };
+  }
+
+  #tick(): void {
+    this.#turns.receive({ line: this.#line, input: { kind: "tick" } });
+    if (this.#next !== undefined) this.#turns.receive({ line: this.#next, input: { kind: "tick" } });
+  }
+
+  #take(line: Line, input: ConnectionInput): void {
+    if (line !== this.#line && line !== this.#next) return; // Given up meanwhile.
+    for (const effect of line.core.receive(input, this.#world.clock.now())) this.#carryOut(line, effect);
+    if (line === this.#line && input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown") this.#route(input.frame);
+    if (this.#next !== undefined && !this.#line.core.isOpen) this.#abandonNext(this.#next); // From here on the line comes back by itself.
+    this.#alarm.setFor(earlier(this.#line.core.dueAt, this.#next?.core.dueAt));
+    this.#tellStatus();
+  }
+
+  #carryOut(line: Line, effect: ConnectionEffect): void {
+    switch (effect.kind) {
+      case "ask-token":
+        void this.#askToken(line);
+        return;
+      case "open-socket":
+        return this.#openSocket(line);
+      case "close-socket":
+        line.socket?.close();
+        line.socket = undefined;
+        return;
+      case "send":
+        line.socket?.send(encodeFrame(effect.frame));
+        return;
+      case "line-open":
+        if (line === this.#next) this.#moveTo(line);
+        this.#opened = { kind: "line-open", limits: effect.limits, pace: new Pace(effect.limits, this.#world.clock.now()) };
+        return this.#tellMembers(this.#opened);
+      case "line-lost":
+        this.#opened = undefined;
+        this.#requests.clear();
+        this.#channels.clear();
+        return this.#tellMembers({ kind: "line-lost", heardAt: effect.heardAt });
+      case "move":
+        this.#next ??= this.#newLine();
+        return this.#turns.receive({ line: this.#next, input: { kind: "connect" } });
+      case "stay":
+        if (this.#next !== undefined) this.#abandonNext(this.#next);
+        return;
+      case "refused":
+        if (line === this.#line) this.#events.emit("refused", effect.refusal);
+        else this.#next = undefined;
+        return;
+      case "problem":
+        if (line === this.#line) this.#events.emit("error", effect.problem);
+        return;
+      default:
+        return assertNever(effect);
+    }
+  }
+
+  /** What the old line had not acknowledged is sent again on the new one, once its rooms are joined. */
+  #moveTo(line: Line): void {
+    const old = this.#line;
+    this.#line = line;
+    this.#next = undefined;
+    for (const effect of old.core.receive({ kind: "disconnect" }, this.#world.clock.now())) this.#carryOut(old, effect);
+  }
+
+  #abandonNext(next: Line): void {
+    this.#next = undefined;
+    for (const effect of next.core.receive({ kind: "disconnect" }, this.#world.clock.now())) this.#carryOut(next, effect);
+  }
+
+  async #askToken(line: Line): Promise<void> {
+    line.tokensAsked += 1;
+    const asked = line.tokensAsked;
+    let input: ConnectionInput;
+    try {
+      input = { kind: "token", token: textOf(await (typeof this.#token === "string" ? this.#token : this.#token())) };
+    } catch (cause) {
+      input = { kind: "token-failed", cause }; // The application's function may fail as it likes.
+    }
+    if (asked !== line.tokensAsked) return;
+    if (input.kind === "token") this.#lastToken = input.token;
+    this.#turns.receive({ line, input });
+  }
+
+  #openSocket(line: Line): void {
+    const receive = (input: ConnectionInput): void => this.#turns.receive({ line, input });
+    try {
+      line.socket = this.#world.openSocket(this.#address.socket, {
+        opened: () => receive({ kind: "socket-opened" }),
+        received: (bytes) => receive({ kind: "frame", frame: serverFrameOf(bytes) }),
+        closed: (code) => receive({ kind: "socket-closed", code }),
+      });
+    } catch {
+      receive({ kind: "socket-forbidden" }); // By the platform, as `ports.ts` says.
+    }
+  }
+
+  #route(frame: ServerFrame): void {
+    switch (frame.type) {
+      case "welcome":
+      case "pong":
+      case "error":
+      case "going-away":
+      case "degraded":
+      case "renewed":
+      case "retry-later":
+        return;
+      case "joined":
+      case "join-refused": {
+        const member = this.#requests.get(frame.request);
+        if (member === undefined) return;
+        this.#requests.delete(frame.request);
+        if (frame.type === "joined") {
+          this.#forgetChannels(member);
+          this.#channels.set(frame.channel, member);
+        }
+        return member.receive({ kind: "frame", frame });
+      }
+      case "left":
+        this.#receiveOnChannel(frame);
+        this.#channels.delete(frame.channel);
+        return;
+      default:
+        return this.#receiveOnChannel(frame);
+    }
+  }
+
+  /** Frames of a room just left may still come. */
+  #receiveOnChannel(frame: RoomFrame & { channel: Channel }): void {
+    this.#channels.get(frame.channel)?.receive({ kind: "frame", frame });
+  }
+
+  #forgetRequests(member: Member): void {
+    for (const [request, other] of this.#requests) if (other === member) this.#requests.delete(request);
+  }
+
+  #forgetChannels(member: Member): void {
+    for (const [channel, other] of this.#channels) if (other === member) this.#channels.delete(channel);
+  }
+
+  #tellMembers(input: RoomInput): void {
+    for (const member of this.#members.values()) member.receive(input);
+  }
+
+  #tellStatus(): void {
+    const { status } = this;
+    if (status === this.#status) return;
+    this.#status = status;
+    this.#events.emit("status", { status });
+  }
+}
+
+/** What an application's function answers is not checked by anybody before. */
+function textOf(token: unknown): string {
+  if (typeof token === "string" && token !== "") return token;
+  throw new Error(`\`token\` must give a text, or a promise of one, not ${token === "" ? "an empty one" : typeof token}: the JWT itself`);
+}

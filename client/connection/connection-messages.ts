@@ -1,0 +1,36 @@
+/** What one line to the server hears, and what it answers with. */
+
+import type { Millis } from "../../shared/ids.ts";
+import type { ClientFrame, Limits, ServerFrame, UnknownFrame } from "../../shared/wire/frames.ts";
+import type { Problem, Refusal } from "../room/problems.ts";
+
+export type ConnectionInput =
+  | { kind: "connect" }
+  | { kind: "disconnect" }
+  | { kind: "token"; token: string }
+  | { kind: "token-failed"; cause: unknown }
+  | { kind: "socket-opened" }
+  | { kind: "socket-closed"; code: number }
+  /** The platform opens no socket to this URL from here. */
+  | { kind: "socket-forbidden" }
+  /** Undefined: bytes that are no frame. Unknown frames count as a sign of life. */
+  | { kind: "frame"; frame: ServerFrame | UnknownFrame | undefined }
+  | { kind: "tick" };
+
+export type ConnectionEffect =
+  /** Answers to earlier requests for a token no longer count. */
+  | { kind: "ask-token" }
+  | { kind: "open-socket" }
+  | { kind: "close-socket" }
+  | { kind: "send"; frame: ClientFrame }
+  | { kind: "line-open"; limits: Limits }
+  | { kind: "line-lost"; heardAt: Millis }
+  /** The gateway goes away: make another connection while this one still holds. */
+  | { kind: "move" }
+  /** All is well again: the other connection is not needed. */
+  | { kind: "stay" }
+  | { kind: "refused"; refusal: Refusal }
+  | { kind: "problem"; problem: Problem };
+
+/** degraded: connected, but the server cannot reach its other parts: what is sent waits there. */
+export type LineStatus = "disconnected" | "stopped" | "waiting" | "connecting" | "connected" | "degraded";

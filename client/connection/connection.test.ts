@@ -1,0 +1,283 @@
+import { expect, test } from "vitest";
+
+import type { Millis } from "../../shared/ids.ts";
+import { CLOSE } from "../../shared/wire/close-codes.ts";
+import type { Limits, ServerFrame } from "../../shared/wire/frames.ts";
+import { Connection, type ConnectionOptions } from "./connection.ts";
+import type { ConnectionInput } from "./connection-messages.ts";
+
+const LIMITS: Limits = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1_000, editBytesMax: 900, editBurst: 30, editsPerSecond: 10, bytesBurst: 100_000, bytesPerSecond: 10_000 };
+const WELCOME: ServerFrame = { type: "welcome", version: 1, connection: "c", limits: LIMITS, tokenExpiresInMs: 3_600_000 };
+const OPTIONS: ConnectionOptions = {
+  agent: "test",
+  tokenIsFixed: false,
+  tokenMsMax: 30_000,
+  renewShare: 0.8,
+  renewMsMin: 3_000,
+  openMsMax: 10_000,
+  retryMsMax: 300_000,
+  banMsMax: 86_400_000,
+  healthyAfterMs: 5_000,
+  quickRetryMs: 400,
+  backoff: { baseMs: 500, maxMs: 15_000, jitterMs: 5_000 },
+};
+
+/** A connection, the time, and what it wants done. */
+class Driver {
+  readonly connection: Connection;
+  now = 1_000_000 as Millis;
+
+  constructor(options: Partial<ConnectionOptions> = {}) {
+    this.connection = new Connection({ ...OPTIONS, ...options }, () => 0.5);
+  }
+
+  receive(input: ConnectionInput): string[] {
+    return this.connection.receive(input, this.now).map((effect) => {
+      if (effect.kind === "send") return `send ${effect.frame.type}`;
+      if (effect.kind === "refused") return `refused: ${effect.refusal.message}`;
+      return effect.kind === "problem" ? `problem: ${effect.problem.kind}` : effect.kind;
+    });
+  }
+
+  /** Lets time pass until something is due, and says how long that was. */
+  untilDue(): number {
+    const due = this.connection.dueAt!;
+    const passed = due - this.now;
+    this.now = due;
+    return passed;
+  }
+
+  tick(): string[] {
+    return this.receive({ kind: "tick" });
+  }
+
+  open(): void {
+    if (this.connection.status === "disconnected") this.receive({ kind: "connect" });
+    this.receive({ kind: "token", token: "t" });
+    this.receive({ kind: "socket-opened" });
+    this.receive({ kind: "frame", frame: WELCOME });
+    expect(this.connection.status).toBe("connected");
+  }
+
+  /** From a healthy line. */
+  close(code: number): string[] {
+    this.open();
+    this.now = (this.now + OPTIONS.healthyAfterMs) as Millis;
+    return this.receive({ kind: "socket-closed", code });
+  }
+}
+
+test("[CON1] a line opens with a token, a socket, HELLO and WELCOME", () => {
+  const driver = new Driver();
+  expect(driver.connection.status).toBe("disconnected");
+  expect(driver.receive({ kind: "connect" })).toEqual(["ask-token"]);
+  expect(driver.receive({ kind: "token", token: "t" })).toEqual(["open-socket"]);
+  expect(driver.connection.receive({ kind: "socket-opened" }, driver.now)).toEqual([{ kind: "send", frame: { type: "hello", version: 1, token: "t", agent: "test" } }]);
+  expect(driver.connection.status).toBe("connecting");
+  expect(driver.connection.receive({ kind: "frame", frame: WELCOME }, driver.now)).toEqual([{ kind: "line-open", limits: LIMITS }]);
+  expect(driver.connection.status).toBe("connected");
+});
+
+test("[CON2] the first retry after a healthy line comes quickly, the next ones ever later, with up to 5 s of jitter", () => {
+  const driver = new Driver();
+  expect(driver.close(1006)).toEqual(["close-socket", "line-lost"]);
+  const waits: number[] = [];
+  for (let attempt = 0; attempt < 8; attempt++) {
+    expect(driver.connection.status).toBe("waiting");
+    waits.push(driver.untilDue());
+    expect(driver.tick()).toEqual(["ask-token"]);
+    driver.receive({ kind: "token", token: "t" });
+    expect(driver.receive({ kind: "socket-closed", code: 1006 })).toEqual(["close-socket"]);
+  }
+  expect(waits).toEqual([200, 3_000, 3_500, 4_500, 6_500, 10_500, 17_500, 17_500]);
+});
+
+test("[CON2] a line that breaks soon after WELCOME is no success", () => {
+  const driver = new Driver();
+  const waits: number[] = [];
+  for (let attempt = 0; attempt < 4; attempt++) {
+    driver.open();
+    driver.receive({ kind: "socket-closed", code: CLOSE.rateLimited.code });
+    waits.push(driver.untilDue());
+    driver.tick();
+  }
+  expect(waits).toEqual([200, 3_000, 3_500, 4_500]);
+});
+
+test.each(Object.entries(CLOSE))("[CON3] after the close code of %s the client does what the code says", (_, { code, reconnect }) => {
+  const driver = new Driver();
+  const effects = driver.close(code);
+  if (reconnect === "never") {
+    expect(effects.at(-1)).toContain(`(close code ${code})`);
+    expect([driver.connection.status, driver.connection.dueAt]).toEqual(["stopped", undefined]);
+  } else expect([driver.connection.status, driver.untilDue()]).toEqual(["waiting", 200]);
+});
+
+test("[CON4] every attempt asks for a token again; an expired one that is fixed ends it", () => {
+  const driver = new Driver();
+  driver.close(CLOSE.tokenExpired.code);
+  driver.untilDue();
+  expect(driver.tick()).toEqual(["ask-token"]);
+  const fixed = new Driver({ tokenIsFixed: true });
+  expect(fixed.close(CLOSE.tokenExpired.code).at(-1)).toMatch(/refused: the token has expired: give/);
+  expect(fixed.connection.status).toBe("stopped");
+});
+
+test("[CON5] a token function that fails or hangs is told about and asked again", () => {
+  const driver = new Driver();
+  driver.receive({ kind: "connect" });
+  expect(driver.receive({ kind: "token-failed", cause: new Error("no network") })).toEqual(["problem: token-failed"]);
+  driver.untilDue();
+  driver.tick();
+  expect(driver.untilDue()).toBe(30_000);
+  expect(driver.tick()).toEqual(["problem: token-failed"]);
+  expect(driver.receive({ kind: "token", token: "late" })).toEqual([]);
+});
+
+test("[CON6] it pings as told, and takes a silent line for broken", () => {
+  const driver = new Driver();
+  driver.open();
+  expect([driver.untilDue(), driver.tick()]).toEqual([30_000, ["send ping"]]);
+  driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
+  expect([driver.untilDue(), driver.tick()]).toEqual([30_000, ["send ping"]]);
+  expect([driver.untilDue(), driver.tick()]).toEqual([30_000, ["send ping"]]);
+  expect([driver.untilDue(), driver.tick()], "75 s after the pong").toEqual([15_000, ["close-socket", "line-lost"]]);
+});
+
+test("[CON6] the line was last known to hold when something was heard, not when its end was noticed", () => {
+  const driver = new Driver();
+  driver.open();
+  const heardAt = driver.now;
+  driver.now = (driver.now + 8 * 3_600_000) as Millis; // A laptop's night.
+  expect(driver.connection.receive({ kind: "tick" }, driver.now)).toContainEqual({ kind: "line-lost", heardAt });
+});
+
+test("[CON7] a server that does not answer is given up for another attempt", () => {
+  const driver = new Driver();
+  driver.receive({ kind: "connect" });
+  driver.receive({ kind: "token", token: "t" });
+  expect([driver.untilDue(), driver.tick()]).toEqual([10_000, ["close-socket"]]);
+  driver.untilDue();
+  driver.tick();
+  driver.receive({ kind: "token", token: "t" });
+  driver.receive({ kind: "socket-opened" });
+  expect([driver.untilDue(), driver.tick()]).toEqual([10_000, ["close-socket"]]);
+});
+
+test("[CON8] disconnect ends whatever it is doing, and connect begins anew at once", () => {
+  const driver = new Driver();
+  driver.open();
+  expect(driver.receive({ kind: "disconnect" })).toEqual(["close-socket", "line-lost"]);
+  expect([driver.connection.status, driver.connection.dueAt]).toEqual(["disconnected", undefined]);
+  driver.open();
+  driver.receive({ kind: "socket-closed", code: 1006 });
+  expect(driver.receive({ kind: "connect" }), "while waiting").toEqual(["ask-token"]);
+  expect(driver.receive({ kind: "connect" }), "while trying").toEqual([]);
+  driver.receive({ kind: "disconnect" });
+  expect(driver.receive({ kind: "token", token: "late" })).toEqual([]);
+  driver.close(CLOSE.unauthorized.code);
+  expect(driver.receive({ kind: "connect" }), "after a refusal").toEqual(["ask-token"]);
+});
+
+test("[CON9] bytes that are no frame end it: trying again would end the same way", () => {
+  const driver = new Driver();
+  driver.open();
+  expect(driver.receive({ kind: "frame", frame: undefined }).at(-1)).toMatch(/may speak another protocol/);
+  expect(driver.connection.status).toBe("stopped");
+});
+
+test("[CON9] frames of a later version are skipped, and count as heard", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.now = (driver.now + 74_000) as Millis;
+  expect(driver.receive({ kind: "frame", frame: { type: "unknown", number: 0xee } })).toEqual([]);
+  driver.now = (driver.now + 74_000) as Millis;
+  expect(driver.tick()).toEqual(["send ping"]);
+});
+
+test("[CON10] a refusal says what the server said", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.receive({ kind: "frame", frame: { type: "error", code: 4101, message: "the token was refused: wrong signature" } });
+  expect(driver.receive({ kind: "socket-closed", code: 4101 }).at(-1)).toBe("refused: the token was refused: wrong signature (close code 4101)");
+});
+
+test("[CON11] told that the gateway goes away, it asks for another line when its time has come, and holds this one", () => {
+  const driver = new Driver();
+  driver.open();
+  expect(driver.receive({ kind: "frame", frame: { type: "going-away", reconnectAfterMs: 12_000 } })).toEqual([]);
+  expect([driver.untilDue(), driver.tick()]).toEqual([12_000, ["move"]]);
+  expect([driver.connection.status, driver.untilDue(), driver.tick()]).toEqual(["connected", 18_000, ["send ping"]]);
+});
+
+test("[CON15] who is banned comes back when the ban is over, however long it is, and not much later", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.receive({ kind: "frame", frame: { type: "retry-later", retryAfterMs: 3_600_000 } });
+  driver.receive({ kind: "socket-closed", code: CLOSE.banned.code });
+  expect([driver.connection.status, driver.untilDue()]).toEqual(["waiting", 3_602_500]);
+});
+
+test("[CON14] a gateway that lost its backbone is shown and left when the time has come; one that finds it again is stayed with", () => {
+  const driver = new Driver();
+  driver.open();
+  const told = (backbone: "lost" | "found", reconnectAfterMs = 0): string[] => driver.receive({ kind: "frame", frame: { type: "degraded", backbone, reconnectAfterMs } });
+  expect([told("lost", 9_000), driver.connection.status, driver.connection.isOpen]).toEqual([[], "degraded", true]);
+  expect([driver.untilDue(), driver.tick()]).toEqual([9_000, ["move"]]);
+  expect([told("found"), driver.connection.status]).toEqual([["stay"], "connected"]);
+
+  told("lost", 9_000);
+  driver.now = (driver.now + 5_000) as Millis;
+  told("lost", 20_000); // Said again: the first time holds.
+  expect(driver.untilDue()).toBe(4_000);
+  expect(told("found")).toEqual(["stay"]);
+  expect(driver.untilDue()).toBeGreaterThan(4_000); // The next ping.
+});
+
+test("[CON12] a token function is asked again after 80 % of the token's life, and the line stays", () => {
+  const driver = new Driver();
+  driver.open();
+  const renewFrame = { kind: "send", frame: { type: "renew", token: "new" } };
+  const openedAt = driver.now;
+  const untilAsked = (): number => {
+    const from = driver.now;
+    for (;;) {
+      driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
+      driver.untilDue();
+      if (driver.tick().includes("ask-token")) return driver.now - from;
+    }
+  };
+  expect(untilAsked()).toBe(2_880_000);
+  expect(driver.connection.receive({ kind: "token", token: "new" }, driver.now)).toEqual([renewFrame]);
+  expect(untilAsked(), "no answer").toBe(30_000);
+  expect(driver.receive({ kind: "token-failed", cause: undefined })).toEqual(["problem: token-failed"]);
+  expect(untilAsked(), "no token").toBe(3_000);
+  driver.receive({ kind: "token", token: "new" });
+  driver.receive({ kind: "frame", frame: { type: "renewed", tokenExpiresInMs: 1_000 } });
+  expect(untilAsked(), "never more often").toBe(3_000);
+  expect([driver.connection.status, driver.now - openedAt]).toEqual(["connected", 2_916_000]);
+  expect(driver.receive({ kind: "socket-closed", code: CLOSE.tokenExpired.code })).toEqual(["close-socket", "line-lost"]);
+});
+
+test("[CON12] a fixed token is not renewed", () => {
+  const driver = new Driver({ tokenIsFixed: true });
+  driver.open();
+  expect([driver.untilDue(), driver.tick()]).toEqual([30_000, ["send ping"]]);
+});
+
+test("[CON13] a server that asks to be left alone is, and a random part longer; a longer backoff counts", () => {
+  const driver = new Driver();
+  const turnedAway = (retryAfterMs: number): number => {
+    driver.receive({ kind: "connect" });
+    driver.receive({ kind: "token", token: "t" });
+    driver.receive({ kind: "socket-opened" });
+    driver.receive({ kind: "frame", frame: { type: "retry-later", retryAfterMs } });
+    driver.receive({ kind: "socket-closed", code: CLOSE.overloaded.code });
+    return driver.untilDue();
+  };
+  expect([turnedAway(5_000), turnedAway(5_000), turnedAway(1_000), turnedAway(1e12)]).toEqual([7_500, 7_500, 3_500, 450_000]);
+  driver.tick();
+  driver.receive({ kind: "token", token: "t" });
+  driver.receive({ kind: "socket-closed", code: 1006 });
+  expect(driver.untilDue(), "the hint counts once").toBeLessThan(20_000);
+});

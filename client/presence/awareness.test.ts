@@ -1,0 +1,207 @@
+/** The awareness beside the one of y-protocols: the same script on both, then what only a room has, then a binding's own code. */
+
+import { EditorState, Text } from "@codemirror/state";
+import { type DecorationSet, EditorView, type ViewUpdate } from "@codemirror/view";
+import { describe, expect, test } from "vitest";
+import { yRemoteSelections, yCollab } from "y-codemirror.next";
+import { Awareness } from "y-protocols/awareness";
+import * as Y from "yjs";
+
+import type { ClientId } from "../../shared/ids.ts";
+import { RoomAwareness } from "./awareness.ts";
+import type { ProviderOptions } from "../yjs/yjs-provider.ts";
+import { YjsProvider } from "../yjs/yjs-provider.ts";
+import { FakeClock } from "../testing/fake-clock.ts";
+import { ModelServer } from "../testing/model-server.ts";
+
+const clock = new FakeClock();
+const alone = (doc: Y.Doc): RoomAwareness => new RoomAwareness(doc, { participants: new Map(), show: () => {} }, { clock, reportError: (error) => { throw error; } });
+
+type Change = { readonly added: number[]; readonly updated: number[]; readonly removed: number[] };
+
+describe.each([
+  ["of y-protocols", (doc: Y.Doc): Awareness => new Awareness(doc)],
+  ["of a room", (doc: Y.Doc): Awareness => alone(doc)], // Its type fits wherever theirs is asked for.
+])("an awareness %s", (_, make) => {
+  function heard(awareness: Awareness): string[] {
+    const events: string[] = [];
+    for (const name of ["change", "update"] as const) {
+      awareness.on(name, ({ added, updated, removed }: Change, origin: unknown) => events.push(`${name} ${added.length}/${updated.length}/${removed.length} ${String(origin)}`));
+    }
+    awareness.on("destroy", () => events.push("destroy"));
+    return events;
+  }
+
+  test("[AWA1] begins with an empty state of the document's client", () => {
+    const doc = new Y.Doc();
+    const awareness = make(doc);
+    expect([awareness.clientID, awareness.doc === doc, awareness.getLocalState(), awareness.getStates().size, awareness.states === awareness.getStates()]).toEqual([doc.clientID, true, {}, 1, true]);
+    expect(awareness.meta.get(doc.clientID)?.clock).toBe(0);
+    awareness.destroy();
+  });
+
+  test("[AWA1] tells of its own state at once: a change only where something is another now", () => {
+    const awareness = make(new Y.Doc());
+    const events = heard(awareness);
+    awareness.setLocalStateField("user", { name: "Ann" });
+    awareness.setLocalStateField("user", { name: "Ann" });
+    awareness.setLocalState({ user: { name: "Ann" }, cursor: null });
+    expect(awareness.getLocalState()).toEqual({ user: { name: "Ann" }, cursor: null });
+    awareness.setLocalState(null);
+    awareness.setLocalStateField("user", { name: "nobody" });
+    expect([awareness.getLocalState(), awareness.states.size]).toEqual([null, 0]);
+    awareness.setLocalState({});
+    expect(events).toEqual(["change 0/1/0 local", "update 0/1/0 local", "update 0/1/0 local", "change 0/1/0 local", "update 0/1/0 local", "change 0/0/1 local", "update 0/0/1 local", "change 1/0/0 local", "update 1/0/0 local"]);
+    expect(awareness.meta.get(awareness.clientID)?.clock).toBe(5);
+    awareness.destroy();
+  });
+
+  test("[AWA1] listeners can be taken off, and are after it is destroyed", () => {
+    const awareness = make(new Y.Doc());
+    let calls = 0;
+    const count = (): void => void (calls += 1);
+    awareness.on("change", count);
+    awareness.setLocalStateField("a", 1);
+    awareness.off("change", count);
+    awareness.setLocalStateField("a", 2);
+    expect(calls).toBe(1);
+    const events = heard(awareness);
+    awareness.destroy();
+    awareness.setLocalState({ a: 3 });
+    expect(events).toEqual(["destroy", "change 0/0/1 local", "update 0/0/1 local"]);
+  });
+});
+
+class Editor {
+  readonly doc = new Y.Doc();
+  readonly provider: YjsProvider;
+  readonly changes: { added: number[]; updated: number[]; removed: number[]; origin: unknown }[] = [];
+
+  constructor(server: ModelServer, seed: number) {
+    this.provider = new YjsProvider({ url: "ws://h", token: "t", room: "notes", doc: this.doc } as ProviderOptions, server.world(seed));
+    this.provider.awareness.on("change", (change: Change, origin: unknown) => origin !== "local" && this.changes.push({ ...change, origin }));
+  }
+
+  get states(): unknown[] {
+    return [...this.provider.awareness.getStates()].filter(([client]) => client !== this.doc.clientID).map(([, state]) => state);
+  }
+}
+
+test("[AWA2] each sees what the others show, by the client of their document, and is told who came, changed and went", async () => {
+  const server = new ModelServer(new FakeClock());
+  const ann = new Editor(server, 1);
+  ann.provider.awareness.setLocalState({ user: { name: "Ann" }, cursor: null, list: [1, [2]] });
+  await server.clock.advance(1_000);
+  const bob = new Editor(server, 2);
+  await server.clock.advance(1_000);
+  const annId = ann.doc.clientID;
+  expect(bob.provider.awareness.getStates().get(annId)).toEqual({ user: { name: "Ann" }, cursor: null, list: [1, [2]] });
+  ann.provider.awareness.setLocalState({ user: { name: "Anna" }, cursor: null });
+  await server.clock.advance(1_000);
+  expect(bob.states).toEqual([{ user: { name: "Anna" }, cursor: null }]);
+  ann.provider.destroy();
+  await server.clock.advance(1_000);
+  expect(bob.states).toEqual([]);
+  expect(bob.changes).toEqual([{ added: [annId], updated: [], removed: [] }, { added: [], updated: [annId], removed: [] }, { added: [], updated: [], removed: [annId] }].map((change) => ({ ...change, origin: bob.provider })));
+  expect([...bob.provider.awareness.meta.keys()], "nothing is kept of those who went").toEqual([bob.doc.clientID]);
+});
+
+test("[AWA3] a field that changes travels alone, and nothing is sent while nothing changes", async () => {
+  const server = new ModelServer(new FakeClock());
+  const ann = new Editor(server, 1);
+  ann.provider.awareness.setLocalStateField("user", { name: "Ann", colour: "#b4452c" });
+  await server.clock.advance(1_000);
+  server.heard.length = 0;
+  const place = Y.createRelativePositionFromTypeIndex(ann.doc.getText("t"), 0);
+  ann.provider.awareness.setLocalStateField("cursor", { anchor: place, head: place });
+  await server.clock.advance(600_000);
+  const frames = server.heard.filter(({ type }) => type === "presence");
+  expect(frames).toMatchObject([{ fields: [{ name: "cursor" }] }]);
+});
+
+test("[AWA4] hidden, a client is seen by nobody; what only the room shows is none of its business", async () => {
+  const server = new ModelServer(new FakeClock());
+  const [ann, bob] = [new Editor(server, 1), new Editor(server, 2)];
+  await server.clock.advance(1_000);
+  bob.changes.length = 0;
+  ann.provider.presence.set({ cursor: { x: 1, y: 1 } });
+  await server.clock.advance(1_000);
+  expect([bob.changes, bob.states]).toEqual([[], [{}]]);
+  ann.provider.awareness.setLocalState(null);
+  await server.clock.advance(1_000);
+  expect([bob.states, bob.provider.participants.size]).toEqual([[], 2]);
+});
+
+test("[AWA5] nobody can speak for this client; of several who say that they are one, the last counts", async () => {
+  const server = new ModelServer(new FakeClock());
+  const ann = new Editor(server, 1);
+  await server.clock.advance(1_000);
+  const show = (name: string, id: number, mood: string): void => {
+    const client = name.padEnd(16, "_") as ClientId;
+    const json = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
+    server.tellPresence(ann.provider.room as never, server.presence().enter(client));
+    server.tellPresence(ann.provider.room as never, server.presence().show(client, [{ name: "yjs", value: json(id) }, { name: "mood", value: json(mood) }]));
+  };
+  show("mallory", ann.doc.clientID, "evil");
+  show("bob", 7, "first");
+  show("cid", 7, "second");
+  show("odd", -1, "no client");
+  await server.clock.advance(100);
+  const states = ann.provider.awareness.getStates();
+  expect([states.get(ann.doc.clientID), states.get(7), states.size]).toEqual([{}, { mood: "second" }, 2]);
+  server.tellPresence(ann.provider.room as never, server.presence().leave("cid".padEnd(16, "_") as ClientId));
+  await server.clock.advance(100);
+  expect(states.get(7)).toEqual({ mood: "first" });
+});
+
+/** As much of an editor's view as the plugin asks for: there is no DOM here. */
+class View {
+  readonly plugin: { update(update: ViewUpdate): void; decorations: DecorationSet };
+  readonly state: EditorState;
+  redraws = 0;
+
+  constructor({ doc, provider }: Editor) {
+    const text = doc.getText("t");
+    this.state = EditorState.create({ doc: text.toString(), extensions: yCollab(text, provider.awareness) });
+    const view = { state: this.state, dispatch: () => (this.redraws += 1) } as unknown as EditorView;
+    this.plugin = (yRemoteSelections as unknown as { create(view: EditorView): View["plugin"] }).create(view);
+  }
+
+  /** With the focus, and the selection there. */
+  select(anchor: number, head: number): void {
+    const { state } = this.state.update({ selection: { anchor, head } });
+    this.plugin.update({ state, view: { state, hasFocus: true, dom: { ownerDocument: { hasFocus: () => true } } } } as unknown as ViewUpdate);
+  }
+
+  get carets(): { at: number; name: string }[] {
+    const found: { at: number; name: string }[] = [];
+    this.plugin.decorations.between(0, Text.of([this.state.doc.toString()]).length, (from, _, { spec }) => void (spec.widget && found.push({ at: from, name: spec.widget.name })));
+    return found;
+  }
+
+  get selections(): string[] {
+    const found: string[] = [];
+    this.plugin.decorations.between(0, this.state.doc.length, (from, to, { spec }) => void (spec.widget ?? found.push(this.state.doc.sliceString(from, to))));
+    return found;
+  }
+}
+
+test("[AWA6] y-codemirror.next shows carets and selections of others with it, under their names", async () => {
+  const server = new ModelServer(new FakeClock());
+  const [ann, bob] = [new Editor(server, 1), new Editor(server, 2)];
+  await server.clock.advance(1_000);
+  ann.doc.getText("t").insert(0, "hello world");
+  ann.provider.awareness.setLocalStateField("user", { name: "Ann", color: "#b4452c" });
+  await server.clock.advance(1_000);
+  const [annsView, bobsView] = [new View(ann), new View(bob)];
+  annsView.select(6, 11);
+  await server.clock.advance(1_000);
+  expect(bobsView.redraws).toBeGreaterThan(0);
+  bobsView.select(0, 0);
+  expect([bobsView.carets, bobsView.selections]).toEqual([[{ at: 11, name: "Ann" }], ["world"]]);
+  expect(annsView.carets).toEqual([]);
+  ann.provider.destroy();
+  await server.clock.advance(1_000);
+  bobsView.select(0, 0);
+  expect(bobsView.carets).toEqual([]);
+});

@@ -1,0 +1,119 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import type { Millis } from "../../shared/ids.ts";
+import { type PresenceField, VIEWPORT } from "../../shared/wire/presence.ts";
+import { OwnPresence } from "./own-presence.ts";
+
+const OPTIONS = { bytesMax: 200, fieldsMax: 4, perSecond: 20, viewportsPerSecond: 5 };
+const field = (name: string, ...value: number[]): PresenceField => ({ name, value: Uint8Array.from(value) });
+const at = (ms: number): Millis => ms as Millis;
+const said = (fields: readonly PresenceField[]): string[] => fields.map(({ name, value }) => `${name}=${value}`);
+
+test("[OPR1] the first change is said at once; what changes again before the next is said as it is then", () => {
+  const own = new OwnPresence(OPTIONS);
+  own.set([field("a", 1)]);
+  expect(said(own.takeDue(at(0)))).toEqual(["a=1"]);
+  own.set([field("a", 2), field("b", 1)]);
+  own.set([field("a", 3)]);
+  expect([said(own.takeDue(at(49))), own.dueAt(at(49))]).toEqual([[], 50]);
+  expect(said(own.takeDue(at(50)))).toEqual(["a=3", "b=1"]);
+  expect([own.takeDue(at(1_000)), own.dueAt(at(1_000))]).toEqual([[], undefined]);
+});
+
+test("[OPR1] what is the same as before is not said", () => {
+  const own = new OwnPresence(OPTIONS);
+  own.set([field("a", 1)]);
+  own.takeDue(at(0));
+  own.set([field("a", 1), field("never there")]);
+  expect(own.dueAt(at(100))).toBeUndefined();
+});
+
+test("[OPR2] a field that is taken back is said to be empty, once", () => {
+  const own = new OwnPresence(OPTIONS);
+  own.set([field("a", 1)]);
+  own.takeDue(at(0));
+  own.set([field("a")]);
+  expect(said(own.takeDue(at(100)))).toEqual(["a="]);
+  own.sayAgain();
+  expect(own.takeDue(at(200))).toEqual([]);
+});
+
+test("[OPR3] a viewport is said more seldom, and does not hold up the rest", () => {
+  const own = new OwnPresence(OPTIONS);
+  own.set([field(VIEWPORT, 1), field("a", 1)]);
+  expect(said(own.takeDue(at(0)))).toEqual([`${VIEWPORT}=1`, "a=1"]);
+  own.set([field(VIEWPORT, 2), field("a", 2)]);
+  expect(said(own.takeDue(at(50)))).toEqual(["a=2"]);
+  expect([own.takeDue(at(150)), own.dueAt(at(150))]).toEqual([[], 200]);
+  expect(said(own.takeDue(at(200)))).toEqual([`${VIEWPORT}=2`]);
+});
+
+test("[OPR4] after a rejoin all is said again, at once; what the room still shows of an earlier time is taken back", () => {
+  const own = new OwnPresence(OPTIONS);
+  own.set([field("a", 1), field("b", 2)]);
+  own.takeDue(at(0));
+  own.set([field("b")]);
+  own.takeDue(at(100)); // Lost with the line.
+  own.sayAgain();
+  own.reconcile(new Map([["a", Uint8Array.of(9)], ["b", Uint8Array.of(2)]]));
+  expect(said(own.takeDue(at(101)))).toEqual(["a=1", "b="]);
+});
+
+test("[OPR5] too much is refused as a whole, and what was there stays", () => {
+  const own = new OwnPresence(OPTIONS);
+  own.set([field("a", 1)]);
+  expect(own.set([field("b", 1), { name: "c", value: new Uint8Array(200) }])).toBe(false);
+  expect([...own.values.keys()]).toEqual(["a"]);
+  expect(own.set([{ name: "c", value: new Uint8Array(150) }])).toBe(true);
+  expect(own.set(["d", "e", "f"].map((name) => field(name, 1)))).toBe(false);
+});
+
+const moment = fc.record({
+  afterMs: fc.integer({ min: 0, max: 120 }),
+  does: fc.oneof(
+    fc.record({ kind: fc.constant("set" as const), name: fc.constantFrom("a", "b", VIEWPORT), value: fc.option(fc.nat(3)) }),
+    fc.constant({ kind: "rejoin" as const }),
+    fc.record({ kind: fc.constant("pace" as const), perSecond: fc.integer({ min: 1, max: 30 }) }),
+  ),
+});
+
+test("[OPR6] however it changes and whenever the line is lost, in the end the room shows what is set, and was never told faster than it allows", () => {
+  fc.assert(
+    fc.property(fc.array(moment, { maxLength: 60 }), (moments) => {
+      const own = new OwnPresence(OPTIONS);
+      const shown = new Map<string, number>();
+      let [now, perSecond, saidAt] = [0, OPTIONS.perSecond, -Infinity];
+      const hear = (): void => {
+        const fields = own.takeDue(at(now));
+        if (fields.length === 0) return;
+        expect(now - saidAt).toBeGreaterThanOrEqual(1000 / perSecond);
+        saidAt = now;
+        for (const { name, value } of fields) {
+          if (value.byteLength === 0) shown.delete(name);
+          else shown.set(name, value[0]!);
+        }
+      };
+      const until = (end: number): void => {
+        for (let due = own.dueAt(at(now)); due !== undefined && due <= end; due = own.dueAt(at(now))) {
+          now = Math.max(now, due);
+          hear();
+        }
+        now = Math.max(now, end);
+      };
+      for (const { afterMs, does } of moments) {
+        until(now + afterMs);
+        if (does.kind === "set") own.set([does.value === null ? field(does.name) : field(does.name, does.value)]);
+        if (does.kind === "pace") own.receivePace((perSecond = does.perSecond));
+        if (does.kind === "rejoin") {
+          own.sayAgain();
+          own.reconcile(new Map([...shown].map(([name, value]) => [name, Uint8Array.of(value)])));
+          saidAt = -Infinity;
+        }
+        hear();
+      }
+      until(now + 5_000);
+      expect(shown).toEqual(new Map([...own.values].map(([name, value]) => [name, value[0]])));
+    }),
+  );
+});

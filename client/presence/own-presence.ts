@@ -1,0 +1,100 @@
+/**
+ * What this client shows of itself in a room, and how fast it says so. Each field stands for itself: what changes
+ * again before it could be said is said once, as it is then, and the last value always. Rules OPR1 to OPR6.
+ */
+
+import type { Millis } from "../../shared/ids.ts";
+import { type PresenceField, VIEWPORT } from "../../shared/wire/presence.ts";
+import { sameBytes } from "./presence-values.ts";
+
+export type OwnPresenceOptions = {
+  /** Names and values together. */
+  readonly bytesMax: number;
+  readonly fieldsMax: number;
+  /** Until the server tells how often. */
+  readonly perSecond: number;
+  readonly viewportsPerSecond: number;
+};
+
+const FIELD_OVERHEAD_BYTES = 4;
+const NOTHING = new Uint8Array();
+
+export class OwnPresence {
+  readonly #options: OwnPresenceOptions;
+  #values: ReadonlyMap<string, Uint8Array> = new Map();
+  readonly #unsaid = new Set<string>();
+  #perSecond: number;
+  #saidAt: Millis | undefined;
+  #viewportSaidAt: Millis | undefined;
+
+  constructor(options: OwnPresenceOptions) {
+    this.#options = options;
+    this.#perSecond = options.perSecond;
+  }
+
+  /** Replaced, never altered. */
+  get values(): ReadonlyMap<string, Uint8Array> {
+    return this.#values;
+  }
+
+  /** Empty values take their fields back. False: it would be too much, and nothing of it was taken. */
+  set(fields: readonly PresenceField[]): boolean {
+    const changed = fields.filter(({ name, value }) => !sameBytes(this.#values.get(name) ?? NOTHING, value));
+    const next = new Map(this.#values);
+    for (const { name, value } of changed) {
+      if (value.byteLength === 0) next.delete(name);
+      else next.set(name, value);
+    }
+    if (next.size > this.#options.fieldsMax || sizeOf(next) > this.#options.bytesMax) return false;
+    this.#values = next;
+    for (const { name } of changed) this.#unsaid.add(name);
+    return true;
+  }
+
+  /** The server has heard nothing yet, or has forgotten it. */
+  sayAgain(): void {
+    for (const name of this.#values.keys()) this.#unsaid.add(name);
+    this.#saidAt = this.#viewportSaidAt = undefined;
+  }
+
+  /** Takes back what the room still shows of an earlier time. */
+  reconcile(shown: ReadonlyMap<string, Uint8Array>): void {
+    for (const name of shown.keys()) if (!this.#values.has(name)) this.#unsaid.add(name);
+  }
+
+  receivePace(perSecond: number): void {
+    this.#perSecond = Math.max(1, perSecond);
+  }
+
+  /** What is to be said now; nothing if it is too early. */
+  takeDue(now: Millis): PresenceField[] {
+    const dueAt = this.dueAt(now);
+    if (dueAt === undefined || now < dueAt) return [];
+    const names = [...this.#unsaid].filter((name) => name !== VIEWPORT || now >= this.#viewportAt(now));
+    for (const name of names) this.#unsaid.delete(name);
+    this.#saidAt = now;
+    if (names.includes(VIEWPORT)) this.#viewportSaidAt = now;
+    return names.map((name) => ({ name, value: this.#values.get(name) ?? NOTHING }));
+  }
+
+  dueAt(now: Millis): Millis | undefined {
+    if (this.#unsaid.size === 0) return undefined;
+    const onlyViewport = this.#unsaid.size === 1 && this.#unsaid.has(VIEWPORT);
+    return Math.max(after(this.#saidAt, this.#perSecond, now), onlyViewport ? this.#viewportAt(now) : now) as Millis;
+  }
+
+  #viewportAt(now: Millis): Millis {
+    return after(this.#viewportSaidAt, Math.min(this.#options.viewportsPerSecond, this.#perSecond), now);
+  }
+}
+
+/** When so many a second allow the next. */
+function after(last: Millis | undefined, perSecond: number, now: Millis): Millis {
+  return last === undefined ? now : (last + Math.ceil(1000 / perSecond)) as Millis;
+}
+
+function sizeOf(values: ReadonlyMap<string, Uint8Array>): number {
+  let bytes = 0;
+  for (const [name, value] of values) bytes += name.length + value.byteLength + FIELD_OVERHEAD_BYTES;
+  return bytes;
+}

@@ -1,0 +1,151 @@
+/** Presence as an application sees it, on a model server: who is there, what they show, and what the server hears. */
+
+import { expect, test } from "vitest";
+
+import type { ClientId, RoomId } from "../../shared/ids.ts";
+import type { ServerFrame } from "../../shared/wire/frames.ts";
+import type { RoomHostOptions } from "../room/room-events.ts";
+import { RoomHost } from "../room/room-host.ts";
+import { FakeClock } from "../testing/fake-clock.ts";
+import { ModelServer } from "../testing/model-server.ts";
+
+const NOTES = "notes" as RoomId;
+const MODE: ServerFrame & { type: "mode" } = { type: "mode", channel: 1, mode: "hierarchical", participants: 60, presencePerSecond: 10, shed: 0 };
+
+const serverOn = (): ModelServer => new ModelServer(new FakeClock(), { faults: { delayMsMax: 5 } });
+
+class App {
+  readonly host: RoomHost;
+  readonly told: string[] = [];
+
+  constructor(server: ModelServer, seed: number, options: Partial<RoomHostOptions> = {}) {
+    this.host = new RoomHost({ url: "ws://h", token: "t", room: NOTES, ...options } as RoomHostOptions, server.world(seed));
+    this.host.on("participants", (participants) => this.told.push(`${participants.size} there`));
+    this.host.on("mode", ({ mode }) => this.told.push(mode));
+    this.host.on("error", ({ kind }) => this.told.push(kind));
+  }
+
+  /** What it sees of others. */
+  get others(): unknown[] {
+    return [...this.host.participants.values()].filter(({ self }) => !self).map(({ cursor, fields }) => ({ cursor, fields }));
+  }
+
+  get self(): unknown {
+    return [...this.host.participants.values()].find(({ self }) => self)?.fields;
+  }
+}
+
+const framesHeard = (server: ModelServer): string[][] => server.heard.flatMap((frame) => (frame.type === "presence" ? [frame.fields.map(({ name }) => name)] : []));
+
+test("[RPR1] everybody sees who is there and what they show; those who come later too", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  ann.host.presence.set({ cursor: { x: 1.2, y: 2 }, mood: "calm" });
+  await server.clock.advance(1_000);
+  const bob = new App(server, 2);
+  await server.clock.advance(1_000);
+  expect(bob.others).toEqual([{ cursor: { x: 1, y: 2 }, fields: { mood: "calm" } }]);
+  expect([ann.self, ann.told, bob.told.at(-1)]).toEqual([{ mood: "calm" }, ["1 there", "2 there"], "2 there"]);
+  bob.host.destroy();
+  await server.clock.advance(100);
+  expect([ann.others, ann.told.at(-1)]).toEqual([[], "1 there"]);
+});
+
+test("[RPR2] what is set at once goes out as one frame, only what changed, as often as the server allows", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.send(MODE);
+  ann.host.presence.set({ cursor: { x: 0, y: 0 } });
+  ann.host.presence.set({ mood: "calm", place: "here" });
+  await server.clock.advance(500);
+  const { length } = framesHeard(server);
+  expect(framesHeard(server)).toEqual([["@cursor", "mood", "place"]]);
+  for (let x = 1; x <= 100; x++) {
+    ann.host.presence.set({ cursor: { x, y: 0 } });
+    await server.clock.advance(10);
+  }
+  await server.clock.advance(200);
+  const moves = framesHeard(server).slice(length);
+  expect(moves.length).toBeLessThanOrEqual(11);
+  expect(moves.every((names) => names.join() === "@cursor")).toBe(true);
+  expect(ann.told).toContain("hierarchical");
+  expect([ann.host.mode, ann.host.mode?.presencePerSecond]).toEqual([{ mode: "hierarchical", participants: 60, presencePerSecond: 10, shed: 0 }, 10]);
+  const bob = new App(server, 2);
+  await server.clock.advance(1_000);
+  expect(bob.others, "the last is never lost").toMatchObject([{ cursor: { x: 100, y: 0 } }]);
+});
+
+test("[RPR3] after a broken line all is said again; nobody flickers meanwhile", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new App(server, 1), new App(server, 2)];
+  ann.host.presence.set({ mood: "calm", gone: true });
+  await server.clock.advance(1_000);
+  const before = bob.told.length;
+  server.cut();
+  ann.host.presence.set({ gone: null });
+  await server.clock.advance(10);
+  expect([ann.host.participants.size, bob.others]).toEqual([2, [{ cursor: undefined, fields: { mood: "calm", gone: true } }]]);
+  await server.clock.advance(2_000);
+  expect(bob.others).toEqual([{ cursor: undefined, fields: { mood: "calm" } }]);
+  expect(bob.told.slice(before).filter((told) => told === "0 there")).toEqual([]);
+});
+
+test("[RPR4] without a line for long nobody is known to be there; leaving the room says so at once", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new App(server, 1), new App(server, 2)];
+  await server.clock.advance(1_000);
+  server.reachable = false;
+  server.cut();
+  await server.clock.advance(3_100);
+  expect(ann.host.participants.size).toBe(0);
+  server.reachable = true;
+  await server.clock.advance(60_000);
+  expect(ann.host.participants.size).toBe(2);
+  bob.host.disconnect();
+  expect(bob.host.participants.size).toBe(0);
+  await server.clock.advance(100);
+  expect(ann.host.participants.size).toBe(1);
+});
+
+test("[RPR5] a room that still shows what was taken back while away is told", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  ann.host.presence.set({ mood: "calm" });
+  await server.clock.advance(1_000);
+  const client = ann.host.client as ClientId;
+  server.reachable = false;
+  server.cut("silently"); // The server keeps the place of whoever may come back.
+  ann.host.presence.set({ mood: null });
+  await server.clock.advance(3_000);
+  server.presence().enter(client);
+  server.presence().show(client, [{ name: "mood", value: new TextEncoder().encode('"calm"') }]);
+  server.reachable = true;
+  await server.clock.advance(60_000);
+  expect(server.presence().whole.states).toEqual([]);
+});
+
+test("[RPR6] too much is told and not sent; a field that cannot be named is the application's mistake", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  ann.host.presence.set({ essay: "x".repeat(5_000) });
+  await server.clock.advance(1_000);
+  expect([ann.told.at(-1), framesHeard(server)]).toEqual(["presence-too-large", []]);
+  expect(() => ann.host.presence.set({ "@mood": 1 })).toThrow(/the first no @/);
+  expect(() => ann.host.presence.set({ cursor: { x: NaN, y: 0 } })).toThrow(/whole number/);
+});
+
+test("[RPR7] presence says nothing outside the room, and keeps no process alive", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1, { connect: false });
+  ann.host.presence.set({ mood: "calm" });
+  await server.clock.advance(1_000);
+  expect([server.clock.pending, framesHeard(server)]).toEqual([0, []]);
+  ann.host.connect();
+  await server.clock.advance(1_000);
+  ann.host.presence.set({ mood: "gone" });
+  ann.host.destroy();
+  await server.clock.advance(10_000);
+  expect([server.clock.pending, framesHeard(server)]).toEqual([0, [["mood"]]]);
+});

@@ -1,0 +1,83 @@
+/** What comes into a room: in order, without a hole, tentative edits among it. */
+
+import { expect, test } from "vitest";
+
+import { App, bytes, heard, MINUTE, NOTES, serverOn } from "../testing/app.ts";
+
+test("[FEE1] another client's edits acknowledge nothing, whatever their counters", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new App(server, 1), new App(server, 2)];
+  await server.clock.advance(1_000);
+  server.faults = { ...server.faults, editLost: 1 };
+  ann.host.send(bytes(1));
+  await server.clock.advance(100);
+  server.faults = { ...server.faults, editLost: 0 };
+  bob.host.send(bytes(2));
+  await server.clock.advance(100);
+  expect(ann.edits).toEqual(["1:2"]);
+  expect(ann.host.unsavedEdits).toBe(1);
+  await server.clock.advance(MINUTE);
+  expect(ann.host.saved, "nobody answered, so it was sent again").toBe(true);
+});
+
+test("[FEE2] while the log is slow edits are shown as tentative, acks wait, and all is confirmed in the end", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new App(server, 1), new App(server, 2)];
+  await server.clock.advance(1_000);
+  server.setSaving(NOTES, "saving");
+  for (let value = 1; value <= 90; value++) ann.host.send(bytes(value));
+  await server.clock.advance(5_000);
+  expect(bob.tentative).toHaveLength(90);
+  expect([bob.edits.length, ann.host.unsavedEdits, ann.host.saving, ann.tentative.length]).toEqual([0, 90, "saving", 0]);
+  server.setSaving(NOTES, "saved");
+  await server.clock.advance(1_000);
+  expect([bob.edits.length, ann.host.saved, ann.host.saving]).toEqual([90, true, "saved"]);
+  await server.clock.advance(MINUTE);
+  expect(heard(server, "resubmit")).toEqual([]);
+});
+
+test("[FEE3] tentative edits whose author and owner are gone are sent in by whoever saw them", async () => {
+  const server = serverOn();
+  const [ann, bob, cid] = [new App(server, 1), new App(server, 2), new App(server, 3)];
+  await server.clock.advance(1_000);
+  server.setSaving(NOTES, "saving");
+  for (const value of [1, 2]) ann.host.send(bytes(value));
+  await server.clock.advance(100);
+  ann.host.destroy();
+  server.room(NOTES).failOver();
+  server.setSaving(NOTES, "saved");
+  await server.clock.advance(30_000);
+  expect(server.room(NOTES).log.map(({ payload }) => `${payload}`)).toEqual(["1", "2"]);
+  expect([bob.edits, cid.edits]).toEqual([["1:1", "2:2"], ["1:1", "2:2"]]);
+});
+
+test("[FEE4] a hole in what comes is asked for, and filled before anything behind it is delivered", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new App(server, 1), new App(server, 2)];
+  await server.clock.advance(1_000);
+  server.faults = { ...server.faults, committedFrameLost: 1 };
+  ann.host.send(bytes(1));
+  await server.clock.advance(100);
+  server.faults = { ...server.faults, committedFrameLost: 0 };
+  ann.host.send(bytes(2));
+  await server.clock.advance(1_000);
+  expect(bob.edits).toEqual(["1:1", "2:2"]);
+  expect(heard(server, "replay-request").map(({ after, through }) => [after, through])).toEqual([[0, 1]]);
+});
+
+test("[FEE5] where no replay fills a hole the room is joined anew, and what was typed meanwhile goes out", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new App(server, 1), new App(server, 2)];
+  await server.clock.advance(1_000);
+  server.faults = { ...server.faults, committedFrameLost: 1 };
+  ann.host.send(bytes(1));
+  await server.clock.advance(100);
+  server.faults = { ...server.faults, committedFrameLost: 0 };
+  server.answersReplays = false;
+  ann.host.send(bytes(2));
+  await server.clock.advance(MINUTE);
+  bob.host.send(bytes(3));
+  await server.clock.advance(MINUTE);
+  expect(heard(server, "replay-request").length).toBeGreaterThan(2);
+  expect([bob.edits, bob.host.saved, bob.host.synced]).toEqual([["1:1", "2:2", "3:3 own"], true, true]);
+});

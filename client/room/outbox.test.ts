@@ -1,0 +1,184 @@
+import { expect, test } from "vitest";
+
+import type { Millis, Seq } from "../../shared/ids.ts";
+import type { NackReason } from "../../shared/wire/frames.ts";
+import { Outbox, type OutboxOptions } from "./outbox.ts";
+
+const OPTIONS: OutboxOptions = { format: undefined, mergeUnsent: true, unsentBytesMax: 1_000_000, inFlightEditsMax: 5, inFlightBytesMax: 100, silenceMsMax: 10_000 };
+const BYTES_MAX = 50;
+const at = (ms: number): Millis => (1_000_000 + ms) as Millis;
+const bytes = (...values: number[]): Uint8Array => new Uint8Array(values);
+
+function outboxWith(count: number, options: Partial<OutboxOptions> = {}): Outbox {
+  const outbox = new Outbox({ ...OPTIONS, ...options });
+  outbox.joined(at(0));
+  for (let value = 1; value <= count; value++) outbox.add(bytes(value));
+  return outbox;
+}
+
+/** What goes out now: counter:payload/ackedThrough. */
+function send(outbox: Outbox, now = at(0), parentSeq = 0, windowMax = Infinity): string[] {
+  const sent: string[] = [];
+  while (outbox.hasNext(windowMax, now)) {
+    const next = outbox.takeNext(parentSeq as Seq, BYTES_MAX, now);
+    sent.push(next.kind === "edit" ? `${next.edit.counter}:${next.edit.payload}/${next.ackedThrough}` : next.kind);
+  }
+  return sent;
+}
+
+const nack = (outbox: Outbox, counter: number, reason: NackReason, { expected = counter, retryAfterMs = 0, now = at(0) } = {}) => outbox.receiveNack(counter, reason, expected, retryAfterMs, now);
+
+test("[OUT1] edits are numbered from 1 without a hole, and kept until they are acknowledged", () => {
+  const outbox = outboxWith(3);
+  expect(send(outbox)).toEqual(["1:1/0", "2:2/0", "3:3/0"]);
+  expect(outbox.unsavedEdits).toBe(3);
+  expect(outbox.receiveAck(2, at(0)).map(({ counter }) => counter)).toEqual([1, 2]);
+  expect(outbox.unsavedEdits).toBe(1);
+  outbox.add(bytes(4));
+  expect(send(outbox)).toEqual(["4:4/2"]);
+  outbox.receiveAck(4, at(0));
+  expect(outbox.isEmpty).toBe(true);
+});
+
+test("[OUT2] after a reconnect everything in flight goes out again: same counters, same bytes, same parents", () => {
+  const outbox = outboxWith(3);
+  send(outbox, at(0), 7);
+  outbox.receiveAck(1, at(0));
+  outbox.add(bytes(4));
+  outbox.joined(at(100));
+  expect(outbox.hasNext(Infinity, at(100))).toBe(true);
+  expect(outbox.takeNext(99 as Seq, BYTES_MAX, at(100))).toEqual({ kind: "edit", edit: { counter: 2, parentSeq: 7, payload: bytes(2), made: 1 }, ackedThrough: 1 });
+  expect(send(outbox, at(100))).toEqual(["3:3/1", "4:4/1"]);
+});
+
+test("[OUT3] an acknowledgement of what was never sent is not believed", () => {
+  const outbox = outboxWith(2);
+  send(outbox, at(0), 0, 1);
+  expect(outbox.receiveAck(2, at(0))).toEqual([]);
+  expect(outbox.receiveAck(50, at(0))).toEqual([]);
+  expect(outbox.unsavedEdits).toBe(2);
+});
+
+test("[OUT4] no more than the window is on its way, sent again or not, nor too many bytes", () => {
+  expect(send(outboxWith(9))).toHaveLength(5);
+  const outbox = outboxWith(9);
+  expect(send(outbox, at(0), 0, 3)).toHaveLength(3);
+  outbox.joined(at(0));
+  expect(send(outbox, at(0), 0, 1)).toEqual(["1:1/0"]);
+  outbox.receiveAck(1, at(0));
+  expect(send(outbox, at(0), 0, 1)).toEqual(["2:2/1"]);
+  const large = outboxWith(0);
+  for (let count = 0; count < 4; count++) large.add(new Uint8Array(50));
+  expect(send(large)).toHaveLength(2);
+});
+
+test("[OUT5] after a gap the edits go out again from the one that is expected, once", () => {
+  const outbox = outboxWith(4);
+  send(outbox);
+  nack(outbox, 3, "gap", { expected: 2 });
+  expect(send(outbox)).toEqual(["2:2/0", "3:3/0", "4:4/0"]);
+  nack(outbox, 4, "gap", { expected: 2, now: at(300) });
+  expect(send(outbox, at(300)), "an echo").toEqual([]);
+  nack(outbox, 4, "gap", { expected: 2, now: at(1_500) });
+  expect(send(outbox, at(1_500)), "lost again").toEqual(["2:2/0", "3:3/0", "4:4/0"]);
+  outbox.receiveAck(2, at(1_600));
+  nack(outbox, 4, "gap", { expected: 3, now: at(1_700) });
+  expect(send(outbox, at(1_700)), "another gap").toEqual(["3:3/2", "4:4/2"]);
+});
+
+test("[OUT5] a server that expects what was acknowledged, or what was never sent, gets what there is", () => {
+  const outbox = outboxWith(3);
+  send(outbox);
+  outbox.receiveAck(1, at(0));
+  nack(outbox, 3, "gap", { expected: 1 });
+  expect(send(outbox)).toEqual(["2:2/1", "3:3/1"]);
+  nack(outbox, 3, "gap", { expected: 9 });
+  expect(send(outbox)).toEqual([]);
+});
+
+test.each(["write-backpressure", "log-stalled", "tenant-rate"] as const)("[OUT6] %s: waits as told, then goes on in order from the refused edit", (reason) => {
+  const outbox = outboxWith(3);
+  send(outbox);
+  nack(outbox, 2, reason, { retryAfterMs: 500 });
+  outbox.add(bytes(4));
+  expect(send(outbox, at(499))).toEqual([]);
+  expect(outbox.dueAt(true, at(499))).toBe(at(500));
+  expect(send(outbox, at(500))).toEqual(["2:2/0", "3:3/0", "4:4/0"]);
+});
+
+test("[OUT6] a refusal of what is settled means nothing", () => {
+  const outbox = outboxWith(2);
+  send(outbox);
+  outbox.receiveAck(2, at(0));
+  nack(outbox, 2, "write-backpressure", { retryAfterMs: 60_000 });
+  outbox.add(bytes(3));
+  expect(send(outbox)).toEqual(["3:3/2"]);
+});
+
+test("[OUT7] an edit over the limit is never sent and takes no number", () => {
+  const outbox = outboxWith(1);
+  outbox.add(new Uint8Array(BYTES_MAX + 1).fill(9));
+  outbox.add(bytes(3));
+  expect(send(outbox).map((sent) => sent.slice(0, 9))).toEqual(["1:1/0", "too-large", "2:3/0"]);
+  expect(outbox.unsavedEdits).toBe(2);
+});
+
+test("[OUT8] one that the server finds too large waits to be cut, still counted as unsaved; it and those behind it take new numbers under a new key", () => {
+  const outbox = outboxWith(3);
+  send(outbox);
+  expect(nack(outbox, 2, "too-large")).toBe(1);
+  expect(outbox.unsavedEdits).toBe(3);
+  expect([outbox.needsNewKey, ...send(outbox)], "not before the first is acknowledged").toEqual([false]);
+  outbox.receiveAck(1, at(0));
+  expect(outbox.needsNewKey).toBe(true);
+  outbox.newKey();
+  outbox.joined(at(0));
+  expect(send(outbox)).toEqual(["1:2/0", "2:3/0"]);
+});
+
+test("[OUT9] after a long silence what was sent goes out again under the old key, the rest under a new one", () => {
+  const outbox = outboxWith(2);
+  send(outbox);
+  outbox.add(bytes(3));
+  outbox.keyIsStale();
+  outbox.joined(at(400_000));
+  expect(send(outbox, at(400_000))).toEqual(["1:1/0", "2:2/0"]);
+  outbox.receiveAck(2, at(400_000));
+  expect(outbox.needsNewKey).toBe(true);
+  outbox.newKey();
+  outbox.joined(at(400_000));
+  expect(send(outbox, at(400_000))).toEqual(["1:3/0"]);
+});
+
+test("[OUT10] edits that nobody answers go out again, each time after twice as long", () => {
+  const outbox = outboxWith(2);
+  send(outbox);
+  expect(outbox.dueAt(true, at(0))).toBe(at(10_000));
+  expect(outbox.dueAt(false, at(0)), "while the log is slow nobody answers").toBeUndefined();
+  outbox.receiveTick(at(9_999));
+  expect(send(outbox, at(9_999))).toEqual([]);
+  outbox.receiveTick(at(10_000));
+  expect(send(outbox, at(10_000))).toEqual(["1:1/0", "2:2/0"]);
+  expect(outbox.dueAt(true, at(10_000))).toBe(at(30_000));
+  outbox.receiveAck(1, at(11_000));
+  expect(outbox.dueAt(true, at(11_000))).toBe(at(21_000));
+});
+
+test.each(["read-only", "forged"] as const)("[OUT11] %s takes nothing from it", (reason) => {
+  const outbox = outboxWith(2);
+  send(outbox);
+  expect(nack(outbox, 1, reason)).toBeUndefined();
+  expect(outbox.unsavedEdits).toBe(2);
+  outbox.joined(at(0));
+  expect(send(outbox)).toHaveLength(2);
+});
+
+test("[OUT10] that goes for edits of which only some may be on their way, too", () => {
+  const outbox = outboxWith(4);
+  send(outbox);
+  outbox.joined(at(1_000));
+  expect(send(outbox, at(1_000), 0, 2)).toEqual(["1:1/0", "2:2/0"]);
+  expect(outbox.dueAt(true, at(1_000))).toBe(at(11_000));
+  outbox.receiveTick(at(11_000));
+  expect(send(outbox, at(11_000), 0, 2)).toEqual(["1:1/0", "2:2/0"]);
+});

@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+
+import type { Millis } from "../../shared/ids.ts";
+import { Pace } from "./pace.ts";
+
+const LIMITS = { editBurst: 30, editsPerSecond: 10, editBytesMax: 500, bytesBurst: 2_000, bytesPerSecond: 1_000 };
+const at = (ms: number): Millis => (1_000_000 + ms) as Millis;
+
+/** When edits go out if there is always one waiting. */
+function sendTimes(pace: Pace, untilMs: number): number[] {
+  const times: number[] = [];
+  for (let ms = 0; ms <= untilMs; ms++) while (pace.take(at(ms))) times.push(ms);
+  return times;
+}
+
+test("[PAC1] an idle client's edits go out at once, a busy one's below the limit", () => {
+  const times = sendTimes(new Pace(LIMITS, at(0)), 60_000);
+  expect(times.filter((ms) => ms === 0)).toHaveLength(21);
+  expect(times.length).toBeLessThan(21 + 9 * 60 + 1);
+});
+
+test("[PAC2] the server's bucket never runs empty, though the network holds edits back for up to a second", () => {
+  const times = sendTimes(new Pace(LIMITS, at(0)), 30_000).map((ms) => (ms % 3_000 < 1_000 ? ms - (ms % 3_000) + 1_000 : ms));
+  let tokens = LIMITS.editBurst;
+  let filledAt = 0;
+  for (const ms of times) {
+    tokens = Math.min(LIMITS.editBurst, tokens + ((ms - filledAt) * LIMITS.editsPerSecond) / 1000) - 1;
+    filledAt = ms;
+    expect(tokens).toBeGreaterThanOrEqual(0);
+  }
+});
+
+test("[PAC1] it says when the next may go", () => {
+  const pace = new Pace(LIMITS, at(0));
+  expect(pace.nextAt(at(0))).toBe(at(0));
+  for (let sent = 0; sent < 21; sent++) pace.take(at(0));
+  const next = pace.nextAt(at(0));
+  expect(pace.take((next - 1) as Millis)).toBe(false);
+  expect(pace.take(next)).toBe(true);
+});
+
+test("[PAC2] a clock that jumps gives one burst at most", () => {
+  const pace = new Pace(LIMITS, at(0));
+  while (pace.take(at(0)));
+  while (pace.take(at(-5_000)));
+  let sent = 0;
+  while (pace.take(at(1e9))) sent += 1;
+  expect(sent).toBe(21);
+});
+
+test("[PAC3] large edits go out below the byte rate, however few they are", () => {
+  const pace = new Pace(LIMITS, at(0));
+  let [left, filledAt, sent] = [LIMITS.bytesBurst, 0, 0];
+  for (let ms = 0; ms <= 30_000; ms++) {
+    while (pace.take(at(ms))) {
+      const bytes = sent % 3 === 0 ? LIMITS.editBytesMax : 100;
+      pace.spend(bytes);
+      left = Math.min(LIMITS.bytesBurst, left + ((ms - filledAt) * LIMITS.bytesPerSecond) / 1000) - bytes;
+      filledAt = ms;
+      sent += 1;
+      expect(left).toBeGreaterThanOrEqual(0);
+    }
+  }
+  expect(sent).toBeGreaterThan(100);
+});
+
+test("[PAC3] it says when the next may go that waits for bytes", () => {
+  const pace = new Pace(LIMITS, at(0));
+  while (pace.take(at(0))) pace.spend(LIMITS.editBytesMax);
+  const next = pace.nextAt(at(0));
+  expect(next).toBeGreaterThan(at(0));
+  expect(pace.take((next - 1) as Millis)).toBe(false);
+  expect(pace.take(next)).toBe(true);
+});

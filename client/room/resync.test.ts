@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+
+import { type Epoch, type Millis, type Seq, START } from "../../shared/ids.ts";
+import type { ResyncReason } from "../../shared/wire/frames.ts";
+import type { SnapshotAnswer } from "../ports.ts";
+import { Resync } from "./resync.ts";
+
+const at = (ms: number): Millis => (1_000_000 + ms) as Millis;
+const position = { epoch: 3 as Epoch, seq: 70 as Seq };
+const snapshot: SnapshotAnswer = { kind: "snapshot", position, payload: new Uint8Array([1]) };
+const unavailable: SnapshotAnswer = { kind: "unavailable", retryAfterMs: 0, why: "HTTP 503" };
+
+function begun(reason: ResyncReason = "too-old"): Resync {
+  const resync = new Resync({ baseMs: 500, maxMs: 15_000, jitterMs: 1_000 }, () => 0);
+  resync.begin(reason, at(0));
+  return resync;
+}
+
+test("[RES1] the snapshot is fetched at once, once, and the room goes on where it ends", () => {
+  const resync = begun();
+  expect([resync.takeDue(at(0)), resync.takeDue(at(0))]).toEqual([true, false]);
+  expect(resync.receive(snapshot, START, at(0))).toEqual({ position, payload: new Uint8Array([1]) });
+  expect(resync.active).toBe(false);
+});
+
+test("[RES2] without a snapshot nothing was trimmed: the room begins at its start", () => {
+  const resync = begun();
+  resync.takeDue(at(0));
+  expect(resync.receive({ kind: "none" }, START, at(0))).toEqual({ position: START, payload: undefined });
+});
+
+test("[RES3] while it cannot be had, it is tried again, later each time and not before the server allows", () => {
+  const resync = begun();
+  const dueAfter = (answer: SnapshotAnswer, now: number): number => {
+    expect([resync.takeDue(at(now)), resync.receive(answer, START, at(now))]).toEqual([true, undefined]);
+    return resync.dueAt! - at(0);
+  };
+  expect(dueAfter(unavailable, 0)).toBe(1_000);
+  expect(resync.takeDue(at(999))).toBe(false);
+  expect(dueAfter(unavailable, 1_000)).toBe(3_000);
+  expect(dueAfter({ ...unavailable, retryAfterMs: 60_000 }, 3_000)).toBe(63_000);
+});
+
+test("[RES4] when a snapshot did not help, the next waits, until the room was caught up", () => {
+  const resync = begun();
+  resync.takeDue(at(0));
+  resync.receive(snapshot, START, at(0));
+  resync.begin("too-old", at(0));
+  expect(resync.dueAt).toBe(at(1_000));
+  resync.caughtUp();
+  resync.begin("too-old", at(0));
+  expect(resync.dueAt).toBe(at(0));
+});
+
+test("[RES5] one that comes when the line is lost is of no use any more", () => {
+  const resync = begun();
+  resync.takeDue(at(0));
+  resync.abandon();
+  expect([resync.receive(snapshot, START, at(0)), resync.dueAt]).toEqual([undefined, undefined]);
+});
+
+test("[RES6] in the same log a snapshot never leads back; of another log it does", () => {
+  const further = { epoch: 3 as Epoch, seq: 78 as Seq };
+  const receive = (reason: ResyncReason, answer: SnapshotAnswer) => {
+    const resync = begun(reason);
+    resync.takeDue(at(0));
+    return resync.receive(answer, further, at(0));
+  };
+  expect(receive("too-old", snapshot)).toEqual({ position: further, payload: undefined });
+  expect(receive("too-old", { kind: "none" })).toEqual({ position: further, payload: undefined });
+  expect(receive("other-epoch", snapshot)).toEqual({ position, payload: new Uint8Array([1]) });
+  expect(receive("ahead", { kind: "none" })).toEqual({ position: START, payload: undefined });
+});

@@ -1,0 +1,265 @@
+/** A room on a model server: what an application sees, and what the server hears. */
+
+import { expect, test } from "vitest";
+
+import { App, bytes, heard, MINUTE, NOTES, serverOn } from "../testing/app.ts";
+
+test("[ROO1] an edit is acknowledged to its author and delivered to everyone, with its seq", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new App(server, 1), new App(server, 2)];
+  await server.clock.advance(1_000);
+  ann.host.send(bytes(1));
+  expect([ann.host.saved, ann.host.unsavedEdits]).toEqual([false, 1]);
+  await server.clock.advance(100);
+  expect(ann.edits).toEqual(["1:1 own"]);
+  expect(bob.edits).toEqual(["1:1"]);
+  expect(ann.statuses).toEqual(["connecting", "connected"]);
+  expect(ann.facts).toEqual(["synced", "unsaved", "saved"]);
+  expect([ann.host.seq, bob.host.seq]).toEqual([1, 1]);
+});
+
+test("[ROO2] edits made while away are kept, and sent when the room is joined again", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new App(server, 1), new App(server, 2)];
+  await server.clock.advance(1_000);
+  ann.host.disconnect();
+  expect(ann.host.status).toBe("disconnected");
+  ann.host.send(bytes(1));
+  await server.clock.advance(MINUTE);
+  expect([ann.host.saved, bob.edits]).toEqual([false, []]);
+  ann.host.connect();
+  await server.clock.advance(1_000);
+  expect([ann.host.saved, bob.edits]).toEqual([true, ["1:1"]]);
+});
+
+test("[ROO3] after a reconnect it joins with its position and its client key, and gets only what it missed", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new App(server, 1), new App(server, 2)];
+  await server.clock.advance(1_000);
+  bob.host.send(bytes(1));
+  await server.clock.advance(100);
+  ann.host.disconnect();
+  bob.host.send(bytes(2));
+  await server.clock.advance(100);
+  ann.host.connect();
+  await server.clock.advance(1_000);
+  expect(ann.edits).toEqual(["1:1", "2:2"]);
+  const joins = heard(server, "join").filter(({ clientKey }) => clientKey.startsWith("key-1"));
+  expect(joins.map(({ position }) => position)).toEqual([{ epoch: 0, seq: 0 }, { epoch: 1, seq: 1 }]);
+  expect(new Set(joins.map(({ clientKey }) => clientKey)).size).toBe(1);
+});
+
+test("[ROO4] an edit whose acknowledgement was lost is not ordered twice", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.commits = false;
+  ann.host.send(bytes(1));
+  await server.clock.advance(100);
+  server.cut();
+  server.commit(NOTES);
+  server.commits = true;
+  await server.clock.advance(2_000);
+  expect(server.room(NOTES).log).toHaveLength(1);
+  expect([ann.host.saved, ann.edits]).toEqual([true, ["1:1 own"]]);
+});
+
+test("[ROO5] edits sent to an owner that died are sent again to the next", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.commits = false;
+  for (const value of [1, 2, 3]) ann.host.send(bytes(value));
+  await server.clock.advance(100);
+  server.room(NOTES).failOver();
+  server.commits = true;
+  ann.host.send(bytes(4));
+  await server.clock.advance(1_000);
+  expect(ann.edits).toEqual(["1:1 own", "2:2 own", "3:3 own", "4:4 own"]);
+});
+
+test("[ROO6] synced once everything up to the head is delivered, and not while away", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  for (let value = 0; value < 35; value++) ann.host.send(bytes(value));
+  await server.clock.advance(5_000);
+  const bob = new App(server, 2);
+  bob.host.on("synced", (synced) => bob.facts.push(`at ${bob.edits.length}`, String(synced)));
+  await server.clock.advance(1_000);
+  expect(bob.facts).toEqual(["synced", "at 35", "true"]);
+  server.reachable = false;
+  server.cut();
+  await server.clock.advance(10);
+  expect(bob.host.synced).toBe(false);
+});
+
+test("[ROO7] a position that the log no longer reaches is left behind for the snapshot's; waiting edits survive", async () => {
+  const server = serverOn();
+  server.snapshotOf = (edits) => bytes(...edits.map(({ payload }) => payload[0]!));
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  for (const value of [1, 2, 3]) ann.host.send(bytes(value));
+  await server.clock.advance(1_000);
+  server.room(NOTES).trimmedThrough = 2;
+
+  const bob = new App(server, 2);
+  const snapshots: string[] = [];
+  bob.host.on("snapshot", ({ position, payload }) => snapshots.push(`${position.seq}: ${payload}`));
+  bob.host.send(bytes(9));
+  await server.clock.advance(1_000);
+  expect(snapshots).toEqual(["2: 1,2"]);
+  expect(bob.edits).toEqual(["3:3", "4:9 own"]);
+  expect([bob.host.synced, bob.host.saved]).toEqual([true, true]);
+});
+
+test("[ROO7] while the snapshot cannot be had, edits are taken all the same, and the application is told", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  for (const value of [1, 2, 3]) ann.host.send(bytes(value));
+  await server.clock.advance(1_000);
+  server.room(NOTES).trimmedThrough = 2;
+  server.snapshotsAvailable = false;
+  const bob = new App(server, 2);
+  bob.host.send(bytes(9));
+  await server.clock.advance(3_000);
+  expect(ann.edits.at(-1)).toBe("4:9");
+  expect(bob.problems[0]?.kind).toBe("snapshot-unavailable");
+  expect(bob.host.synced).toBe(false);
+  server.snapshotsAvailable = true;
+  await server.clock.advance(30_000);
+  expect([bob.host.synced, bob.host.saved, bob.host.seq]).toEqual([true, true, 4]);
+});
+
+test("[ROO8] a log that lost its end: the room begins anew, and the application is told before", async () => {
+  const server = serverOn();
+  server.snapshotOf = () => bytes(1);
+  const ann = new App(server, 1);
+  const told: string[] = [];
+  ann.host.on("rolled-back", () => told.push("rolled back"));
+  ann.host.on("snapshot", () => told.push("snapshot"));
+  await server.clock.advance(1_000);
+  for (const value of [1, 2, 3]) ann.host.send(bytes(value));
+  await server.clock.advance(1_000);
+  server.room(NOTES).rollBackTo(1);
+  server.room(NOTES).trimmedThrough = 1;
+  server.cut();
+  await server.clock.advance(5_000);
+  expect(told).toEqual(["rolled back", "snapshot"]);
+  expect([ann.host.seq, ann.host.synced]).toEqual([1, true]);
+  ann.host.send(bytes(4));
+  await server.clock.advance(1_000);
+  expect([ann.host.saved, server.room(NOTES).log.length]).toEqual([true, 2]);
+});
+
+test("[ROO9] a join that is refused for now is tried again, one refused for good is told", async () => {
+  const server = serverOn();
+  server.refuseJoins = { reason: "room-full", retryAfterMs: 500 };
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  expect([ann.host.status, ann.refusals]).toEqual(["connecting", []]);
+  server.refuseJoins = undefined;
+  await server.clock.advance(2_000);
+  expect(ann.host.status).toBe("connected");
+
+  server.refuseJoins = { reason: "not-allowed", retryAfterMs: 0 };
+  const bob = new App(server, 2);
+  await server.clock.advance(5_000);
+  expect(bob.host.status).toBe("stopped");
+  expect(bob.refusals).toEqual([{ kind: "room-refused", reason: "not-allowed", message: "not now" }]);
+  expect(heard(server, "join").filter(({ clientKey }) => clientKey.startsWith("key-2"))).toHaveLength(1);
+});
+
+test("[ROO10] a token that the server refuses ends it: no endless loop", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.cut(4101);
+  await server.clock.advance(10 * MINUTE);
+  expect(ann.host.status).toBe("stopped");
+  expect(ann.refusals.map(({ kind }) => kind)).toEqual(["connection-refused"]);
+  expect(heard(server, "hello")).toHaveLength(1);
+});
+
+test("[ROO11] after a silence beyond the dedupe window, sent edits go out under the old key and the rest under a new one", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.commits = false;
+  ann.host.send(bytes(1));
+  await server.clock.advance(100);
+  ann.host.disconnect();
+  ann.host.send(bytes(2));
+  await server.clock.advance(6 * MINUTE);
+  server.room(NOTES).failOver();
+  server.commits = true;
+  ann.host.connect();
+  await server.clock.advance(2_000);
+  const { log } = server.room(NOTES);
+  expect(log.map(({ payload }) => `${payload}`)).toEqual(["1", "2"]);
+  expect(log.map(({ counter }) => counter)).toEqual([1, 1]);
+  expect(log[0]!.client).not.toBe(log[1]!.client);
+  expect([ann.host.saved, ann.edits]).toEqual([true, ["1:1 own", "2:2 own"]]);
+});
+
+test("[ROO12] rights taken away end it", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.send({ type: "left", channel: 1, reason: "rights-revoked" });
+  await server.clock.advance(100);
+  expect([ann.host.status, ann.refusals[0]?.kind]).toEqual(["stopped", "room-refused"]);
+});
+
+test("[ROO13] what a listener does waits its turn: its edits go out behind those before them", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new App(server, 1), new App(server, 2)];
+  await server.clock.advance(1_000);
+  bob.host.on("edit", ({ own, payload }) => {
+    if (!own) bob.host.send(bytes(payload[0]! + 100));
+  });
+  for (const value of [1, 2, 3]) ann.host.send(bytes(value));
+  await server.clock.advance(1_000);
+  expect(ann.edits.map((edit) => edit.split(":")[1])).toEqual(["1 own", "2 own", "3 own", "101", "102", "103"]);
+});
+
+test("[ROO14] destroyed, it says nothing more and leaves nothing running", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  ann.host.send(bytes(1));
+  ann.host.destroy();
+  const told = ann.facts.length;
+  await server.clock.advance(MINUTE);
+  expect([server.clock.pending, server.lines.size, ann.facts.length]).toEqual([0, 0, told]);
+});
+
+test("[ROO15] a room whose rights changed is joined again on the same line, with them", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.rights = { read: true, write: false };
+  server.send({ type: "left", channel: 1, reason: "rights-changed" });
+  await server.clock.advance(1_000);
+  expect([ann.host.status, ann.host.rights.write, server.lines.size]).toEqual(["connected", false, 1]);
+  ann.host.send(bytes(1));
+  expect(ann.problems).toMatchObject([{ kind: "read-only" }]);
+  server.rights = { read: true, write: true };
+  server.send({ type: "left", channel: 1, reason: "rights-changed" });
+  await server.clock.advance(1_000);
+  expect([ann.edits, ann.host.saved]).toEqual([["1:1 own"], true]);
+  expect(heard(server, "hello")).toHaveLength(1);
+});
+
+test("[ROO19] a room that was left for good stays left, whoever asks", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  ann.host.destroy();
+  ann.host.connect();
+  ann.host.send(bytes(1));
+  ann.host.destroy();
+  await server.clock.advance(MINUTE);
+  expect([server.lines.size, server.clock.pending, heard(server, "edit")]).toEqual([0, 0, []]);
+});

@@ -1,0 +1,288 @@
+/**
+ * A room as the application holds it, for payloads of any kind: feeds `room-session.ts`, carries out what it
+ * decides, and tells what changed as events. `main.ts` makes it `RoomConnection`.
+ */
+
+import { assert, assertNever } from "../../shared/assert.ts";
+import { type ClientId, parseRoomId, type RoomId, type Seq } from "../../shared/ids.ts";
+import type { Rights, SavingState } from "../../shared/wire/frames.ts";
+import type { PresenceField } from "../../shared/wire/presence.ts";
+import { Alarm, earlier } from "../connection/alarm.ts";
+import { ConnectionHost } from "../connection/connection-host.ts";
+import * as defaults from "../defaults.ts";
+import { Events } from "../events.ts";
+import { Leaderboard } from "../boards/leaderboard.ts";
+import type { Participant } from "../presence/participants.ts";
+import type { Clock, World } from "../ports.ts";
+import { fieldsOf, type Presence } from "../presence/presence-fields.ts";
+import { type Problem, type Refusal, storageFailed } from "./problems.ts";
+import { type ModeFacts, type PresenceEffect, type PresenceInput, RoomPresence } from "../presence/room-presence.ts";
+import { type BoardsEffect, RoomBoards, type WatchInput } from "../boards/room-boards.ts";
+import type { RoomEvents, RoomHostOptions, Status } from "./room-events.ts";
+import type { RoomEffect, RoomInput } from "./room-messages.ts";
+import { RoomSession } from "./room-session.ts";
+import { StoreHost } from "../keeping/store-host.ts";
+import { Turns } from "../connection/turns.ts";
+
+export class RoomHost {
+  readonly room: RoomId;
+  /** What this client shows of itself. A field that is not named stays as it is, one that is null is taken back. */
+  readonly presence = { set: (presence: Presence): void => this.show(fieldsOf(presence)) };
+  /** Who is most active in the room. */
+  readonly leaderboard: Leaderboard;
+  readonly #connection: ConnectionHost;
+  readonly #ownsConnection: boolean;
+  readonly #clock: Clock;
+  readonly #session: RoomSession;
+  readonly #presence = new RoomPresence(defaults.PRESENCE);
+  readonly #boards = new RoomBoards();
+  readonly #turns = new Turns<PresenceInput | WatchInput>((input) => this.#take(input));
+  readonly #alarm: Alarm;
+  readonly #events: Events<RoomEvents>;
+  readonly #store: StoreHost | undefined;
+  #flushing = false;
+  #isDestroyed = false;
+  #told: Facts;
+
+  constructor(options: RoomHostOptions, world: World) {
+    const room = parseRoomId(options.room);
+    assert(room !== undefined, "a room's id has 1 to 128 characters and no control characters");
+    this.room = room;
+    this.#clock = world.clock;
+    const outbox = { ...defaults.OUTBOX, format: options.format, mergeUnsent: options.mergeUnsent ?? true, inFlightEditsMax: options.inFlightEditsMax ?? defaults.OUTBOX.inFlightEditsMax };
+    const keeping = { ...defaults.ROOM.keeping, isWanted: options.store !== undefined, keepsDocument: options.format !== undefined };
+    this.#session = new RoomSession({ ...defaults.ROOM, outbox, keeping }, world.chance);
+    this.#alarm = new Alarm(world.clock, () => this.receive({ kind: "tick" }));
+    this.#events = new Events(world.reportError);
+    this.leaderboard = new Leaderboard((board, shown) => this.#turns.receive({ kind: "watch-board", board, shown }), world.reportError);
+    this.#ownsConnection = options.connection === undefined;
+    this.#connection = options.connection ?? new ConnectionHost(options, world);
+    this.#connection.on("status", this.#tellChanges);
+    this.#connection.on("refused", this.#tellRefused);
+    this.#connection.on("error", this.#tellProblem);
+    this.#told = this.#facts();
+    const stored = { server: this.#connection.server, room, condense: options.format?.condense ?? options.format?.merge };
+    this.#store = options.store && new StoreHost(options.store, stored, (input) => this.receive(input));
+    if (options.connect ?? true) this.connect();
+  }
+
+  get status(): Status {
+    const { status } = this.#session;
+    if (status === "disconnected" || status === "stopped" || this.#connection.status === "connected") return status;
+    return this.#connection.status;
+  }
+
+  get synced(): boolean {
+    return this.#session.synced;
+  }
+
+  get saved(): boolean {
+    return this.#session.unsavedEdits === 0;
+  }
+
+  /** Every edit made here is acknowledged or kept on this device. */
+  get stored(): boolean {
+    return this.#session.stored;
+  }
+
+  get saving(): SavingState {
+    return this.#session.saving;
+  }
+
+  /** How many edits made here are not acknowledged yet. */
+  get unsavedEdits(): number {
+    return this.#session.unsavedEdits;
+  }
+
+  get seq(): Seq {
+    return this.#session.position.seq;
+  }
+
+  /** As others see this client. Undefined before the first join. */
+  get client(): ClientId | undefined {
+    return this.#session.client;
+  }
+
+  get rights(): Rights {
+    return this.#session.rights;
+  }
+
+  /** The largest payload that the server takes, as far as is known. */
+  get editBytesMax(): number | undefined {
+    return this.#session.editBytesMax;
+  }
+
+  /** Who is in the room, this client among them; a view that goes along. */
+  get participants(): ReadonlyMap<ClientId, Participant> {
+    return this.#presence.participants;
+  }
+
+  /** Undefined until the server has told it. */
+  get mode(): ModeFacts | undefined {
+    return this.#presence.mode;
+  }
+
+  on<Name extends keyof RoomEvents>(name: Name, listener: (...args: RoomEvents[Name]) => void): void {
+    this.#events.on(name, listener);
+  }
+
+  once<Name extends keyof RoomEvents>(name: Name, listener: (...args: RoomEvents[Name]) => void): void {
+    this.#events.once(name, listener);
+  }
+
+  off<Name extends keyof RoomEvents>(name: Name, listener: (...args: RoomEvents[Name]) => void): void {
+    this.#events.off(name, listener);
+  }
+
+  /** Joins the room and stays in it; after a refusal, or while waiting to try again, tries at once. */
+  connect(): void {
+    if (this.#isDestroyed) return;
+    this.receive({ kind: "enter" });
+    this.#connection.enter(this);
+    this.#connection.connect();
+  }
+
+  /** Leaves the room. Edits not sent yet are kept for the next `connect()`. */
+  disconnect(): void {
+    this.receive({ kind: "leave" });
+    this.#connection.leave(this);
+    if (this.#ownsConnection) this.#connection.disconnect();
+  }
+
+  /** Leaves for good and tells nobody anything any more. */
+  destroy(): void {
+    if (this.#isDestroyed) return;
+    this.disconnect();
+    this.#connection.off("status", this.#tellChanges);
+    this.#connection.off("refused", this.#tellRefused);
+    this.#connection.off("error", this.#tellProblem);
+    this.#events.clear();
+    this.#isDestroyed = true;
+    if (this.#session.keeping.isDone) this.#end(); // Else once what was made last is kept.
+  }
+
+  /** Sends an edit, now or when it can be. The payload is the room's from here on: do not change it. */
+  send(payload: Uint8Array): void {
+    if (this.#isDestroyed) return;
+    this.receive({ kind: "edit", payload });
+    this.#flushSoon();
+  }
+
+  /** For the awareness: fields as they are on the wire. */
+  show(fields: readonly PresenceField[]): void {
+    if (this.#isDestroyed) return;
+    this.#turns.receive({ kind: "show", fields });
+    this.#flushSoon();
+  }
+
+  /** For the connection. */
+  receive(input: RoomInput): void {
+    this.#turns.receive(input);
+  }
+
+  /** What is made at once goes out together. */
+  #flushSoon(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    this.#clock.soon(() => {
+      this.#flushing = false;
+      this.receive({ kind: "tick" });
+    });
+  }
+
+  #take(input: PresenceInput | WatchInput): void {
+    const now = this.#clock.now();
+    const isRestoring = this.#session.keeping.isOpening;
+    if (input.kind !== "show") for (const effect of this.#boards.receive(input)) this.#carryOut(effect);
+    if (input.kind === "watch-board") return;
+    if (input.kind !== "show") for (const effect of this.#session.receive(input, now)) this.#carryOut(effect);
+    for (const effect of this.#presence.receive(input, now)) this.#carryOut(effect);
+    if (isRestoring && !this.#session.keeping.isOpening) this.#joinIfWanted();
+    this.#tellChanges();
+    if (this.#isDestroyed && this.#session.keeping.isDone) return this.#end();
+    if (!this.#flushing) this.#alarm.setFor(earlier(this.#session.dueAt(now), this.#presence.dueAt(now)));
+  }
+
+  #carryOut(effect: RoomEffect | PresenceEffect | BoardsEffect): void {
+    switch (effect.kind) {
+      case "join":
+        return this.#connection.join(this, effect.clientKey, effect.position);
+      case "send":
+        return this.#connection.send(effect.frame);
+      case "fetch-snapshot":
+        void this.#fetchSnapshot();
+        return;
+      case "deliver":
+        this.#events.emit("edits", effect.edits);
+        if (this.#events.has("edit")) for (const edit of effect.edits) this.#events.emit("edit", edit);
+        return;
+      case "show-tentative":
+        return this.#events.emit("tentative", effect.edits);
+      case "unconfirmed":
+        return this.#events.emit("unconfirmed", effect.edits);
+      case "load-snapshot":
+        return this.#events.emit("snapshot", { position: effect.position, payload: effect.payload });
+      case "log-rolled-back":
+        return this.#events.emit("rolled-back");
+      case "tell-participants":
+        return this.#events.emit("participants", this.participants);
+      case "tell-presence":
+        return this.#events.emit("presence", effect.change);
+      case "tell-mode":
+        return this.#events.emit("mode", effect.mode);
+      case "tell-board":
+        return this.leaderboard.receive(effect.board, effect.facts);
+      case "restored":
+        return this.#events.emit("restored", effect.edits);
+      case "keep":
+        return this.#store?.keep(effect.write, effect.change);
+      case "forget-room":
+        return this.#store?.forget((cause) => this.#tellProblem(storageFailed(cause)));
+      case "close-store":
+        return this.#store?.close();
+      case "refused":
+        if (this.#ownsConnection) this.#connection.disconnect();
+        return this.#tellRefused(effect.refusal);
+      case "problem":
+        return this.#tellProblem(effect.problem);
+      default:
+        return assertNever(effect);
+    }
+  }
+
+  /** Now that it is known what is kept of it. */
+  #joinIfWanted(): void {
+    if (this.status !== "disconnected" && !this.#isDestroyed) this.#connection.enter(this);
+  }
+
+  #end(): void {
+    this.#alarm.setFor(undefined);
+    this.#store?.close();
+  }
+
+  async #fetchSnapshot(): Promise<void> {
+    this.receive({ kind: "snapshot", answer: await this.#connection.fetchSnapshot(this.room) });
+  }
+
+  readonly #tellRefused = (refusal: Refusal): void => this.#events.emit("refused", refusal);
+  readonly #tellProblem = (problem: Problem): void => this.#events.emit("error", problem);
+
+  readonly #tellChanges = (): void => {
+    const before = this.#told;
+    const now = this.#facts();
+    this.#told = now;
+    if (now.seq !== before.seq) this.#events.emit("seq", now.seq);
+    if (now.status !== before.status) this.#events.emit("status", { status: now.status });
+    if (now.saving !== before.saving) this.#events.emit("saving", now.saving);
+    if (now.synced !== before.synced) this.#events.emit("synced", now.synced);
+    if (now.stored !== before.stored) this.#events.emit("stored", now.stored);
+    if (now.saved !== before.saved) this.#events.emit("saved", now.saved);
+  };
+
+  #facts(): Facts {
+    const { status, synced, saved, stored, saving, seq } = this;
+    return { status, synced, saved, stored, saving, seq };
+  }
+}
+
+type Facts = { readonly status: Status; readonly synced: boolean; readonly saved: boolean; readonly stored: boolean; readonly saving: SavingState; readonly seq: Seq };

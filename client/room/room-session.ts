@@ -1,0 +1,325 @@
+/**
+ * One room over one connection: joins it, comes back to it, sends what the outbox holds, delivers what the feed
+ * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO19.
+ * It brings together its parts, of which each knows one thing: `membership.ts` where the client stands, `edit-feed.ts`
+ * what comes in, `edit-sender.ts` what goes out, `catching-up.ts` what is lacking, `keeping.ts` what is kept here.
+ *
+ * Leaving the room or losing the line takes nothing from the outbox and nothing from the position.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { ClientId, Millis, Position } from "../../shared/ids.ts";
+import type { LeftReason, Rights, SavingState } from "../../shared/wire/frames.ts";
+import type { Backoff } from "../connection/backoff.ts";
+import { earlier } from "../connection/alarm.ts";
+import { CatchingUp, type Next } from "./catching-up.ts";
+import type { KeptRoom } from "../keeping/edit-store.ts";
+import { EditFeed, type FeedOptions } from "./edit-feed.ts";
+import { EditSender, type Line } from "./edit-sender.ts";
+import { inherit } from "../keeping/inheritance.ts";
+import { Keeping, type KeepingOptions } from "../keeping/keeping.ts";
+import { type Joined, Membership, type RoomStatus } from "./membership.ts";
+import { Outbox, type OutboxOptions } from "./outbox.ts";
+import type { Chance, SnapshotAnswer } from "../ports.ts";
+import { rightsRevoked, roomDeleted } from "./problems.ts";
+import { Resync } from "./resync.ts";
+import type { RoomEffect, RoomFrame, RoomInput } from "./room-messages.ts";
+import { WriterKey } from "../keeping/writer-key.ts";
+
+export type SessionOptions = {
+  readonly outbox: OutboxOptions;
+  readonly feed: FeedOptions;
+  readonly keeping: KeepingOptions;
+  readonly resyncBackoff: Backoff;
+  readonly joinMsMax: number;
+  readonly joinJitterMs: number;
+  /** Servers know a silent client's numbering for so long at least. */
+  readonly dedupeMs: number;
+};
+
+export class RoomSession {
+  readonly #options: SessionOptions;
+  readonly #chance: Chance;
+  readonly #outbox: Outbox;
+  readonly #feed: EditFeed;
+  readonly #sender: EditSender;
+  readonly #catchingUp: CatchingUp;
+  readonly #keeping: Keeping;
+  readonly #membership = new Membership();
+  readonly #writer: WriterKey;
+
+  constructor(options: SessionOptions, chance: Chance) {
+    const unit = (): number => chance.unit();
+    this.#options = options;
+    this.#chance = chance;
+    this.#outbox = new Outbox(options.outbox);
+    this.#feed = new EditFeed(options.feed, this.#outbox, unit);
+    this.#sender = new EditSender(this.#outbox);
+    this.#catchingUp = new CatchingUp(this.#feed, new Resync(options.resyncBackoff, unit));
+    this.#keeping = new Keeping(options.keeping, this.#outbox);
+    this.#writer = new WriterKey(this.#outbox, () => chance.clientKey(), options.dedupeMs);
+  }
+
+  get status(): RoomStatus {
+    return this.#membership.status;
+  }
+
+  get position(): Position {
+    return this.#feed.position;
+  }
+
+  /** Everything up to the head told in JOINED has been delivered. */
+  get synced(): boolean {
+    return this.#catchingUp.synced;
+  }
+
+  get saving(): SavingState {
+    return this.#feed.saving;
+  }
+
+  get unsavedEdits(): number {
+    return this.#outbox.unsavedEdits;
+  }
+
+  /** What waits here would outlast this page. */
+  get stored(): boolean {
+    return this.#outbox.isEmpty || this.#keeping.isKept;
+  }
+
+  /** What is kept on this device: whether that is known yet, and whether anything is still to be written. */
+  get keeping(): Pick<Keeping, "isOpening" | "isDone"> {
+    return this.#keeping;
+  }
+
+  get client(): ClientId | undefined {
+    return this.#feed.client;
+  }
+
+  get rights(): Rights {
+    return this.#sender.rights;
+  }
+
+  /** The largest payload that the server takes, once it has said so. */
+  get editBytesMax(): number | undefined {
+    const { line } = this.#membership;
+    return line === undefined ? undefined : this.#sender.bytesMaxOf(line);
+  }
+
+  /** When a tick is next needed. */
+  dueAt(now: Millis): Millis | undefined {
+    const keepAt = this.#keeping.dueAt(now);
+    const { live } = this.#membership;
+    if (live === undefined) return earlier(keepAt, this.#membership.askAgainAt);
+    const resubmitAt = this.#sender.rights.write ? this.#feed.resubmitAt : undefined;
+    return earlier(keepAt, earlier(this.#catchingUp.dueAt, earlier(resubmitAt, this.#sender.dueAt(live.line, this.#feed.saving, now))));
+  }
+
+  receive(input: RoomInput, now: Millis): RoomEffect[] {
+    const effects: RoomEffect[] = [];
+    this.#take(input, now, effects);
+    if (input.kind === "edit") return effects; // Kept and sent with the tick that follows: what is made at once together.
+    if (input.kind !== "restored") this.#keeping.observe(effects, this.position);
+    this.#keeping.follow({ clientKey: this.#writer.key, isEnd: input.kind === "leave" }, now, effects);
+    return effects;
+  }
+
+  #take(input: RoomInput, now: Millis, effects: RoomEffect[]): void {
+    switch (input.kind) {
+      case "enter":
+        return this.#membership.enter();
+      case "leave":
+        return this.#receiveLeave(now, effects);
+      case "line-open":
+        if (this.#membership.needsLine && !this.#keeping.isOpening) this.#joinAgain(input, now, effects);
+        return;
+      case "line-lost":
+        if (this.#membership.joined !== undefined) this.#writer.heard(input.heardAt);
+        if (this.#membership.line !== undefined) this.#end("offline");
+        return;
+      case "edit":
+        return this.#sender.receiveEdit(input.payload, effects);
+      case "restored":
+        return this.#receiveRestored(input.kept, effects);
+      case "keep-failed":
+        this.#keeping.failed(input.write, input.cause, now, effects);
+        break;
+      case "kept":
+        this.#keeping.kept(input.write, this.#writer.key);
+        break;
+      case "frame":
+        this.#receiveFrame(input.frame, now, effects);
+        break;
+      case "snapshot":
+        this.#receiveSnapshot(input.answer, now, effects);
+        break;
+      case "tick":
+        this.#receiveTick(now, effects);
+        break;
+      default:
+        assertNever(input);
+    }
+    this.#send(now, effects);
+  }
+
+  #receiveRestored({ document, edits }: KeptRoom, effects: RoomEffect[]): void {
+    if (!this.#keeping.isOpening) {
+      effects.push({ kind: "close-store" }); // It took too long, and the room goes on without.
+      return;
+    }
+    const inheritance = inherit(edits);
+    this.#outbox.inherit(inheritance);
+    this.#keeping.opened(inheritance.places);
+    if (document !== undefined) this.#catchingUp.restored(document, effects);
+    effects.push({ kind: "restored", edits: edits.map(({ payload, made }) => ({ payload, made })) });
+  }
+
+  #receiveLeave(now: Millis, effects: RoomEffect[]): void {
+    const { joined } = this.#membership;
+    if (joined !== undefined) {
+      this.#writer.heard(now);
+      effects.push({ kind: "send", frame: { type: "leave", channel: joined.channel } });
+    }
+    this.#end("out");
+  }
+
+  /** A new line: all that is known of the old one is the position and what is not acknowledged. */
+  #joinAgain(line: Line, now: Millis, effects: RoomEffect[]): void {
+    this.#writer.renewIfSilent(now);
+    this.#join(line, undefined, now, effects);
+  }
+
+  #join(line: Line, before: Joined | undefined, now: Millis, effects: RoomEffect[]): void {
+    this.#membership.ask(line, before, (now + this.#options.joinMsMax) as Millis);
+    effects.push({ kind: "join", clientKey: this.#writer.key, position: this.#catchingUp.joinFrom });
+  }
+
+  #end(kind: "out" | "refused" | "offline"): void {
+    this.#membership.end(kind);
+    this.#catchingUp.lost();
+  }
+
+  #receiveFrame(frame: RoomFrame, now: Millis, effects: RoomEffect[]): void {
+    switch (frame.type) {
+      case "joined":
+        return this.#receiveJoined(frame, now, effects);
+      case "join-refused":
+        return this.#receiveJoinRefused(frame, now, effects);
+      case "left":
+        return this.#receiveLeft(frame.reason, now, effects);
+      case "committed":
+      case "ack":
+        if (this.#membership.joined !== undefined) this.#rejoinIf(this.#catchingUp.receiveSequenced(frame, this.client, now, effects), now, effects);
+        return this.#deliveredSoFar(now, effects);
+      case "acked-through":
+        this.#outbox.receiveAck(frame.counter, now);
+        return;
+      case "nack":
+        return this.#sender.receiveNack(frame, now, effects);
+      case "resync-required":
+        if (this.#membership.live !== undefined) this.#catchingUp.receiveResyncRequired(frame.reason, now, effects);
+        return;
+      case "tentative":
+        return this.#feed.receiveTentative(frame.edit, now, effects);
+      case "saving":
+        return this.#feed.receiveSaving(frame.state, now);
+      case "presence-news":
+      case "mode":
+      case "board":
+      case "own-rank":
+        return;
+      default:
+        assertNever(frame);
+    }
+  }
+
+  #receiveJoined({ channel, client, head, rights }: RoomFrame & { type: "joined" }, now: Millis, effects: RoomEffect[]): void {
+    if (!this.#membership.receiveJoined({ channel, head })) return;
+    this.#feed.joined(client, now);
+    this.#sender.joined(rights, now, effects);
+    this.#rejoinIf(this.#catchingUp.joined(head, effects), now, effects);
+  }
+
+  #receiveJoinRefused({ reason, retryAfterMs, message }: RoomFrame & { type: "join-refused" }, now: Millis, effects: RoomEffect[]): void {
+    const { line, isJoining } = this.#membership;
+    if (line === undefined || !isJoining) return;
+    if (retryAfterMs > 0) {
+      this.#membership.wait(line, (now + retryAfterMs + this.#chance.unit() * this.#options.joinJitterMs) as Millis);
+      return this.#catchingUp.lost();
+    }
+    if (reason === "deleted") return this.#receiveDeleted(effects);
+    this.#end("refused");
+    effects.push({ kind: "refused", refusal: { kind: "room-refused", reason, message } });
+  }
+
+  #receiveLeft(reason: LeftReason, now: Millis, effects: RoomEffect[]): void {
+    const { line } = this.#membership;
+    if (line === undefined) return;
+    switch (reason) {
+      case "asked":
+        return;
+      case "rights-revoked":
+        this.#end("refused");
+        effects.push({ kind: "refused", refusal: rightsRevoked() });
+        return;
+      case "deleted":
+        return this.#receiveDeleted(effects);
+      case "rights-changed":
+        this.#end("offline");
+        return this.#join(line, undefined, now, effects);
+      default:
+        assertNever(reason);
+    }
+  }
+
+  /** Nothing that this device has of it may bring it back. */
+  #receiveDeleted(effects: RoomEffect[]): void {
+    this.#end("refused");
+    this.#keeping.forget(effects);
+    effects.push({ kind: "refused", refusal: roomDeleted() });
+  }
+
+  #deliveredSoFar(now: Millis, effects: RoomEffect[]): void {
+    const { live } = this.#membership;
+    if (live === undefined) return;
+    this.#catchingUp.deliveredSoFar(live.joined.head);
+    this.#repair(now, effects);
+  }
+
+  #repair(now: Millis, effects: RoomEffect[]): void {
+    const { live } = this.#membership;
+    if (live !== undefined) this.#rejoinIf(this.#catchingUp.repair(live.joined.channel, now, effects), now, effects);
+  }
+
+  #receiveSnapshot(answer: SnapshotAnswer, now: Millis, effects: RoomEffect[]): void {
+    if (this.#membership.live !== undefined) this.#rejoinIf(this.#catchingUp.receiveSnapshot(answer, now, effects), now, effects);
+  }
+
+  #rejoinIf(next: Next, now: Millis, effects: RoomEffect[]): void {
+    const { live } = this.#membership;
+    if (next === "rejoin" && live !== undefined) this.#join(live.line, live.joined, now, effects);
+  }
+
+  #receiveTick(now: Millis, effects: RoomEffect[]): void {
+    const { line, joined, askAgainAt } = this.#membership;
+    if (line !== undefined && askAgainAt !== undefined && now >= askAgainAt) this.#join(line, joined, now, effects);
+    if (this.#membership.live === undefined) return;
+    this.#catchingUp.fetchSnapshot(now, effects);
+    this.#repair(now, effects);
+    this.#sender.receiveTick(this.#feed.saving, now);
+    if (!this.#sender.rights.write) return;
+    const { channel } = this.#membership.live?.joined ?? {};
+    if (channel === undefined) return; // The repair has asked for the room anew.
+    const { resubmit, givenUp } = this.#feed.takeResubmits(now);
+    for (const edit of resubmit) effects.push({ kind: "send", frame: { type: "resubmit", channel, edit } });
+    if (givenUp.length > 0) effects.push({ kind: "unconfirmed", edits: givenUp });
+  }
+
+  /** Sends what may go out now. */
+  #send(now: Millis, effects: RoomEffect[]): void {
+    const { live } = this.#membership;
+    if (live === undefined) return;
+    const { line, joined } = live;
+    this.#sender.flush(line, joined.channel, this.#feed.position.seq, this.#feed.saving, now, effects);
+    if (this.#writer.renewIfNeeded()) this.#join(line, joined, now, effects);
+  }
+}

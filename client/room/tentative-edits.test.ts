@@ -1,0 +1,118 @@
+import { expect, test } from "vitest";
+
+import type { ClientId, Epoch, Millis, Seq, UserId } from "../../shared/ids.ts";
+import type { TentativeEdit } from "../../shared/wire/frames.ts";
+import { TentativeEdits, type TentativeOptions } from "./tentative-edits.ts";
+
+const OPTIONS: TentativeOptions = { editsMax: 5, bytesMax: 100, authorsMax: 6, resubmitAfterMs: 5_000, resubmitJitterMs: 1_000, resubmitsMax: 2, resubmitsAtOnceMax: 3 };
+const ann = "ann_____________" as ClientId;
+const bob = "bob_____________" as ClientId;
+const at = (ms: number): Millis => (1_000_000 + ms) as Millis;
+const tentativeEdits = (options: Partial<TentativeOptions> = {}): TentativeEdits => new TentativeEdits({ ...OPTIONS, ...options }, () => 0.5);
+
+function edit(client: ClientId, counter: number, ackedThrough = 0, payloadBytes = 1): TentativeEdit {
+  return { epoch: 1 as Epoch, user: "u" as UserId, client, counter, ackedThrough, parentSeq: 0 as Seq, mac: new Uint8Array(), payload: new Uint8Array(payloadBytes) };
+}
+const names = (edits: readonly TentativeEdit[]): string[] => edits.map(({ client, counter }) => `${client.slice(0, 3)} ${counter}`);
+
+test("[TEN1] each author's edits are shown in order, each once", () => {
+  const held = tentativeEdits();
+  expect(names(held.receive(edit(ann, 1)))).toEqual(["ann 1"]);
+  expect(names(held.receive(edit(ann, 3)))).toEqual([]);
+  expect(names(held.receive(edit(bob, 1)))).toEqual(["bob 1"]);
+  expect(names(held.receive(edit(ann, 2)))).toEqual(["ann 2", "ann 3"]);
+  expect(names(held.receive(edit(ann, 2)))).toEqual([]);
+});
+
+test("[TEN2] one at or below what its author has committed is dropped, however late it comes", () => {
+  const held = tentativeEdits();
+  held.receiveCommitted(ann, 4);
+  expect(names(held.receive(edit(ann, 3)))).toEqual([]);
+  expect(names(held.receive(edit(ann, 4)))).toEqual([]);
+  expect(held.size).toBe(0);
+  expect(names(held.receive(edit(ann, 5)))).toEqual(["ann 5"]);
+});
+
+test("[TEN3] what its author knows to be committed need not have been seen here", () => {
+  const held = tentativeEdits();
+  expect(names(held.receive(edit(ann, 8, 7)))).toEqual(["ann 8"]);
+  expect(names(held.receive(edit(bob, 8, 6)))).toEqual([]);
+  expect(names(held.receiveCommitted(bob, 7)), "its turn has come").toEqual(["bob 8"]);
+});
+
+test("[TEN4] it is kept until its committed form comes", () => {
+  const held = tentativeEdits();
+  for (const counter of [1, 2, 3]) held.receive(edit(ann, counter));
+  held.receiveCommitted(ann, 2);
+  expect(held.size).toBe(1);
+  held.receiveSaved(at(0));
+  held.receiveCommitted(ann, 3);
+  expect([held.size, held.dueAt]).toEqual([0, undefined]);
+});
+
+test("[TEN5] what stays unconfirmed after the log is back is sent in again, in order, and not for ever", () => {
+  const held = tentativeEdits();
+  for (const counter of [2, 1]) held.receive(edit(ann, counter));
+  expect(held.dueAt, "the log is slow still").toBeUndefined();
+  held.receiveSaved(at(0));
+  expect(held.dueAt).toBe(at(5_500));
+  expect(held.takeDue(at(5_499)).resubmit).toEqual([]);
+  expect(names(held.takeDue(at(5_500)).resubmit)).toEqual(["ann 1", "ann 2"]);
+  held.receiveUnsaved();
+  expect(held.takeDue(at(60_000)).resubmit).toEqual([]);
+  held.receiveSaved(at(60_000));
+  expect(names(held.takeDue(at(65_500)).resubmit)).toEqual(["ann 1", "ann 2"]);
+  expect(held.takeDue(at(71_000)).resubmit).toEqual([]);
+  expect([held.size, held.dueAt]).toEqual([0, undefined]);
+});
+
+test("[TEN5] not everything is sent in at once", () => {
+  const held = tentativeEdits();
+  for (const counter of [1, 2, 3, 4]) held.receive(edit(ann, counter));
+  held.receive(edit(bob, 1));
+  held.receiveSaved(at(0));
+  expect(names(held.takeDue(at(6_000)).resubmit)).toEqual(["ann 1", "ann 2", "ann 3"]);
+});
+
+test("[TEN6] what is held is bounded by number and bytes; past it edits are neither shown nor kept", () => {
+  const many = tentativeEdits();
+  for (let counter = 1; counter <= 9; counter++) many.receive(edit(ann, counter));
+  expect(many.size).toBe(5);
+  const large = tentativeEdits();
+  expect(names(large.receive(edit(ann, 1, 0, 90)))).toEqual(["ann 1"]);
+  expect(names(large.receive(edit(ann, 2, 0, 11)))).toEqual([]);
+  expect(large.size).toBe(1);
+});
+
+test("[TEN7] authors long known are forgotten, but for those whose edits are held", () => {
+  const held = tentativeEdits();
+  held.receive(edit(ann, 1));
+  for (let other = 0; other < 50; other++) held.receiveCommitted(`c${String(other).padEnd(15, "_")}` as ClientId, 1);
+  held.receiveCommitted(ann, 1);
+  expect(held.size).toBe(0);
+});
+
+test("[TEN8] what was shown and sent in as often as may be is handed back, once; what was never shown is not", () => {
+  const held = tentativeEdits();
+  for (const counter of [1, 3]) held.receive(edit(ann, counter));
+  const givenUp: string[][] = [];
+  for (let round = 0; round < 4; round++) {
+    held.receiveSaved(at(round * 10_000));
+    givenUp.push(names(held.takeDue(at(round * 10_000 + 6_000)).givenUp));
+  }
+  expect(givenUp).toEqual([[], [], ["ann 1"], []]);
+  expect(held.size).toBe(0);
+});
+
+test("[TEN9] bytes that somebody else made an edit of its own are not held any longer", () => {
+  const held = tentativeEdits();
+  held.receive(edit(ann, 1, 0, 3));
+  held.receiveSame(new Uint8Array(3)); // It was not even sent in again yet: somebody may have typed the same.
+  expect(held.size).toBe(1);
+  held.receiveSaved(at(0));
+  held.takeDue(at(6_000));
+  held.receiveSame(new Uint8Array(4));
+  expect(held.size).toBe(1);
+  held.receiveSame(new Uint8Array(3));
+  expect([held.size, held.dueAt]).toEqual([0, undefined]);
+});

@@ -1,0 +1,259 @@
+/** Documents on a model server, through the whole client. */
+
+import { expect, test } from "vitest";
+import * as Y from "yjs";
+
+import type { ClientId, Epoch, RoomId, Seq } from "../../shared/ids.ts";
+import { FakeClock } from "../testing/fake-clock.ts";
+import { LIMITS, ModelServer } from "../testing/model-server.ts";
+import { type ProviderOptions, YjsProvider } from "./yjs-provider.ts";
+
+const MINUTE = 60_000;
+
+function serverOn(): ModelServer {
+  const server = new ModelServer(new FakeClock(), { faults: { delayMsMax: 5 } });
+  server.snapshotOf = (edits) => Y.mergeUpdates(edits.map(({ payload }) => payload));
+  return server;
+}
+
+class Writer {
+  readonly doc: Y.Doc;
+  readonly provider: YjsProvider;
+  readonly told: string[] = [];
+
+  constructor(server: ModelServer, seed: number, { doc = new Y.Doc(), ...options }: Partial<ProviderOptions> = {}) {
+    this.doc = doc;
+    this.provider = new YjsProvider({ url: "ws://h", token: "t", room: "notes", doc, ...options } as ProviderOptions, server.world(seed));
+    this.provider.on("synced", (synced) => this.told.push(synced ? "synced" : "not synced"));
+    this.provider.on("saved", (saved) => this.told.push(saved ? "saved" : "unsaved"));
+    this.provider.on("error", ({ kind }) => this.told.push(kind));
+  }
+
+  get text(): string {
+    return this.doc.getText("t").toString();
+  }
+
+  type(text: string): void {
+    this.doc.getText("t").insert(this.doc.getText("t").length, text);
+  }
+
+  erase(from: number, length: number): void {
+    this.doc.getText("t").delete(from, length);
+  }
+}
+
+test("[YJS1] two documents are the same, and each knows when its changes are saved", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
+  await server.clock.advance(1_000);
+  ann.type("hello");
+  bob.type("world");
+  expect([ann.provider.saved, ann.provider.unsavedEdits]).toEqual([false, 1]);
+  await server.clock.advance(1_000);
+  expect(ann.text).toBe(bob.text);
+  expect([...ann.text].sort()).toEqual([..."helloworld"].sort());
+  expect(ann.told).toEqual(["synced", "unsaved", "saved"]);
+  expect([ann.provider.status, ann.provider.seq]).toEqual(["connected", 2]);
+});
+
+test("[YJS2] changes made before the room is known reach it", async () => {
+  const server = serverOn();
+  const ann = new Writer(server, 1);
+  ann.type("early");
+  expect([ann.provider.saved, ann.provider.unsavedEdits]).toEqual([false, 1]);
+  await server.clock.advance(1_000);
+  const bob = new Writer(server, 2);
+  await server.clock.advance(1_000);
+  expect([bob.text, ann.provider.saved]).toEqual(["early", true]);
+});
+
+test("[YJS3] content that the document had before reaches the room, once", async () => {
+  const server = serverOn();
+  const doc = new Y.Doc();
+  doc.getText("t").insert(0, "imported");
+  const ann = new Writer(server, 1, { doc });
+  expect(ann.provider.saved, "nobody knows yet").toBe(false);
+  await server.clock.advance(1_000);
+  expect([ann.provider.saved, server.room().head]).toEqual([true, 1]);
+  ann.provider.destroy();
+
+  const again = new Writer(server, 3, { doc });
+  await server.clock.advance(1_000);
+  expect([again.provider.saved, server.room().head], "nothing is sent anew").toEqual([true, 1]);
+  expect(again.text).toBe("imported");
+});
+
+test("[YJS3] what was loaded from elsewhere while joining is not sent anew either, but what is new in it is", async () => {
+  const server = serverOn();
+  const ann = new Writer(server, 1);
+  await server.clock.advance(1_000);
+  ann.type("known ");
+  await server.clock.advance(1_000);
+  const stored = Y.encodeStateAsUpdate(ann.doc);
+
+  const bob = new Writer(server, 2);
+  Y.applyUpdate(bob.doc, stored, "local storage");
+  await server.clock.advance(1_000);
+  expect([server.room().head, bob.provider.saved]).toEqual([1, true]);
+
+  const offline = new Y.Doc();
+  Y.applyUpdate(offline, stored);
+  offline.getText("t").delete(0, 1);
+  offline.getText("t").insert(0, "K");
+  const cid = new Writer(server, 3);
+  Y.applyUpdate(cid.doc, Y.encodeStateAsUpdate(offline), "local storage");
+  await server.clock.advance(1_000);
+  expect([ann.text, bob.text, server.room().head]).toEqual(["Known ", "Known ", 2]);
+});
+
+test("[YJS4] typing offline is merged, sent on return, and survives a resync", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
+  await server.clock.advance(1_000);
+  ann.type("a");
+  await server.clock.advance(1_000);
+  ann.provider.disconnect();
+  for (const letter of "offline") ann.type(letter);
+  ann.erase(0, 1);
+  expect(ann.provider.unsavedEdits).toBe(8);
+  bob.type(" meanwhile");
+  await server.clock.advance(1_000);
+  server.room().trimmedThrough = server.room().head;
+  bob.type("!");
+  await server.clock.advance(1_000);
+  const before = server.room().head;
+  ann.provider.connect();
+  await server.clock.advance(2_000);
+  expect([ann.provider.saved, server.room().head - before]).toEqual([true, 1]);
+  expect(ann.text).toBe(bob.text);
+  expect(ann.text.replace(" meanwhile!", "")).toBe("offline");
+});
+
+test("[YJS5] the edits of a frame are one transaction", async () => {
+  const server = serverOn();
+  const ann = new Writer(server, 1);
+  await server.clock.advance(1_000);
+  for (const letter of "abcdef") {
+    ann.type(letter);
+    await server.clock.advance(200);
+  }
+  const bob = new Writer(server, 2);
+  let transactions = 0;
+  bob.doc.on("afterTransaction", () => (transactions += 1));
+  await server.clock.advance(1_000);
+  expect([bob.text, transactions]).toEqual(["abcdef", 1]);
+});
+
+test("[YJS5] what comes from the room is no local change, what is typed here is", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
+  await server.clock.advance(1_000);
+  const local: [string, boolean][] = [];
+  for (const [name, { doc }] of Object.entries({ ann, bob })) doc.on("afterTransaction", (transaction) => local.push([name, transaction.local]));
+  ann.type("a");
+  await server.clock.advance(1_000);
+  expect(local).toEqual([["ann", true], ["bob", false]]);
+});
+
+test("[YJS6] bytes that are no Yjs update are left out, and told; the room goes on", async () => {
+  const server = serverOn();
+  const ann = new Writer(server, 1);
+  await server.clock.advance(1_000);
+  const other = new Y.Doc();
+  other.getText("t").insert(0, "fine");
+  const edit = (counter: number, payload: Uint8Array) => ({ client: "hostile_________" as ClientId, counter, parentSeq: 0 as Seq, payload });
+  server.send({ type: "committed", channel: 1, edits: { epoch: 1 as Epoch, firstSeq: 1 as Seq, edits: [edit(1, new Uint8Array([1, 9, 9, 9])), edit(2, Y.encodeStateAsUpdate(other))] } });
+  await server.clock.advance(100);
+  expect([ann.text, ann.provider.seq, ann.told]).toEqual(["fine", 2, ["synced", "edit-unreadable"]]);
+});
+
+test("[YJS7] a change too large to send is told; nothing behind it is lost, and when it has been undone all goes on", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
+  await server.clock.advance(1_000);
+  ann.type("before ");
+  ann.doc.getArray("pictures").push([new Uint8Array(LIMITS.editBytesMax)]);
+  await server.clock.advance(1_000);
+  ann.type("behind");
+  await server.clock.advance(1_000);
+  expect([ann.provider.saved, ann.provider.stored, ann.told.filter((told) => told === "edit-too-large").length]).toEqual([false, false, 1]);
+  expect(bob.text).toBe("before ");
+  ann.doc.getArray("pictures").delete(0);
+  await server.clock.advance(1_000);
+  expect([ann.provider.saved, ann.provider.unsavedEdits]).toEqual([true, 0]);
+  expect(bob.text).toBe("before behind");
+  bob.type("!");
+  await server.clock.advance(1_000);
+  expect(ann.text).toBe("before behind!");
+});
+
+test("[YJS7] a large text pasted at once is sent in pieces", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
+  await server.clock.advance(1_000);
+  ann.type("x".repeat(10 * LIMITS.editBytesMax));
+  ann.type("behind");
+  await server.clock.advance(30_000);
+  expect([ann.provider.saved, bob.text === ann.text, ann.told.includes("edit-too-large")]).toEqual([true, true, false]);
+});
+
+test("[YJS7] a large document is sent in pieces", async () => {
+  const server = serverOn();
+  const doc = new Y.Doc();
+  for (let index = 0; index < 500; index++) doc.getArray("a").insert(0, [`entry ${index} ${"x".repeat(50)}`]);
+  const ann = new Writer(server, 1, { doc });
+  await server.clock.advance(10_000);
+  const bob = new Writer(server, 2);
+  await server.clock.advance(1_000);
+  expect(server.room().head).toBeGreaterThan(4);
+  expect([ann.provider.saved, bob.doc.getArray("a").toJSON()]).toEqual([true, doc.getArray("a").toJSON()]);
+});
+
+test("[YJS8] what a log has lost is given back by those who have it", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
+  await server.clock.advance(1_000);
+  ann.type("one ");
+  await server.clock.advance(1_000);
+  ann.type("two ");
+  ann.erase(0, 1);
+  await server.clock.advance(1_000);
+  server.room().rollBackTo(1);
+  server.room().trimmedThrough = 1;
+  server.cut();
+  await server.clock.advance(10_000);
+  const cid = new Writer(server, 3);
+  await server.clock.advance(1_000);
+  expect([ann.text, bob.text, cid.text]).toEqual(["ne two ", "ne two ", "ne two "]);
+  expect([ann.provider.saved, bob.provider.saved]).toEqual([true, true]);
+});
+
+test("[YJS9] destroyed, by itself or with its document, it hears nothing more and leaves nothing running", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
+  await server.clock.advance(1_000);
+  ann.provider.destroy();
+  ann.type("unheard");
+  bob.doc.destroy();
+  await server.clock.advance(MINUTE);
+  expect([server.room().head, server.clock.pending, server.lines.size]).toEqual([0, 0, 0]);
+});
+
+test("[YJS10] what somebody who is gone typed, and no server takes from others, becomes an edit of one who has it", async () => {
+  const server = serverOn();
+  const [ann, bob, cid] = [new Writer(server, 1), new Writer(server, 2), new Writer(server, 3)];
+  await server.clock.advance(1_000);
+  server.setSaving("notes" as RoomId, "saving");
+  ann.type("farewell");
+  await server.clock.advance(1_000);
+  expect([bob.text, cid.text]).toEqual(["farewell", "farewell"]);
+  ann.provider.destroy();
+  server.takesResubmits = false;
+  server.room("notes" as RoomId).failOver();
+  server.setSaving("notes" as RoomId, "saved");
+  await server.clock.advance(MINUTE);
+  const dan = new Writer(server, 4);
+  await server.clock.advance(1_000);
+  expect([dan.text, bob.text, cid.text]).toEqual(["farewell", "farewell", "farewell"]);
+  expect(server.room("notes" as RoomId).log).toHaveLength(1);
+});

@@ -1,0 +1,38 @@
+/** The end of rooms in JetStream's log, and the question on NATS whether anybody still owns one. */
+
+import { randomUUID } from "node:crypto";
+
+import type { JetStreamClient } from "@nats-io/jetstream";
+import { errors } from "nats";
+
+import { encodeToOwner } from "../../shared/bus/envelope.ts";
+import { encodeDeletedRecord } from "../../shared/bus/record.ts";
+import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import type { Deletions } from "../ports.ts";
+
+/** An owner does not reply: it looks at the log, and is gone the next time. */
+const OWNER_MS_MAX = 300;
+
+export function jetstreamDeletions(nats: NatsConnection, jetstream: JetStreamClient, subjects: Subjects, { partitions }: { partitions: number }, clock: Pick<Clock, "wallNow">): Deletions {
+  return {
+    append: async (room) => {
+      const id = `deletion.${randomUUID()}`;
+      const { seq } = await jetstream.publish(subjects.log(partitionOf(room, partitions), room), encodeDeletedRecord({ id, time: clock.wallNow() }), { msgID: id });
+      return seq;
+    },
+    tellOwner: async (room) => {
+      try {
+        await nats.request(subjects.editsIn(room), encodeToOwner({ kind: "doubt" }), { timeout: OWNER_MS_MAX });
+      } catch (error) {
+        if (isNobodyThere(error)) return "nobody"; // Whatever else it is, somebody may be there.
+      }
+      return "somebody";
+    },
+  };
+}
+
+function isNobodyThere(error: unknown): boolean {
+  return error instanceof errors.NoRespondersError || (error instanceof errors.RequestError && error.isNoResponders());
+}

@@ -1,0 +1,242 @@
+/**
+ * Keeps one room's past: what is about to be trimmed from its log becomes a segment first, and now and then a version
+ * is made of its document. Each step may fail or be the last, and nothing that is named is ever missing:
+ *
+ *   write object, read it back, compare -> name it in the room's entry -> remove what it takes the place of
+ *
+ * An object that came to have no name is swept up later. Nobody waits for the past but the trimming of the log.
+ */
+
+import { assert } from "../../shared/assert.ts";
+import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { Millis, RoomKey, Seq } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import { unlessMistake } from "../../shared/pause.ts";
+import type { MergedState } from "../rooms/document.ts";
+import { type History, type HistoryPolicy, isVersionDue, NO_HISTORY, retained, type Segment, segmentsToTakeUp, type Version, withVersion } from "./history.ts";
+import type { Digest, EditLog, Histories, ObjectStore, StoredHistory } from "../ports.ts";
+import { decodeSegment, encodeSegment, seqsOf } from "./segments.ts";
+import { readVerified, writeVerified, type Written } from "../rooms/verified-write-host.ts";
+
+export type HistoryPorts = { readonly log: EditLog; readonly histories: Histories; readonly history: ObjectStore; readonly digest: Digest };
+/** `newName`: unique among all objects ever written. */
+export type HistoryDeps = { readonly clock: Clock; readonly log: Log; readonly newName: () => string };
+export type Named = { readonly kind: "named"; readonly version: Version } | { readonly kind: "too-many" | "deleted" };
+
+/** Others write the entry only while they take this service for dead, so it comes to the second try at the most. */
+const TRIES_MAX = 3;
+
+export class HistoryHost {
+  readonly #room: RoomKey;
+  readonly #ports: HistoryPorts;
+  readonly #policy: HistoryPolicy;
+  readonly #deps: HistoryDeps;
+  #stored: StoredHistory | undefined;
+  /** The newest version, and since when there is one: its date is looked at once. */
+  #newest: { readonly id: string | undefined; readonly since: Millis };
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(room: RoomKey, ports: HistoryPorts, policy: HistoryPolicy, deps: HistoryDeps) {
+    this.#room = room;
+    this.#ports = ports;
+    this.#policy = policy;
+    this.#deps = deps;
+    this.#newest = { id: undefined, since: deps.clock.now() };
+  }
+
+  async current(): Promise<History> {
+    this.#stored ??= await this.#ports.histories.read(this.#room);
+    return this.#stored.history;
+  }
+
+  /** To be called before the room's records before this one of its records are trimmed: they are in segments then. */
+  archive(before: number): Promise<void> {
+    return this.#policy.historyMsMax === 0 ? Promise.resolve() : this.#inTurn(() => this.#archive(before));
+  }
+
+  async #archive(before: number): Promise<void> {
+    for (let tries = 0; tries < TRIES_MAX; ) {
+      const history = await this.current();
+      if (history.deleted) return;
+      const fresh = await this.#recordsBefore(before, history.through);
+      if (fresh.length === 0) return;
+      if (!(await this.#writeSegment(history, fresh))) tries += 1;
+    }
+    throw new Error(`the history of room ${this.#room} is written by another service as well; trying again`);
+  }
+
+  /** Whether enough has happened since the newest version. */
+  async isVersionDue(seq: Seq): Promise<boolean> {
+    const history = await this.current();
+    const newest = history.versions.at(-1);
+    const { clock } = this.#deps;
+    if (newest !== undefined && this.#newest.id !== newest.id) this.#newest = { id: newest.id, since: (clock.now() - Math.max(0, clock.wallNow() - newest.time)) as Millis };
+    return isVersionDue(history, { seq, versionedMs: clock.now() - this.#newest.since }, this.#policy);
+  }
+
+  /** A version of the document as it is; with a name it stays until `removeVersion`. */
+  addVersion(merged: MergedState, name?: string): Promise<Named> {
+    return this.#inTurn(() => this.#addVersion(merged, name));
+  }
+
+  async #addVersion({ state, applied, leftOut }: MergedState, name: string | undefined): Promise<Named> {
+    if (name !== undefined && (await this.current()).versions.filter((version) => version.name !== undefined).length >= this.#policy.historyNamedMax) return { kind: "too-many" };
+    const id = this.#deps.newName();
+    const written = await this.#write(`version-${applied.epoch}-${applied.seq}-${id}`, state);
+    const version: Version = { ...written, id, epoch: applied.epoch, seq: applied.seq, time: this.#deps.clock.wallNow(), ...(name === undefined ? {} : { name }), ...(leftOut > 0 ? { leftOut } : {}) };
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const history = await this.current();
+      if (history.deleted) {
+        await this.#remove(version.object);
+        return { kind: "deleted" };
+      }
+      if (await this.#replace(withVersion(history, version))) return { kind: "named", version };
+    }
+    throw new Error(`a version of room ${this.#room} was not kept: another service writes its history as well`);
+  }
+
+  /** Whether there was one. */
+  removeVersion(id: string): Promise<boolean> {
+    return this.#inTurn(() => this.#removeVersion(id));
+  }
+
+  async #removeVersion(id: string): Promise<boolean> {
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const history = await this.current();
+      const version = history.versions.find((one) => one.id === id);
+      if (version === undefined) return false;
+      if (await this.#replace({ ...history, versions: history.versions.filter((one) => one !== version) })) {
+        await this.#remove(version.object);
+        return true;
+      }
+    }
+    throw new Error(`a version of room ${this.#room} was not removed: another service writes its history as well`);
+  }
+
+  /**
+   * Removes objects that a crash left behind. Whoever wrote them may only be slow and about to name one: the entry is
+   * written again first, so that it finds another revision than it knows and gives up.
+   */
+  removeOrphans(names: readonly string[]): Promise<void> {
+    return this.#inTurn(() => this.#removeOrphans(names));
+  }
+
+  async #removeOrphans(names: readonly string[]): Promise<void> {
+    this.#stored = await this.#ports.histories.read(this.#room);
+    const { history, revision } = this.#stored;
+    const known = new Set(history.deleted ? [] : objectsOf(history));
+    const orphans = names.filter((name) => !known.has(name));
+    // Where there is no entry at all it may have been lost, and the objects are what is left.
+    if (orphans.length === 0 || revision === 0 || !(await this.#replace(history))) return;
+    for (const name of orphans) await this.#remove(name);
+  }
+
+  /** The room is deleted: says so in the entry first, so that nobody adds anything, and removes all that it names. */
+  wipe(): Promise<void> {
+    return this.#inTurn(() => this.#wipe());
+  }
+
+  async #wipe(): Promise<void> {
+    const { histories, history: store } = this.#ports;
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const { history, revision } = await histories.read(this.#room);
+      const fenced = history.deleted ? ({ kind: "written", revision } as const) : await histories.write(this.#room, { ...history, deleted: true }, revision);
+      if (fenced.kind === "superseded") continue;
+      for (const object of objectsOf(history)) await store.remove(object);
+      const nothing: History = { ...NO_HISTORY, deleted: true };
+      const emptied = objectsOf(history).length === 0 ? fenced : await histories.write(this.#room, nothing, fenced.revision);
+      this.#stored = emptied.kind === "written" ? { history: nothing, revision: emptied.revision } : undefined;
+      if (emptied.kind === "written") return;
+    }
+    throw new Error(`the history of room ${this.#room}, which is deleted, is written by another service as well; trying again`);
+  }
+
+  /** Those that are not in segments yet, in order and without a hole; as many as a segment takes. */
+  async #recordsBefore(before: number, after: number): Promise<StoredRecord[]> {
+    const records: StoredRecord[] = [];
+    let bytes = 0;
+    for await (const record of this.#ports.log.read(this.#room, after, before)) {
+      if (record.streamSeq === before || bytes > this.#policy.historySegmentBytesMax) return records;
+      records.push({ ...record, bytes: record.bytes.slice() });
+      bytes += record.bytes.byteLength;
+    }
+    throw new Error(`the log does not show record ${before} of room ${this.#room}, which is there: a replica lags, or it was lost`);
+  }
+
+  /** Whether it was named. If not, somebody else has written the entry. */
+  async #writeSegment(history: History, fresh: readonly StoredRecord[]): Promise<boolean> {
+    const lastRecord = fresh.at(-1);
+    assert(lastRecord !== undefined, "a segment is written of records");
+    const bytes = fresh.reduce((sum, record) => sum + record.bytes.byteLength, 0);
+    const earlier = await this.#takeUp(segmentsToTakeUp(history, { bytes, time: lastRecord.time }, this.#policy), fresh);
+    const records = [...earlier.flatMap((segment) => segment.records), ...fresh];
+    const { firstSeq, lastSeq } = seqsOf(records) ?? noSeqs(history);
+    const written = await this.#write(`edits-${firstSeq}-${lastSeq}-${this.#deps.newName()}`, encodeSegment(this.#room, records));
+    const segment: Segment = { ...written, firstSeq, lastSeq, firstTime: records[0]?.time ?? lastRecord.time, lastTime: lastRecord.time };
+    const gone = new Set(earlier.map(({ object }) => object));
+    const rest = history.segments.filter(({ object }) => !gone.has(object));
+    if (!(await this.#replace({ ...history, segments: [...rest, segment], through: lastRecord.streamSeq }))) {
+      await this.#remove(segment.object);
+      return false;
+    }
+    for (const object of gone) await this.#remove(object);
+    return true;
+  }
+
+  /** Those that can be read and that the records follow without a hole; others stay as they are. */
+  async #takeUp(segments: readonly Segment[], fresh: readonly StoredRecord[]): Promise<{ readonly object: string; readonly records: StoredRecord[] }[]> {
+    const earlier: { readonly object: string; readonly records: StoredRecord[] }[] = [];
+    let next = seqsOf(fresh)?.firstSeq;
+    for (const segment of segments.toReversed()) {
+      if (next !== undefined && segment.lastSeq + 1 !== next) break;
+      const bytes = await readVerified(this.#ports.history, this.#ports.digest, segment);
+      const records = bytes && decodeSegment(bytes);
+      if (records === undefined) break;
+      earlier.unshift({ object: segment.object, records });
+      next = segment.firstSeq;
+    }
+    return earlier;
+  }
+
+  async #write(name: string, bytes: Uint8Array): Promise<Written> {
+    const written = await writeVerified(this.#ports.history, this.#ports.digest, `${this.#room}/${name}`, bytes);
+    if (written === undefined) throw new Error(`a part of the history of room ${this.#room} reads back other than it was written; it is not used`);
+    return written;
+  }
+
+  /** Whether it was written. If not, somebody else had, and theirs is read next. What is too old goes with it. */
+  async #replace(next: History): Promise<boolean> {
+    const { history, dropped } = retained(next, this.#deps.clock.wallNow(), this.#policy);
+    const write = await this.#ports.histories.write(this.#room, history, this.#stored?.revision ?? 0);
+    this.#stored = write.kind === "written" ? { history, revision: write.revision } : undefined;
+    if (write.kind === "written") for (const object of dropped) await this.#remove(object);
+    return write.kind === "written";
+  }
+
+  /** Whoever changes the entry stands on what the one before made of it. */
+  #inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
+    const turn = this.#turn.then(work, work);
+    this.#turn = turn.catch(() => {}); // Its asker hears of it.
+    return turn;
+  }
+
+  /** One that is left behind costs space only, and is swept up later. */
+  async #remove(object: string): Promise<void> {
+    try {
+      await this.#ports.history.remove(object);
+    } catch (cause) {
+      unlessMistake(cause);
+      this.#deps.log.warn({ room: this.#room, object, cause }, "a part of a room's history was not removed");
+    }
+  }
+}
+
+function objectsOf({ versions, segments }: History): string[] {
+  return [...versions, ...segments].map(({ object }) => object);
+}
+
+function noSeqs({ segments }: History): { firstSeq: Seq; lastSeq: Seq } {
+  const lastSeq = segments.at(-1)?.lastSeq ?? (0 as Seq);
+  return { firstSeq: (lastSeq + 1) as Seq, lastSeq };
+}

@@ -1,0 +1,91 @@
+import { expect, test } from "vitest";
+import * as Y from "yjs";
+
+import { encodeEditsRecord } from "../../shared/bus/record.ts";
+import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import type { Past } from "./past-host.ts";
+import type { RoomOptions } from "../rooms/room-host.ts";
+import { ann, recordsOf, ROOM, Run, Stores } from "../testing/one-room.ts";
+import { KEEP_ALL, readBackSession } from "../testing/recorded-session.ts";
+
+function textOf(past: Past, name = "text"): string {
+  if (past.kind !== "state") return past.kind;
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, past.state);
+  return doc.getText(name).toString();
+}
+
+test("[PST1] any seq of a recorded session, read back, is the text that the session had there", async () => {
+  // A prime, so that what is looked at falls on every place in records, segments and versions; PAST_EVERY=1: all.
+  const { counts, wrong } = await readBackSession(new Stores(), { everySeqs: Number(process.env["PAST_EVERY"] ?? 499), savedEverySeqs: 3_000 });
+  expect(Math.min(...Object.values(counts))).toBeGreaterThan(3);
+  expect(wrong).toEqual([]);
+});
+
+/** A letter a second, saved and trimmed as they come. */
+async function written(text: string, options: Partial<RoomOptions> = {}): Promise<{ stores: Stores; run: Run }> {
+  const stores = new Stores();
+  const run = new Run(stores, { ...KEEP_ALL, ...options });
+  for (const [index, record] of recordsOf(text).entries()) {
+    await run.saveAndTrim(index * 1_000);
+    await run.take({ ...record, time: (index * 1_000) as UnixMillis });
+  }
+  return { stores, run };
+}
+
+test("[PST2] a time is the last seq that the log had then", async () => {
+  const { stores, run } = await written("abcdefgh");
+  expect(stores.history.segments.at(-1)?.lastSeq).toBeGreaterThan(2);
+  const at = async (time: number) => textOf(await run.room.past.readAt({ time: time as UnixMillis }));
+  expect([await at(-1), await at(0), await at(2_999), await at(3_000), await at(99_000)]).toEqual(["", "a", "abc", "abcd", "abcdefgh"]);
+  expect(await run.room.past.readAt({ seq: 9 as Seq })).toEqual({ kind: "not-yet", head: 8 });
+});
+
+test("[PST3] who wrote when is told from segments and the log alike", async () => {
+  const { run } = await written("abcdef");
+  const told: unknown[] = [];
+  for (let next = 1; next <= 6; ) {
+    const { sessions, through } = await run.room.past.sessions(next as Seq);
+    expect(sessions).toMatchObject([{ user: "ann", client: ann, firstSeq: next, lastSeq: through, edits: through - next + 1, firstTime: (next - 1) * 1_000, lastTime: (through - 1) * 1_000 }]);
+    told.push(through);
+    next = through + 1;
+  }
+  expect([told.length > 1, told.at(-1)]).toEqual([true, 6]);
+  expect(await run.room.past.sessions(7 as Seq)).toEqual({ sessions: [], through: 6 });
+});
+
+test("[PST4] an old state comes back as an edit like any other, and what was done since is in the past as well", async () => {
+  const { run } = await written("abcd");
+  const reverted = await run.room.past.revert({ seq: 2 as Seq });
+  expect(reverted.kind).toBe("edit");
+  const payload = reverted.kind === "edit" ? reverted.edit : new Uint8Array();
+  const edits = { epoch: 1 as Epoch, firstSeq: 5 as Seq, edits: [{ client: ann, counter: 5, parentSeq: 4 as Seq, payload }] };
+  await run.take({ room: ROOM, streamSeq: 50, time: 5_000 as UnixMillis, bytes: encodeEditsRecord({ id: "revert", time: 5_000 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits }) });
+  expect([await run.served(), textOf(await run.room.past.readAt({ seq: 4 as Seq })), textOf(await run.room.past.readAt({ seq: 5 as Seq }))]).toEqual(["5 ab", "abcd", "ab"]);
+  expect(await run.room.past.revert({ seq: 5 as Seq })).toEqual({ kind: "unchanged" });
+});
+
+test("[PST5] a version with a name stays when all around it has gone, until it is removed; there are only so many", async () => {
+  const { stores, run } = await written("abc");
+  const named = await run.room.past.name("before lunch");
+  expect(named).toMatchObject({ kind: "named", version: { seq: 3, name: "before lunch" } });
+  expect((await run.room.past.name("two")).kind).toBe("named");
+  expect(await run.room.past.name("three")).toEqual({ kind: "too-many" });
+  const later = new Run(stores, { ...KEEP_ALL, historyMsMax: 1_000 });
+  for (const record of recordsOf("abcdef").slice(2)) await later.take({ ...record, time: 90_000 as UnixMillis });
+  await later.saveAndTrim(100_000);
+  await later.saveAndTrim(110_000);
+  expect([textOf(await later.room.past.readAt({ seq: 1 as Seq })), textOf(await later.room.past.readAt({ seq: 3 as Seq }))]).toEqual(["not-kept", "abc"]);
+  const id = named.kind === "named" ? named.version.id : "";
+  expect([await later.room.past.removeVersion(id), await later.room.past.removeVersion(id)]).toEqual([true, false]);
+  expect([...stores.objects.keys()].toSorted()).toEqual([...stores.history.versions, ...stores.history.segments].map(({ object }) => object).toSorted());
+});
+
+test("[PST6] where a version is lost or damaged the state is made another way; where a segment is, it is not made up", async () => {
+  const { stores, run } = await written("abcdefgh", { historyVersionEditsMax: 2 });
+  expect(stores.history.versions.length).toBeGreaterThan(1);
+  for (const { object } of stores.history.versions) stores.objects.set(object, Uint8Array.of(1));
+  expect(textOf(await run.room.past.readAt({ seq: 7 as Seq }))).toBe("abcdefg");
+  stores.objects.delete(stores.history.segments[0]!.object);
+  expect(textOf(await run.room.past.readAt({ seq: 7 as Seq }))).toBe("not-kept");
+});

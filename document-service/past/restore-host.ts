@@ -1,0 +1,146 @@
+/**
+ * Brings one room back from what is left of it, with no service running: snapshots, versions, the segments of its
+ * history, its log. Objects say by their names what they hold, so that they help even where all that named them is lost.
+ * What cannot be had is counted and said; everything that can is in the document.
+ */
+
+import { type Checkpoint, isDeleted } from "../../shared/bus/checkpoint.ts";
+import { epochOf, headOf } from "../../shared/bus/record.ts";
+import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import type { Epoch, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
+import { unlessMistake } from "../../shared/pause.ts";
+import type { Segment, Version } from "./history.ts";
+import { EMPTY_STATE } from "../rooms/merge.ts";
+import type { Checkpoints, Digest, EditLog, Histories, Merging, ObjectStore } from "../ports.ts";
+import { decodeSegment, seqsOf, type Taken, takenFrom } from "./segments.ts";
+import { readVerified, writeVerified } from "../rooms/verified-write-host.ts";
+
+export type RestorePorts = { readonly log: EditLog; readonly checkpoints: Checkpoints; readonly snapshots: ObjectStore; readonly histories: Histories; readonly history: ObjectStore; readonly merging: Merging; readonly digest: Digest };
+export type RestoreDeps = { readonly newName: () => string; readonly wallNow: () => UnixMillis };
+/** The room's objects in either store. */
+export type RoomObjects = { readonly snapshots: readonly string[]; readonly history: readonly string[] };
+export type RestoredRoom =
+  /** Its checkpoint and the snapshot that it names are there; or it has never had any, and its log tells all. */
+  | { readonly kind: "whole" }
+  /** Made anew of what was left. `missing`: edits that nothing has. */
+  | { readonly kind: "rebuilt"; readonly seq: Seq; readonly missing: number }
+  /** For good: what a backup brought back of it is removed once a document service runs. */
+  | { readonly kind: "deleted" }
+  | { readonly kind: "superseded" };
+
+type State = { readonly state: Uint8Array; readonly epoch: Epoch; readonly seq: Seq };
+type Archived = { readonly object: string; readonly bytes: Uint8Array; readonly records: readonly StoredRecord[] };
+
+export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: RestorePorts, deps: RestoreDeps): Promise<RestoredRoom> {
+  const { checkpoint, revision } = await ports.checkpoints.read(room);
+  if (isDeleted(checkpoint)) return { kind: "deleted" };
+  if ((await ports.log.end(room)).kind === "deleted") {
+    await ports.checkpoints.write(room, { deleted: true, time: deps.wallNow(), wiping: true }, revision);
+    return { kind: "deleted" };
+  }
+  const archived = await readArchived(objects.history, ports);
+  await restoreHistory(room, objects.history, archived, ports);
+  if (checkpoint !== undefined && (await readVerified(ports.snapshots, ports.digest, checkpoint.snapshot)) !== undefined) return { kind: "whole" };
+  if (checkpoint === undefined && objects.snapshots.length === 0 && archived.length === 0) return { kind: "whole" };
+
+  const base = await newestState([...objects.snapshots, ...objects.history], ports);
+  const logged = await recordsOf(ports.log, room, checkpoint?.streamSeq);
+  const taken = [...archived.map(({ records }) => records), logged].flatMap((records) => takenFrom(records));
+  const top = Math.max(checkpoint?.seq ?? 0, base.seq, ...taken.map(({ record }) => headOf(record))) as Seq;
+  const { payloads, missing } = after(base.seq, top, taken);
+  const merged = await ports.merging.merge(base.state, payloads);
+  if (merged === "overran") throw new Error(`the document of room ${room} could not be merged in time: raise COROOM_MERGE_MS_MAX`);
+
+  const epoch = Math.max(1, checkpoint?.epoch ?? 0, base.epoch, ...taken.map(({ record }) => epochOf(record))) as Epoch;
+  const snapshot = await writeVerified(ports.snapshots, ports.digest, `${room}/${epoch}-${top}-${deps.newName()}`, merged.state);
+  if (snapshot === undefined) throw new Error(`a snapshot of room ${room} reads back other than it was written: look into the store`);
+  const leftOut = (checkpoint?.leftOut ?? 0) + missing + merged.refused;
+  const streamSeq = checkpoint?.streamSeq ?? Math.max(1, ...[...logged, ...archived.flatMap(({ records }) => records)].map((record) => record.streamSeq));
+  const made: Checkpoint = { epoch, seq: top, streamSeq, time: deps.wallNow(), clients: checkpoint?.clients ?? [], ...(leftOut > 0 ? { leftOut } : {}), snapshot };
+  const write = await ports.checkpoints.write(room, made, revision);
+  return write.kind === "written" ? { kind: "rebuilt", seq: top, missing } : { kind: "superseded" };
+}
+
+/** Names every segment and version that is there, where nothing does. Names that people gave are lost with the entry. */
+async function restoreHistory(room: RoomKey, names: readonly string[], archived: readonly Archived[], { histories, history: store, digest }: RestorePorts): Promise<void> {
+  const { revision } = await histories.read(room);
+  if (revision > 0 || names.length === 0) return;
+  const segments = archived.flatMap(({ object, bytes, records }): Segment[] => {
+    const [seqs, first, last] = [seqsOf(records), records[0], records.at(-1)];
+    return seqs === undefined || first === undefined || last === undefined ? [] : [{ object, bytes: bytes.byteLength, sha256: digest(bytes), ...seqs, firstTime: first.time, lastTime: last.time }];
+  });
+  const versions: Version[] = [];
+  for (const object of names) {
+    const at = stateNamed(object);
+    const bytes = at === undefined ? undefined : await store.read(object);
+    const before = segments.findLast(({ firstSeq }) => firstSeq <= (at?.seq ?? 0));
+    if (at !== undefined && bytes !== undefined) versions.push({ object, id: object.slice(object.lastIndexOf("/") + 1), bytes: bytes.byteLength, sha256: digest(bytes), ...at, time: before?.lastTime ?? (0 as UnixMillis) });
+  }
+  const through = Math.max(0, ...archived.flatMap(({ records }) => records.map(({ streamSeq }) => streamSeq)));
+  await histories.write(room, { versions: versions.sort((a, b) => a.seq - b.seq), segments: withoutTakenUp(segments), through }, revision);
+}
+
+/** One that a later one has taken up may be there still. */
+function withoutTakenUp(segments: readonly Segment[]): Segment[] {
+  const sorted = segments.toSorted((a, b) => a.firstSeq - b.firstSeq || b.lastSeq - a.lastSeq);
+  return sorted.filter(({ lastSeq }, index) => !sorted.slice(0, index).some((before) => before.lastSeq >= lastSeq));
+}
+
+async function readArchived(names: readonly string[], { history }: RestorePorts): Promise<Archived[]> {
+  const archived: Archived[] = [];
+  for (const object of names.filter((name) => name.includes("/edits-"))) {
+    const bytes = await history.read(object);
+    const records = bytes === undefined ? undefined : decodeSegment(bytes);
+    if (bytes !== undefined && records !== undefined && records.length > 0) archived.push({ object, bytes, records });
+  }
+  return archived;
+}
+
+/** The newest that can be read as a document; nothing where none can. */
+async function newestState(names: readonly string[], { snapshots, history, merging }: RestorePorts): Promise<State> {
+  const states = names.flatMap((object) => {
+    const at = stateNamed(object);
+    return at === undefined ? [] : [{ object, ...at }];
+  });
+  for (const { object, epoch, seq } of states.sort((a, b) => b.seq - a.seq || b.epoch - a.epoch)) {
+    const state = await (object.includes("/version-") ? history : snapshots).read(object);
+    if (state !== undefined && (await isDocument(state, merging))) return { state, epoch, seq };
+  }
+  return { state: EMPTY_STATE, epoch: 0 as Epoch, seq: 0 as Seq };
+}
+
+async function isDocument(state: Uint8Array, merging: Merging): Promise<boolean> {
+  try {
+    return (await merging.merge(state, [])) !== "overran";
+  } catch (cause) {
+    unlessMistake(cause);
+    return false; // Damaged: an older one may do.
+  }
+}
+
+/** `{room}/{epoch}-{seq}-…`, or `{room}/version-{epoch}-{seq}-…`. */
+function stateNamed(object: string): { epoch: Epoch; seq: Seq } | undefined {
+  const [, epoch, seq] = /\/(?:version-)?(\d+)-(\d+)-/.exec(object) ?? [];
+  return epoch === undefined || seq === undefined ? undefined : { epoch: Number(epoch) as Epoch, seq: Number(seq) as Seq };
+}
+
+/** `through` undefined: all there are. */
+async function recordsOf(log: EditLog, room: RoomKey, through: number | undefined): Promise<StoredRecord[]> {
+  const records: StoredRecord[] = [];
+  for await (const record of log.read(room, 0, through ?? Number.MAX_SAFE_INTEGER)) records.push({ ...record, bytes: record.bytes.slice() });
+  return records;
+}
+
+/** Whatever anybody has of a seq: should two have different edits of one, the document takes both. */
+function after(seq: Seq, top: Seq, taken: readonly Taken[]): { payloads: Uint8Array[]; missing: number } {
+  const payloads: Uint8Array[] = [];
+  const found = new Set<number>();
+  for (const { record } of taken) {
+    for (const [index, { payload }] of record.edits.edits.entries()) {
+      if (record.edits.firstSeq + index <= seq) continue;
+      found.add(record.edits.firstSeq + index);
+      payloads.push(payload);
+    }
+  }
+  return { payloads, missing: top - seq - found.size };
+}

@@ -1,0 +1,232 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import * as Y from "yjs";
+
+import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
+import type { ClientId, Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { Document } from "./document.ts";
+import { mergeEdits } from "./merge.ts";
+
+const ann = "annannannannann1" as ClientId;
+const users = new Map([[ann, "ann" as UserId]]);
+const options = { silenceMsMax: 60_000, clientsMax: 100, bytesMax: 100_000 };
+
+function stored(streamSeq: number, bytes: Uint8Array): StoredRecord {
+  return { room: "acme.notes" as RoomKey, streamSeq, time: (streamSeq * 10) as UnixMillis, bytes };
+}
+
+function epoch(streamSeq: number, number: number, head: number): StoredRecord {
+  return stored(streamSeq, encodeEpochRecord({ id: `server.${streamSeq}`, time: streamSeq as UnixMillis, epoch: number as Epoch, head: head as Seq }));
+}
+
+function edits(streamSeq: number, epochNumber: number, firstSeq: number, payloads: readonly Uint8Array[]): StoredRecord {
+  const all = payloads.map((payload, index) => ({ client: ann, counter: firstSeq + index, parentSeq: 0 as Seq, payload }));
+  return stored(streamSeq, encodeEditsRecord({ id: `server.${streamSeq}`, time: streamSeq as UnixMillis, users, edits: { epoch: epochNumber as Epoch, firstSeq: firstSeq as Seq, edits: all } }));
+}
+
+/** The edits of typing `text` a letter at a time. */
+function letters(text: string): Uint8Array[] {
+  const doc = new Y.Doc();
+  const made: Uint8Array[] = [];
+  doc.on("update", (edit: Uint8Array) => made.push(edit));
+  for (const letter of text) doc.getText("text").insert(doc.getText("text").length, letter);
+  return made;
+}
+
+function textOf(document: Document): string {
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, document.merged!.state);
+  return doc.getText("text").toString();
+}
+
+function merge(document: Document): void {
+  const plan = document.planMerge();
+  if (plan !== undefined) document.receiveMerged(plan, mergeEdits(plan.base, plan.edits));
+}
+
+/** The checkpoint that a save of the merged state would write. */
+function checkpointOf(document: Document, time: number): Checkpoint {
+  const { state, applied, clients, leftOut } = document.merged!;
+  return { ...applied, time: time as UnixMillis, clients: [...clients], leftOut, snapshot: { object: `at ${applied.seq}`, bytes: state.byteLength, sha256: "" } };
+}
+
+test("[DCM1] records in the order of the log become the document, and an epoch takes no seq", () => {
+  const document = new Document(undefined, options);
+  const [a, b, c] = letters("abc");
+  expect(document.receiveRecord(epoch(3, 1, 0))).toEqual({ kind: "applied", forgotten: 0 });
+  expect(document.receiveRecord(edits(4, 1, 1, [a!, b!]))).toEqual({ kind: "applied", forgotten: 0 });
+  expect(document.receiveRecord(epoch(9, 2, 2))).toEqual({ kind: "applied", forgotten: 0 });
+  expect(document.receiveRecord(edits(10, 2, 3, [c!]))).toEqual({ kind: "applied", forgotten: 0 });
+  merge(document);
+  expect(textOf(document)).toBe("abc");
+  expect(document.merged!.applied).toEqual({ epoch: 2, seq: 3, streamSeq: 10 });
+  expect(document.merged!.clients).toMatchObject([{ client: ann, counter: 3, seq: 3 }]);
+});
+
+test("[DCM2] a record that was there before changes nothing", () => {
+  const document = new Document(undefined, options);
+  const record = edits(4, 1, 1, letters("ab"));
+  document.receiveRecord(record);
+  expect(document.receiveRecord(record)).toEqual({ kind: "repeat" });
+  expect(document.pending.edits).toBe(2);
+});
+
+test("[DCM3] a record behind a hole is not taken, unless the host says so: then what is missing counts as left out", () => {
+  const document = new Document(undefined, options);
+  const [a, , , d] = letters("abcd");
+  document.receiveRecord(edits(4, 1, 1, [a!]));
+  const behind = edits(9, 1, 4, [d!]);
+  expect(document.receiveRecord(behind)).toEqual({ kind: "gap", expected: 2, found: 4 });
+  expect(document.applied.seq).toBe(1);
+  expect(document.receiveAcrossGap(behind)).toEqual({ kind: "applied", forgotten: 0 });
+  expect(document.applied).toEqual({ epoch: 1, seq: 4, streamSeq: 9 });
+  expect(document.leftOut).toBe(2);
+});
+
+test("[DCM4] edits that come while a merge runs are the next merge's", () => {
+  const document = new Document(undefined, options);
+  const [a, b] = letters("ab");
+  document.receiveRecord(edits(4, 1, 1, [a!]));
+  const plan = document.planMerge()!;
+  document.receiveRecord(edits(5, 1, 2, [b!]));
+  document.receiveMerged(plan, mergeEdits(plan.base, plan.edits));
+  expect(document.merged!.applied.seq).toBe(1);
+  expect(document.pending.edits).toBe(1);
+  merge(document);
+  expect(textOf(document)).toBe("ab");
+});
+
+test("[DCM5] a checkpoint covers what was merged into it; what came later stays uncovered, from its first record on", () => {
+  const document = new Document(undefined, options);
+  const [a, b] = letters("ab");
+  document.receiveRecord(edits(4, 1, 1, [a!]));
+  expect(document.uncovered).toMatchObject({ edits: 1, fromStreamSeq: 4 });
+  merge(document);
+  const checkpoint = checkpointOf(document, 100);
+  document.receiveRecord(edits(20, 1, 2, [b!]));
+  document.receiveCheckpoint(checkpoint);
+  expect(document.uncovered).toMatchObject({ edits: 1, fromStreamSeq: 5 });
+  merge(document);
+  document.receiveCheckpoint(checkpointOf(document, 200));
+  expect(document.uncovered).toBeUndefined();
+});
+
+test("[DCM6] a checkpoint of another service that is ahead replaces all that is here", () => {
+  const ahead = new Document(undefined, options);
+  const [a, b, c] = letters("abc");
+  ahead.receiveRecord(edits(4, 1, 1, [a!]));
+  ahead.receiveRecord(edits(5, 1, 2, [b!, c!]));
+  merge(ahead);
+  const behind = new Document(undefined, options);
+  behind.receiveRecord(edits(4, 1, 1, [a!]));
+  const planned = behind.planMerge()!;
+  behind.receiveCheckpoint(checkpointOf(ahead, 100));
+  behind.receiveMerged(planned, mergeEdits(planned.base, planned.edits)); // Of what was before: it has no place any more.
+  expect(behind.applied).toEqual({ epoch: 1, seq: 3, streamSeq: 5 });
+  expect(behind.merged).toBeUndefined();
+  behind.receiveState(ahead.merged!.state);
+  expect(textOf(behind)).toBe("abc");
+});
+
+test("[DCM7] an edit that Yjs refuses and a record that does not decode count as left out, and the checkpoint says so", () => {
+  const document = new Document(undefined, options);
+  const [a] = letters("a");
+  document.receiveRecord(edits(4, 1, 1, [a!, Uint8Array.of(255)]));
+  expect(document.receiveRecord(stored(5, Uint8Array.of(9, 9)))).toEqual({ kind: "unreadable" });
+  merge(document);
+  expect(document.leftOut).toBe(2);
+  const reopened = new Document(checkpointOf(document, 100), options);
+  expect(reopened.leftOut).toBe(2);
+});
+
+test("[DCM8] an edit cannot read beyond its own bytes", () => {
+  const secret = "what stands behind it";
+  const [edit] = letters("x");
+  const longer = edit!.slice();
+  const length = longer.lastIndexOf("x".charCodeAt(0)) - 1;
+  expect(longer[length]).toBe(1);
+  longer[length] = 1 + secret.length; // Says that its text goes on into its neighbour.
+  const neighbour = new TextEncoder().encode(secret);
+  const document = new Document(undefined, options);
+  document.receiveRecord(edits(4, 1, 1, [longer, neighbour]));
+  merge(document);
+  expect(document.leftOut).toBe(2);
+  expect(textOf(document)).toBe("");
+});
+
+test("[DCM9] a state is let go only when a snapshot has it", () => {
+  const document = new Document(undefined, options);
+  document.receiveRecord(edits(4, 1, 1, letters("a")));
+  document.releaseState();
+  merge(document);
+  document.releaseState();
+  expect(document.merged).toBeDefined();
+  document.receiveCheckpoint(checkpointOf(document, 100));
+  document.releaseState();
+  expect(document.merged).toBeUndefined();
+  expect(document.heldBytes).toBe(0);
+});
+
+test("[DCM10] whatever the order of merging, saving, restarting and reading again, the document and its checkpoints are those of the log", () => {
+  const text = "the quick brown fox jumps over the lazy dog";
+  const payloads = letters(text);
+  const step = fc.oneof({ weight: 6, arbitrary: fc.constant("read" as const) }, fc.constantFrom("merge" as const, "save" as const, "restart" as const, "read-again" as const, "release" as const));
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 12, maxLength: 12 }), fc.array(step, { maxLength: 80 }), (sizes, steps) => {
+      const records: StoredRecord[] = [];
+      for (let seq = 1, index = 0; seq <= payloads.length; index++) {
+        const size = sizes[index % sizes.length]!;
+        if (index % 5 === 0) records.push(epoch(records.length + 1, 1 + index / 5, seq - 1));
+        records.push(edits(records.length + 1, 1 + Math.floor(index / 5), seq, payloads.slice(seq - 1, seq - 1 + size)));
+        seq += size;
+      }
+      const snapshots = new Map<string, Uint8Array>();
+      let saved: Checkpoint | undefined;
+      let document = new Document(undefined, options);
+      let next = 0;
+      const load = (): void => {
+        if (document.merged === undefined) document.receiveState(snapshots.get(document.checkpoint!.snapshot.object)!);
+      };
+      const save = (): void => {
+        load();
+        merge(document);
+        const checkpoint = checkpointOf(document, 0);
+        expect(textOf(document)).toBe(text.slice(0, checkpoint.seq));
+        expect(checkpoint.streamSeq).toBeGreaterThanOrEqual(saved?.streamSeq ?? 0);
+        if (checkpoint.streamSeq === 0) return;
+        snapshots.set(checkpoint.snapshot.object, document.merged!.state);
+        saved = checkpoint;
+        document.receiveCheckpoint(checkpoint);
+      };
+      for (const one of [...steps, ...records.map(() => "read" as const), "save" as const]) {
+        switch (one) {
+          case "read":
+            if (next < records.length) expect(document.receiveRecord(records[next++]!).kind).not.toBe("gap");
+            break;
+          case "read-again":
+            next = Math.max(0, next - 3);
+            break;
+          case "merge":
+            load();
+            merge(document);
+            break;
+          case "save":
+            save();
+            break;
+          case "release":
+            document.releaseState();
+            break;
+          case "restart":
+            document = new Document(saved, options);
+            next = Math.min(next, saved?.streamSeq ?? 0); // At the floor: what no checkpoint covers is read again.
+            break;
+        }
+      }
+      expect(document.applied.seq).toBe(text.length);
+      expect(textOf(document)).toBe(text);
+      expect(document.leftOut).toBe(0);
+    }),
+  );
+});

@@ -1,0 +1,158 @@
+/**
+ * Takes one room's records into its document, in order: looks up its checkpoint first, and keeps what comes
+ * meanwhile. A hole in the log sends it to look for a newer checkpoint before anything behind the hole is taken.
+ */
+
+import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import { pause } from "../../shared/pause.ts";
+import type { CheckpointHost } from "./checkpoint-host.ts";
+import { Document, type Received } from "./document.ts";
+import type { DocumentServiceMetrics } from "../metrics.ts";
+
+export type IntakeOptions = { readonly checkpointClientsMax: number; readonly checkpointClientMsMax: number; readonly checkpointClientsBytesMax: number };
+export type IntakeDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: DocumentServiceMetrics;
+  /** The document has taken the record. */
+  readonly onTaken: (document: Document, stored: StoredRecord) => void;
+  /** A newer checkpoint was looked for, and the document goes on from it if there was one. */
+  readonly onCaughtUp: (document: Document) => void;
+  /** It is asked again after a moment. */
+  readonly onFailure: (what: string, cause: unknown) => void;
+};
+
+export const RETRY_MS = 500;
+
+export class IntakeHost {
+  readonly #room: RoomKey;
+  readonly #checkpoints: CheckpointHost;
+  readonly #options: IntakeOptions;
+  readonly #deps: IntakeDeps;
+  readonly #closed = new AbortController();
+  /** Resolves once its checkpoint is known. */
+  readonly opened: Promise<Document>;
+  #document: Document | undefined;
+  /** Records that wait while a checkpoint is looked up; undefined: none is. */
+  #waiting: StoredRecord[] | undefined = [];
+  #isSetAside = false;
+
+  constructor(room: RoomKey, checkpoints: CheckpointHost, options: IntakeOptions, deps: IntakeDeps) {
+    this.#room = room;
+    this.#checkpoints = checkpoints;
+    this.#options = options;
+    this.#deps = deps;
+    this.opened = this.#open();
+  }
+
+  /** Undefined until its checkpoint is known. */
+  get document(): Document | undefined {
+    return this.#document;
+  }
+
+  /** A checkpoint is looked up. */
+  get isOpening(): boolean {
+    return this.#waiting !== undefined;
+  }
+
+  /** Nothing more is taken in this run. */
+  get isSetAside(): boolean {
+    return this.#isSetAside;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed.signal.aborted;
+  }
+
+  get heldBytes(): number {
+    const waiting = this.#waiting?.reduce((bytes, stored) => bytes + stored.bytes.byteLength, 0) ?? 0;
+    return waiting + (this.#document?.heldBytes ?? 0);
+  }
+
+  /** The first stream sequence of the room that may not be in a snapshot yet. */
+  get uncoveredFrom(): number | undefined {
+    return this.#document?.uncovered?.fromStreamSeq ?? this.#waiting?.[0]?.streamSeq;
+  }
+
+  receiveRecord(stored: StoredRecord): void {
+    if (this.#isSetAside) return;
+    if (this.#waiting !== undefined || this.#document === undefined) this.#waiting?.push(stored);
+    else if (this.#take(this.#document, stored, this.#document.receiveRecord(stored)) === "gap") void this.#lookBehindGap(this.#document, stored);
+  }
+
+  /** What is not in a snapshot holds the floor down, so the next run reads all of it again. */
+  setAside(document: Document): void {
+    this.#isSetAside = true;
+    this.#deps.log.error({ room: this.#room, after: document.merged?.applied, bytes: document.pending.bytes }, "a stalled room's edits are too many to be kept; they are in the log, which is not trimmed, and are read again when the service starts anew");
+    document.dropPending();
+  }
+
+  /** The room is deleted: nothing more is taken. */
+  drop(): void {
+    this.#isSetAside = true;
+    if (this.#waiting !== undefined) this.#waiting = [];
+  }
+
+  close(): void {
+    this.#closed.abort();
+  }
+
+  async #open(): Promise<Document> {
+    const checkpoint = await this.#untilDone(() => this.#checkpoints.read());
+    const { checkpointClientMsMax: silenceMsMax, checkpointClientsMax: clientsMax, checkpointClientsBytesMax: bytesMax } = this.#options;
+    const document = new Document(checkpoint, { silenceMsMax, clientsMax, bytesMax });
+    this.#document = document;
+    this.#takeWaiting();
+    return document;
+  }
+
+  /** Another service may have trimmed what is missing, behind a checkpoint newer than the one we began from. */
+  async #lookBehindGap(document: Document, stored: StoredRecord): Promise<void> {
+    this.#waiting = [stored];
+    await this.#untilDone(() => this.#checkpoints.catchUp(document));
+    this.#deps.onCaughtUp(document);
+    const [first, ...rest] = this.#waiting;
+    if (first !== undefined && this.#take(document, first, document.receiveRecord(first)) === "gap") this.#takeAcrossGap(document, first);
+    this.#waiting = rest;
+    this.#takeWaiting();
+  }
+
+  #takeAcrossGap(document: Document, stored: StoredRecord): void {
+    this.#deps.metrics.gaps.inc();
+    this.#deps.log.error({ room: this.#room, streamSeq: stored.streamSeq, after: document.applied }, "the log of a room has a hole that no checkpoint explains; its log is kept whole from here on");
+    this.#take(document, stored, document.receiveAcrossGap(stored));
+  }
+
+  #takeWaiting(): void {
+    const waiting = this.#waiting ?? [];
+    this.#waiting = undefined;
+    for (const stored of waiting) this.receiveRecord(stored);
+  }
+
+  #take(document: Document, stored: StoredRecord, received: Received): Received["kind"] {
+    if (received.kind === "repeat" || received.kind === "gap") return received.kind;
+    if (received.kind === "unreadable") {
+      this.#deps.metrics.unreadable.inc();
+      this.#deps.log.error({ room: this.#room, streamSeq: stored.streamSeq }, "a record of the log does not decode: was it written by a newer version? The room's log is kept whole from here on");
+    }
+    if (received.kind === "applied" && received.forgotten > 0) this.#deps.metrics.forgottenWriters.inc(received.forgotten);
+    this.#deps.onTaken(document, stored);
+    return received.kind;
+  }
+
+  /** For what nothing can go on without. */
+  async #untilDone<Value>(ask: () => Promise<Value>): Promise<Value> {
+    for (;;) {
+      try {
+        return await ask();
+      } catch (cause) {
+        this.#deps.onFailure("its checkpoint could not be read", cause);
+        await pause(this.#deps.clock, RETRY_MS, this.#closed.signal);
+        if (this.isClosed) return new Promise(() => {}); // Nobody waits any more.
+      }
+    }
+  }
+}

@@ -1,0 +1,291 @@
+/**
+ * Reads one partition of the log while it holds the partition's lease: hands each record to its room, and
+ * sees to it that rooms are merged, saved, trimmed and forgotten in time. What it holds is bounded: past
+ * the limits it stops reading until its rooms are saved, and the log waits.
+ */
+
+import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import type { Leases } from "../../shared/lease.ts";
+import { partitionOf } from "../../shared/bus/subjects.ts";
+import type { Clock } from "../../shared/clock.ts";
+import { type Millis, parseRoomKey, type RoomKey } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import { BoardsFloor } from "./boards-floor-host.ts";
+import { LeaseHost, type LeaseOptions } from "../lease-host.ts";
+import type { DocumentServiceMetrics } from "../metrics.ts";
+import type { News } from "../ports.ts";
+import { pause, unlessMistake } from "../../shared/pause.ts";
+import type { PastHost } from "../past/past-host.ts";
+import { type Freshness, type RoomDeps, RoomHost, type RoomOptions, type RoomPorts, type Served } from "./room-host.ts";
+
+/** `boards`: the leaderboards' leases on the same partitions. */
+export type PartitionPorts = RoomPorts & { readonly leases: Leases; readonly boards: Pick<Leases, "read"> };
+export type PartitionOptions = RoomOptions & LeaseOptions & {
+  readonly logPartitions: number;
+  readonly documentsDrainMsMax: number;
+  readonly documentsBytesMax: number;
+  readonly documentsMax: number;
+  readonly documentOpeningsMax: number;
+  readonly documentSavesMax: number;
+  readonly documentsSweepMs: number;
+};
+
+export type Deletion =
+  /** Another service answers for the room. */
+  | { readonly kind: "elsewhere" }
+  /** There never was one. */
+  | { readonly kind: "no-room" }
+  /** `wiped`: resolves once nothing of it is left in the log and the stores. */
+  | { readonly kind: "deleted"; readonly wiped: Promise<void> };
+
+const TICK_MS = 100;
+const RETRY_MS = 500;
+
+export class PartitionHost {
+  readonly #partition: number;
+  readonly #ports: PartitionPorts;
+  readonly #options: PartitionOptions;
+  readonly #deps: { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly news: News };
+  readonly #stopping = new AbortController();
+  readonly #lease: LeaseHost;
+  readonly #boardsFloor: BoardsFloor;
+  readonly #rooms = new Map<RoomKey, RoomHost>();
+  readonly #opening = new Set<RoomHost>();
+  /** The last stream sequence handed to a room. */
+  #received = 0;
+  #heldBytes = 0;
+  #saves = 0;
+  /** What the last tick found to be saved or trimmed, the most urgent first. */
+  #due: { readonly room: RoomHost; readonly pressed: boolean }[] = [];
+  #snapshotsNamed = 0;
+
+  constructor(partition: number, ports: PartitionPorts, options: PartitionOptions, deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics; news: News }) {
+    this.#partition = partition;
+    this.#ports = ports;
+    this.#options = options;
+    this.#deps = deps;
+    this.#lease = new LeaseHost(partition, ports.leases, options, deps);
+    this.#boardsFloor = new BoardsFloor(partition, ports.boards, deps);
+  }
+
+  get isHeld(): boolean {
+    return this.#lease.isHeld && !this.#stopping.signal.aborted;
+  }
+
+  /** Resolves after `stop`, once all is saved and the lease given back. */
+  async run(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      const floor = await this.#lease.take(this.#stopping.signal);
+      if (floor !== undefined) await this.#hold(floor);
+    }
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  async serve(key: RoomKey, freshness: Freshness): Promise<Served> {
+    if (!this.isHeld) return { kind: "loading" };
+    const served = await this.#room(key).serve(freshness);
+    if (served.kind !== "no-document") return served;
+    const end = await this.#ports.log.end(key);
+    if (end.kind === "deleted") return end;
+    return end.kind === "at" && end.seq > 0 ? { kind: "loading" } : served; // It has edits that are still to be read.
+  }
+
+  async past(key: RoomKey): Promise<PastHost | "deleted" | undefined> {
+    if (!this.isHeld) return undefined;
+    const room = this.#room(key);
+    await room.opened;
+    return room.isDeleted ? "deleted" : room.past;
+  }
+
+  /** The record in the log is the deletion: nothing is ordered after it. What is to be removed then is removed by and by. */
+  async delete(key: RoomKey): Promise<Deletion> {
+    if (!this.isHeld) return { kind: "elsewhere" };
+    const room = this.#room(key);
+    await room.opened;
+    const end = await this.#ports.log.end(key);
+    if (end.kind === "empty" && !room.isDeleted && !room.isKnown) return { kind: "no-room" };
+    if (end.kind !== "deleted" && !room.isDeleted) {
+      room.receiveDeleted(await this.#ports.deletions.append(key));
+      this.#deps.metrics.deletions.inc();
+      this.#deps.log.info({ room: key }, "a room is deleted for good");
+    } else if (end.kind === "deleted") room.receiveDeleted(end.streamSeq);
+    return { kind: "deleted", wiped: room.untilWiped() };
+  }
+
+  async #hold(floor: number): Promise<void> {
+    this.#deps.log.info({ partition: this.#partition, after: floor }, "reading this part of the log from here on");
+    this.#received = floor;
+    const reading = new AbortController();
+    const working = new AbortController();
+    const parts = [this.#follow(reading.signal), this.#work(working.signal), this.#sweep(reading.signal), this.#boardsFloor.follow(reading.signal)];
+    await this.#lease.renewUntilLost(() => this.#floor(), this.#stopping.signal);
+    reading.abort();
+    if (this.#lease.isHeld) await this.#drain();
+    await this.#lease.giveBack(this.#floor());
+    working.abort();
+    this.#due = [];
+    for (const room of this.#rooms.values()) room.close();
+    await Promise.all(parts);
+    this.#rooms.clear();
+    this.#opening.clear();
+    this.#heldBytes = 0;
+    this.#observe();
+  }
+
+  /** Every record up to it is in a snapshot. */
+  #floor(): number {
+    let floor = this.#received;
+    for (const { uncoveredFrom } of this.#rooms.values()) if (uncoveredFrom !== undefined) floor = Math.min(floor, uncoveredFrom - 1);
+    return floor;
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        for await (const stored of this.#ports.log.follow(this.#partition, this.#received, signal)) {
+          this.#receiveRecord(stored);
+          while (this.#isFull() && !signal.aborted) await pause(this.#deps.clock, TICK_MS / 4, signal);
+        }
+      } catch (cause) {
+        unlessMistake(cause);
+        this.#deps.log.warn({ partition: this.#partition, after: this.#received, cause }, "the log could not be read; trying again");
+      }
+      await pause(this.#deps.clock, RETRY_MS, signal);
+    }
+  }
+
+  #receiveRecord(stored: StoredRecord): void {
+    this.#room(stored.room).receiveRecord(stored);
+    this.#received = stored.streamSeq;
+    this.#heldBytes += stored.bytes.byteLength;
+    this.#deps.metrics.records.inc();
+  }
+
+  #room(key: RoomKey): RoomHost {
+    const known = this.#rooms.get(key);
+    if (known !== undefined) return known;
+    const deps: RoomDeps = { ...this.#deps, newName: () => `${this.#options.service}-${this.#partition}-${++this.#snapshotsNamed}`, boardsFloor: () => this.#boardsFloor.floor };
+    const room = new RoomHost(key, this.#ports, this.#options, deps);
+    this.#rooms.set(key, room);
+    this.#opening.add(room);
+    room.opened.then(() => this.#opening.delete(room));
+    return room;
+  }
+
+  #isFull(): boolean {
+    return this.#heldBytes > this.#options.documentsBytesMax || this.#rooms.size > this.#options.documentsMax || this.#opening.size > this.#options.documentOpeningsMax;
+  }
+
+  async #work(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.#tick(this.#deps.clock.now());
+      await pause(this.#deps.clock, TICK_MS, signal);
+    }
+  }
+
+  #tick(now: Millis): void {
+    const { release, save } = this.#pressure();
+    this.#heldBytes = 0;
+    const [unwiped, unsaved, untrimmed]: [RoomHost[], RoomHost[], RoomHost[]] = [[], [], []];
+    for (const room of this.#rooms.values()) {
+      room.mergeIfDue();
+      room.releaseIfIdle(now, { pressed: release });
+      this.#heldBytes += room.heldBytes;
+      if (room.isWipeDue(now)) unwiped.push(room);
+      else if (room.isSaveDue(now, { pressed: save })) unsaved.push(room);
+      else if (room.isTrimDue(now)) untrimmed.push(room);
+      else if (room.canRetire(now, { pressed: release })) this.#rooms.delete(room.room);
+    }
+    unsaved.sort((a, b) => (a.uncoveredSince ?? 0) - (b.uncoveredSince ?? 0));
+    this.#due = [...unsaved.map((room) => ({ room, pressed: save })), ...[...unwiped, ...untrimmed].map((room) => ({ room, pressed: false }))];
+    this.#startDue();
+    this.#observe();
+  }
+
+  /** Before there is no more room at all: first what a snapshot can give back, then what must be saved to be given back. */
+  #pressure(): { release: boolean; save: boolean } {
+    const used = Math.max(this.#heldBytes / this.#options.documentsBytesMax, this.#rooms.size / this.#options.documentsMax);
+    return { release: used > 0.5, save: used > 0.8 };
+  }
+
+  /** Looks for what a crash left behind. A room that is looked at is trimmed as it comes to be due. */
+  async #sweep(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    while (!signal.aborted) {
+      try {
+        for (const key of await this.#ports.log.untrimmed(this.#partition)) await this.#visit(key, signal);
+        for (const [key, names] of this.#orphans(await this.#ports.snapshots.list())) await (await this.#visit(key, signal))?.removeOrphans(names);
+        for (const [key, names] of this.#orphans(await this.#ports.history.list())) await (await this.#visit(key, signal))?.removeHistoryOrphans(names);
+      } catch (cause) {
+        unlessMistake(cause);
+        log.warn({ partition: this.#partition, cause }, "a look for what a crash left behind was not finished");
+      }
+      await pause(clock, this.#options.documentsSweepMs, signal);
+    }
+  }
+
+  async #visit(key: RoomKey, signal: AbortSignal): Promise<RoomHost | undefined> {
+    while (this.#isFull() && !signal.aborted) await pause(this.#deps.clock, TICK_MS, signal);
+    return signal.aborted ? undefined : this.#room(key);
+  }
+
+  /** Rooms with snapshots that are not of this run. One of them is the checkpoint's. */
+  #orphans(names: readonly string[]): Map<RoomKey, string[]> {
+    const byRoom = new Map<RoomKey, string[]>();
+    for (const name of names) {
+      const key = parseRoomKey(name.slice(0, name.indexOf("/")));
+      if (key === undefined || partitionOf(key, this.#options.logPartitions) !== this.#partition || name.includes(this.#options.service)) continue;
+      byRoom.set(key, [...(byRoom.get(key) ?? []), name]);
+    }
+    return byRoom;
+  }
+
+  #observe(): void {
+    const { metrics } = this.#deps;
+    const partition = String(this.#partition);
+    metrics.rooms.set({ partition }, this.#rooms.size);
+    metrics.heldBytes.set({ partition }, this.#heldBytes);
+    metrics.stalledRooms.set({ partition }, [...this.#rooms.values()].filter(({ isStalled }) => isStalled).length);
+    metrics.unwipedRooms.set({ partition }, [...this.#rooms.values()].filter(({ isUnwiped }) => isUnwiped).length);
+    metrics.isReading.set({ partition }, this.isHeld ? 1 : 0);
+    metrics.uncoveredRecords.set({ partition }, this.#received - this.#floor());
+    metrics.heldForBoards.set({ partition }, Math.max(0, this.#received - this.#boardsFloor.floor));
+  }
+
+  /** As many at a time as may be, each making room for the next: a tick's due is not put off to the tick after. */
+  #startDue(): void {
+    while (this.#saves < this.#options.documentSavesMax) {
+      const next = this.#due.shift();
+      if (next === undefined) return;
+      const { room, pressed } = next;
+      const now = this.#deps.clock.now();
+      const work = workDue(room, now, { pressed });
+      if (work === undefined) continue; // Done meanwhile.
+      this.#saves += 1;
+      void work.finally(() => {
+        this.#saves -= 1;
+        this.#startDue();
+      });
+    }
+  }
+
+  /** Saves what is left to save, so that whoever comes next begins at the end of the log. */
+  async #drain(): Promise<void> {
+    const { clock } = this.#deps;
+    const deadline = clock.now() + this.#options.documentsDrainMsMax;
+    while ((this.#floor() < this.#received || this.#saves > 0) && clock.now() < deadline) {
+      this.#due = [...this.#rooms.values()].map((room) => ({ room, pressed: true }));
+      this.#startDue();
+      await pause(clock, TICK_MS / 4);
+    }
+  }
+}
+
+function workDue(room: RoomHost, now: Millis, pressure: { pressed: boolean }): Promise<void> | undefined {
+  if (room.isWipeDue(now)) return room.wipe();
+  if (room.isSaveDue(now, pressure)) return room.save();
+  return room.isTrimDue(now) ? room.trim() : undefined;
+}

@@ -1,0 +1,324 @@
+import { expect, test } from "vitest";
+
+import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import { hasDocument } from "../../shared/bus/checkpoint.ts";
+import { encodeEditsRecord } from "../../shared/bus/record.ts";
+import type { Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { mergeEdits } from "./merge.ts";
+import type { RoomPorts } from "./room-host.ts";
+
+import { afterCrash, CRASHES, NOTHING_LOST } from "../testing/crash.ts";
+import { ann, deletedRecord, recordsOf, ROOM, Run, Stores } from "../testing/one-room.ts";
+
+test.each(CRASHES)("[RMH1] a service that dies $when the step '$step' leaves a whole document to the next, and all of its past", async (crash) => {
+  expect(await afterCrash(new Stores(), crash)).toEqual(NOTHING_LOST);
+});
+
+test.each(CRASHES)("[RMH2] a service that lives on when '$step' fails $when its effect does it again", async (failing) => {
+  const stores = new Stores();
+  const run = new Run(stores);
+  await run.take(...recordsOf("abcd"));
+  stores.failing = failing;
+  await run.room.save();
+  await run.room.trim();
+  stores.failing = undefined;
+  for (let tries = 0; tries < 2; tries++) {
+    run.now = (run.now + 5_000) as Millis;
+    if (run.room.isSaveDue(run.now, { pressed: false })) await run.room.save();
+    if (run.room.isTrimDue(run.now)) await run.room.trim();
+  }
+  expect(stores.checkpoint).toMatchObject({ seq: 4, streamSeq: 40 });
+  expect(stores.trimmedBefore).toBe(40);
+  expect(await run.served()).toBe("4 abcd");
+});
+
+test("[RMH11] a date that is set back delays neither the next snapshot nor the trimming", async () => {
+  const stores = new Stores();
+  const run = new Run(stores);
+  const records = recordsOf("ab");
+  await run.take(records[0]!);
+  await run.room.save();
+  run.dateAheadMs = -3_600_000;
+  await run.take(records[1]!);
+  run.now = 60_000 as Millis;
+  expect([run.room.isSaveDue(run.now, { pressed: false }), run.room.isTrimDue(run.now)]).toEqual([true, true]);
+});
+
+test("[RMH3] a snapshot that reads back other than it was written is never named", async () => {
+  const stores = new Stores();
+  const damaged: RoomPorts["snapshots"] = { ...stores.ports.snapshots, write: (name, bytes) => stores.ports.snapshots.write(name, bytes.slice(1)) };
+  const run = new Run(Object.assign(new Stores(), { ports: { ...stores.ports, snapshots: damaged } }));
+  await run.take(...recordsOf("abcd"));
+  await run.room.save();
+  expect(stores.checkpoint).toBeUndefined();
+  expect(await run.served()).toBe("4 abcd");
+});
+
+test("[RMH4] a hole in the log that a newer checkpoint explains is closed from it", async () => {
+  const stores = new Stores();
+  const records = recordsOf("abcd");
+  const slow = new Run(stores);
+  await slow.take(records[0]!);
+  const other = new Run(stores);
+  await other.take(...records.slice(0, 3));
+  await other.room.save(); // And trims what it covers, before the slow one has read it.
+  await slow.take(records[3]!);
+  expect(await slow.served()).toBe("4 abcd");
+  await slow.room.save();
+  expect(stores.checkpoint).toMatchObject({ seq: 4 });
+  expect(stores.checkpoint?.leftOut).toBeUndefined();
+});
+
+test("[RMH5] a hole that nothing explains is counted, what is there is served, and the log is never trimmed again", async () => {
+  const stores = new Stores();
+  const [a, , c] = recordsOf("abc");
+  const run = new Run(stores);
+  await run.take(a!, c!);
+  expect(await run.served()).toBe("3 a"); // Yjs keeps c until b comes.
+  await run.room.save();
+  expect(stores.checkpoint).toMatchObject({ seq: 3, leftOut: 1 });
+  run.now = 60_000 as Millis;
+  expect(run.room.isTrimDue(run.now)).toBe(false);
+  expect((await run.metrics.gaps.get()).values[0]?.value).toBe(1);
+});
+
+test("[RMH6] whoever saves behind a newer checkpoint goes on from that one, and its own snapshot goes", async () => {
+  const stores = new Stores();
+  const records = recordsOf("abcd");
+  const [stale, fresh] = [new Run(stores), new Run(stores)];
+  await stale.take(records[0]!);
+  await fresh.take(...records);
+  await fresh.room.save();
+  await stale.room.save();
+  expect(stores.checkpoint?.seq).toBe(4);
+  expect([...stores.snapshots.keys()]).toEqual([stores.checkpoint?.snapshot.object]);
+  expect(await stale.served()).toBe("4 abcd");
+});
+
+test("[RMH8] a save that began before a newer checkpoint was found does not go back behind it", async () => {
+  const stores = new Stores();
+  const records = recordsOf("abcd");
+  const slow = new Run(stores);
+  await slow.take(records[0]!);
+  const other = new Run(stores);
+  await other.take(...records.slice(0, 3));
+  const letGo = stores.hold("read back");
+  const saving = slow.room.save();
+  await new Promise(setImmediate);
+  await other.room.save();
+  const held = stores.checkpoint; // The slow one looks behind a gap, and knows it from then on.
+  await slow.take(records[3]!);
+  letGo();
+  await saving;
+  expect(stores.checkpoint).toBe(held);
+  expect(await slow.served()).toBe("4 abcd");
+});
+
+test("[RMH7] snapshots that a crash left go, and one whose writer was only slow can no longer be named", async () => {
+  const stores = new Stores();
+  const records = recordsOf("abcd");
+  const slow = new Run(stores);
+  await slow.take(...records.slice(0, 2));
+  await slow.room.save();
+  await slow.take(...records.slice(2));
+  const next = new Run(stores);
+  await next.room.opened;
+  const letGo = stores.hold("checkpoint");
+  const saving = slow.room.save();
+  await new Promise(setImmediate);
+  await next.room.removeOrphans([...stores.snapshots.keys()]);
+  letGo();
+  await saving;
+  expect([...stores.snapshots.keys()]).toEqual([stores.checkpoint?.snapshot.object]);
+  expect(stores.checkpoint?.seq).toBe(2);
+});
+
+test("[RMH9] a room of other payloads than Yjs updates has no snapshot, and its checkpoint says so", async () => {
+  const stores = new Stores();
+  const run = new Run(stores);
+  const payload = new TextEncoder().encode("{}");
+  const edits = { epoch: 1 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann, counter: 1, parentSeq: 0 as Seq, payload }] };
+  await run.take({ room: ROOM, streamSeq: 10, time: 0 as UnixMillis, bytes: encodeEditsRecord({ id: "server.1", time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits }) });
+  await run.room.save();
+  expect([await run.served(), hasDocument(stores.checkpoint!)]).toEqual(["not-a-document", false]);
+});
+
+test("[RMH10] a thousand who ask at once cost one merge, and a second one only where edits came meanwhile", async () => {
+  const stores = new Stores();
+  let merges = 0;
+  let finish: () => void = () => {};
+  const counting: Stores["ports"] = { ...stores.ports, merging: { merge: (state, edits) => (merges++, new Promise((resolve) => (finish = () => resolve(mergeEdits(state, edits))))) } };
+  const run = new Run({ ports: counting } as Stores);
+  const [one, two, three] = recordsOf("abc") as [StoredRecord, StoredRecord, StoredRecord];
+  await run.take(one, two);
+
+  const crowd = Array.from({ length: 1_000 }, () => run.served());
+  await new Promise(setImmediate);
+  await run.take(three);
+  const late = Array.from({ length: 1_000 }, () => run.served());
+  await new Promise(setImmediate);
+  finish();
+  await new Promise(setImmediate);
+  finish();
+
+  expect(new Set(await Promise.all(crowd))).toEqual(new Set(["2 ab"]));
+  expect(new Set(await Promise.all(late))).toEqual(new Set(["3 abc"]));
+  expect(merges).toBe(2);
+});
+
+/** Merging that is given up while it is told to. */
+function stallingStores(): { stores: Stores; state: { isStalling: boolean; tries: number } } {
+  const stores = new Stores();
+  const state = { isStalling: false, tries: 0 };
+  const merge: Stores["ports"]["merging"]["merge"] = (base, edits) => {
+    state.tries += 1;
+    return Promise.resolve(state.isStalling ? "overran" : mergeEdits(base, edits));
+  };
+  return { stores: Object.assign(new Stores(), { ports: { ...stores.ports, merging: { merge } } }), state };
+}
+
+test("[RMH12] a room whose merge takes too long is served as it was, keeps its log, and is tried again after pauses that double", async () => {
+  const { stores, state } = stallingStores();
+  const run = new Run(stores);
+  const records = recordsOf("abcd");
+  await run.take(...records.slice(0, 2));
+  await run.room.save();
+  await run.take(...records.slice(2));
+  state.isStalling = true;
+  state.tries = 0;
+  expect([await run.served(), run.room.isStalled]).toEqual(["2 ab", true]);
+  await run.room.save();
+  expect(run.room.uncoveredFrom).toBe(30);
+  const triedAt = [];
+  for (let second = 0; second < 20; second++) {
+    run.now = (second * 1_000) as Millis;
+    const before = state.tries;
+    if (run.room.isSaveDue(run.now, { pressed: true })) await run.room.save();
+    if (state.tries > before) triedAt.push(second);
+  }
+  expect(triedAt).toEqual([2, 6, 14]);
+  state.isStalling = false;
+  run.now = 60_000 as Millis;
+  await run.room.save();
+  expect([await run.served(), run.room.isStalled, run.room.uncoveredFrom]).toEqual(["4 abcd", false, undefined]);
+});
+
+test("[RMH13] what comes of a stalled room past its bound is left in the log, which the next run reads from the same place", async () => {
+  const { stores, state } = stallingStores();
+  const run = new Run(stores);
+  const records = recordsOf("abcdefghijklmnopqrst");
+  await run.take(...records.slice(0, 2));
+  await run.room.save();
+  state.isStalling = true;
+  await run.take(...records.slice(2, 4));
+  await run.served();
+  await run.take(...records.slice(4));
+  run.room.mergeIfDue();
+  expect(run.room.heldBytes).toBeLessThan(400);
+  await run.take(...records.slice(10));
+  expect([run.room.uncoveredFrom, await run.served(), run.room.isSaveDue(99_999 as Millis, { pressed: true })]).toEqual([30, "2 ab", false]);
+
+  state.isStalling = false;
+  const next = new Run(stores);
+  await next.take(...records.filter(({ streamSeq }) => streamSeq >= 21));
+  expect(await next.served()).toBe("20 abcdefghijklmnopqrst");
+});
+
+test("[RMH14] a long document that lacks few edits is as good as merged to whoever joins, until it lacks many or somebody wants the newest", async () => {
+  const stores = new Stores();
+  let merges = 0;
+  const counting: Stores["ports"] = { ...stores.ports, merging: { merge: (state, edits) => (merges++, Promise.resolve(mergeEdits(state, edits))) } };
+  const [long, ...few] = recordsOf(["long ".repeat(250_000), ..."abcdef"]);
+  const run = new Run(Object.assign(new Stores(), { ports: counting }), { snapshotLagBytesMax: 2 * few[0]!.bytes.byteLength });
+  const seqFor = async (freshness: "newest" | "joinable") => Number((await run.served(freshness)).split(" ")[0]);
+  await run.take(long!, few[0]!);
+  expect([await seqFor("joinable"), merges]).toEqual([2, 1]);
+  await run.take(few[1]!);
+  expect([await seqFor("joinable"), await seqFor("joinable"), merges]).toEqual([2, 2, 1]);
+  expect([await seqFor("newest"), await seqFor("joinable"), merges]).toEqual([3, 3, 2]);
+  await run.take(...few.slice(2));
+  expect([await seqFor("joinable"), merges]).toEqual([7, 3]);
+});
+
+test("[RMH15] of a long document a state behind the newest checkpoint is not served: what follows it may be trimmed", async () => {
+  const stores = new Stores();
+  const records = recordsOf(["long ".repeat(250_000), "a", "b"]);
+  const [slow, other] = [new Run(stores), new Run(stores)];
+  await slow.take(records[0]!);
+  await slow.room.save();
+  await slow.take(records[1]!, records[2]!);
+  expect((await slow.served("joinable")).slice(0, 2)).toBe("1 ");
+  await other.take(records[1]!);
+  await other.room.save();
+  await slow.room.removeOrphans(["acme.notes/none"]); // It finds the other's checkpoint.
+  expect((await slow.served("joinable")).slice(0, 2)).toBe("3 ");
+});
+
+const WIPE_STEPS = ["tell owner", "checkpoint", "remove", "history", "remove archive", "trim"].flatMap((step) => [{ step, when: "before" as const }, { step, when: "after" as const }]);
+
+/** A room with a snapshot, a segment of its history and a named version, and then its end. */
+async function deletedRoom(): Promise<{ stores: Stores; run: Run }> {
+  const stores = new Stores();
+  const run = new Run(stores);
+  await run.take(...recordsOf("abcd"));
+  await run.saveAndTrim(5_000);
+  await run.saveAndTrim(9_000);
+  await run.room.past.name("first draft");
+  expect([stores.snapshots.size, stores.objects.size]).toEqual([1, 2]);
+  await run.take(deletedRecord(50));
+  return { stores, run };
+}
+
+function expectNothingLeft(stores: Stores): void {
+  expect([...stores.snapshots.keys(), ...stores.objects.keys()]).toEqual([]);
+  expect([stores.trimmedBefore, stores.history]).toEqual([50, { versions: [], segments: [], through: 0, deleted: true }]);
+  expect(stores.deleted).toMatchObject({ deleted: true });
+  expect(stores.deleted?.wiping).toBeUndefined();
+}
+
+test.each(WIPE_STEPS)("[RMH16] of a deleted room nothing is left, though the service dies $when the step '$step': the next one goes on", async (failing) => {
+  const { stores, run } = await deletedRoom();
+  stores.failing = failing;
+  await run.wipe(10_000);
+  expect(await run.served()).toBe("deleted");
+
+  stores.failing = undefined;
+  const next = new Run(stores);
+  await next.take(deletedRecord(50));
+  expect(await next.served()).toBe("deleted");
+  await next.wipe(10_000);
+  expectNothingLeft(stores);
+  expect([next.room.isUnwiped, next.room.uncoveredFrom]).toEqual([false, undefined]);
+});
+
+test("[RMH17] a deleted room is wiped once no room server holds it; until then its record is read again by the next service", async () => {
+  const { stores, run } = await deletedRoom();
+  stores.isOwned = true;
+  await run.wipe(10_000);
+  expect([run.room.isUnwiped, run.room.uncoveredFrom, stores.snapshots.size]).toEqual([true, 50, 0]);
+  stores.isOwned = false;
+  await run.wipe(10_100);
+  expect(run.room.isUnwiped, "it waits a little between two tries").toBe(true);
+  await run.wipe(10_600);
+  expectNothingLeft(stores);
+});
+
+test("[RMH18] a service that is late with a snapshot or a version of a deleted room brings nothing back", async () => {
+  const stores = new Stores();
+  const late = new Run(stores);
+  await late.take(...recordsOf("abcd"));
+  await late.saveAndTrim(5_000);
+  const letGo = stores.hold("history");
+  const naming = late.room.past.name("too late");
+  await new Promise(setImmediate);
+
+  const other = new Run(stores);
+  await other.take(deletedRecord(50));
+  await other.wipe(6_000);
+  letGo();
+  expect(await naming).toEqual({ kind: "deleted" });
+  await late.take(...recordsOf("abcde").slice(4));
+  await late.room.save();
+  expect(await late.served()).toBe("deleted");
+  expectNothingLeft(stores);
+});

@@ -1,0 +1,294 @@
+/**
+ * Keeps one room: hands it its records, merges, saves and trims. Any step may fail or the process may die after
+ * it, and the next try, here or elsewhere, begins with a whole document:
+ *
+ *   write snapshot, read it back, compare -> write checkpoint -> remove old snapshot -> put what goes into history -> trim the log
+ *
+ * The checkpoint's entry is the commit: a snapshot before it is nobody's, a record after it is in the log.
+ */
+
+import type { DeletedCheckpoint } from "../../shared/bus/checkpoint.ts";
+import { isDeletedRecord } from "../../shared/bus/record.ts";
+import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { Millis, Position, RoomKey, Seq } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import { unlessMistake } from "../../shared/pause.ts";
+import { CheckpointHost } from "./checkpoint-host.ts";
+import type { SnapshotPolicy, TrimOptions } from "./compaction.ts";
+import type { HistoryPolicy } from "../past/history.ts";
+import { HistoryHost } from "../past/history-host.ts";
+import type { Document, MergedState } from "./document.ts";
+import { IntakeHost, type IntakeOptions, RETRY_MS } from "./intake-host.ts";
+import { EMPTY_STATE } from "./merge.ts";
+import { MergeHost } from "./merge-host.ts";
+import type { DocumentServiceMetrics } from "../metrics.ts";
+import { PastHost, type PastOptions, type PastPorts } from "../past/past-host.ts";
+import type { Checkpoints, Deletions, News, ObjectStore } from "../ports.ts";
+import { SaveHost } from "./save-host.ts";
+import { TrimHost } from "./trim-host.ts";
+import { WipeHost } from "./wipe-host.ts";
+
+export type RoomPorts = PastPorts & { readonly checkpoints: Checkpoints; readonly snapshots: ObjectStore; readonly deletions: Deletions };
+export type RoomOptions = SnapshotPolicy & TrimOptions & IntakeOptions & HistoryPolicy & PastOptions & {
+  readonly mergeEditsMax: number;
+  readonly mergeBytesMax: number;
+  readonly mergeMsMax: number;
+  readonly snapshotLagBytesMax: number;
+  readonly stalledBytesMax: number;
+  readonly documentIdleMsMax: number;
+};
+/** `newName`: unique among all snapshots ever written. `boardsFloor`: the boards need no record up to it. */
+export type RoomDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly newName: () => string; readonly boardsFloor: () => number; readonly news: News };
+
+/** "joinable": of a long document the few newest edits may be missing, for whoever joins from there is sent them. */
+export type Freshness = "newest" | "joinable";
+
+export type Served =
+  | { kind: "snapshot"; state: Uint8Array; position: Position }
+  /** The room never had an edit, as far as is known here. */
+  | { kind: "no-document" }
+  /** None of its edits is a Yjs update. */
+  | { kind: "not-a-document" }
+  /** For good. */
+  | { kind: "deleted" }
+  /** Not now: ask again. */
+  | { kind: "loading" };
+
+export class RoomHost {
+  readonly room: RoomKey;
+  readonly #options: RoomOptions;
+  readonly #deps: RoomDeps;
+  readonly #intake: IntakeHost;
+  readonly #merges: MergeHost;
+  readonly #saves: SaveHost;
+  readonly #trims: TrimHost;
+  readonly #history: HistoryHost;
+  readonly #wipe: WipeHost;
+  readonly past: PastHost;
+  /** One of save, trim and clean-up at a time. */
+  #busy = false;
+  #lastUsed: Millis;
+  #notBefore = 0 as Millis;
+  /** Up to here its edits are news no more. */
+  #toldSeq: Seq | undefined;
+
+  constructor(room: RoomKey, ports: RoomPorts, options: RoomOptions, deps: RoomDeps) {
+    this.room = room;
+    this.#options = options;
+    this.#deps = deps;
+    this.#lastUsed = deps.clock.now();
+    const checkpoints = new CheckpointHost(room, ports, deps.log, (entry) => this.#receiveDeletedEntry(entry));
+    this.#merges = new MergeHost(room, ports, checkpoints, options, deps);
+    this.#saves = new SaveHost(room, ports, { checkpoints, merges: this.#merges }, options, deps);
+    this.#history = new HistoryHost(room, ports, options, deps);
+    this.#trims = new TrimHost(room, { log: ports.log, history: this.#history }, options, deps);
+    this.#wipe = new WipeHost(room, ports, { checkpoints, history: this.#history }, deps);
+    this.past = new PastHost(room, ports, options, { history: this.#history, present: () => this.#present() });
+    this.#intake = new IntakeHost(room, checkpoints, options, {
+      ...deps,
+      onTaken: (document, stored) => {
+        this.#lastUsed = deps.clock.now();
+        this.#saves.noteUncovered(document, this.#lastUsed);
+        this.#trims.receiveRecord(stored, this.#lastUsed);
+        this.#tellNews(document);
+        if (document.pending.edits >= options.mergeEditsMax) this.mergeIfDue();
+      },
+      onCaughtUp: (document) => this.#saves.noteUncovered(document, deps.clock.now()),
+      onFailure: (what, cause) => this.#receiveFailure(what, cause),
+    });
+  }
+
+  /** Resolves once its checkpoint is known. */
+  get opened(): Promise<unknown> {
+    return this.#intake.opened;
+  }
+
+  get heldBytes(): number {
+    return this.#intake.heldBytes;
+  }
+
+  /** The first stream sequence of the room that may not be in a snapshot yet. */
+  get uncoveredFrom(): number | undefined {
+    return this.isDeleted ? this.#wipe.uncoveredFrom : this.#intake.uncoveredFrom;
+  }
+
+  /** When the first edit that is not in a snapshot was read. */
+  get uncoveredSince(): Millis | undefined {
+    return this.#saves.uncoveredSince;
+  }
+
+  /** Its edits cannot be merged in time. */
+  get isStalled(): boolean {
+    return this.#merges.isStalled;
+  }
+
+  receiveRecord(stored: StoredRecord): void {
+    if (isDeletedRecord(stored.bytes)) this.receiveDeleted(stored.streamSeq);
+    else this.#intake.receiveRecord(stored);
+  }
+
+  /** It has a checkpoint, or edits were read of it. */
+  get isKnown(): boolean {
+    const { document } = this.#intake;
+    return document !== undefined && (document.checkpoint !== undefined || document.applied.streamSeq > 0);
+  }
+
+  get isDeleted(): boolean {
+    return this.#wipe.isDeleted;
+  }
+
+  /** Something of it may be left, though it is deleted. */
+  get isUnwiped(): boolean {
+    return this.#wipe.isDue;
+  }
+
+  /** `streamSeq`: of the record that says so. */
+  receiveDeleted(streamSeq: number): void {
+    this.#wipe.receiveRecord(streamSeq);
+    this.#intake.drop();
+  }
+
+  #receiveDeletedEntry(entry: DeletedCheckpoint): void {
+    this.#wipe.receiveEntry(entry);
+    this.#intake.drop();
+  }
+
+  /** Resolves once nothing of it is left in the log and the stores. */
+  untilWiped(): Promise<void> {
+    return this.#wipe.untilWiped();
+  }
+
+  isWipeDue(now: Millis): boolean {
+    return this.#wipe.isDue && !this.#busy && now >= this.#notBefore;
+  }
+
+  wipe(): Promise<void> {
+    return this.#work("what is left of it was not removed", async () => {
+      (await this.#intake.opened).clear();
+      if (!(await this.#wipe.wipe())) this.#notBefore = (this.#deps.clock.now() + RETRY_MS) as Millis;
+    });
+  }
+
+  /** "newest": with all records received by now. Asked for many times at once it is merged once, or twice where a merge had begun before. */
+  async serve(freshness: Freshness): Promise<Served> {
+    const document = await this.#intake.opened;
+    if (this.isDeleted) return { kind: "deleted" };
+    if (document.applied.seq === 0) return { kind: "no-document" };
+    const nearly = freshness === "joinable" ? document.nearlyMerged(this.#options.snapshotLagBytesMax) : undefined;
+    if (nearly !== undefined) this.#lastUsed = this.#deps.clock.now();
+    const merged = nearly ?? (await this.#present());
+    if (this.isDeleted) return { kind: "deleted" };
+    if (merged === undefined || merged.applied.seq === 0) return { kind: "loading" };
+    const { state, applied, leftOut } = merged;
+    if (leftOut > 0 && state.byteLength <= EMPTY_STATE.byteLength) return { kind: "not-a-document" };
+    return { kind: "snapshot", state, position: { epoch: applied.epoch, seq: applied.seq } };
+  }
+
+  #tellNews({ applied, checkpoint }: Document): void {
+    this.#deps.news.receiveEdits(this.room, applied, applied.seq - (this.#toldSeq ?? checkpoint?.seq ?? 0));
+    this.#toldSeq = applied.seq;
+  }
+
+  isSaveDue(now: Millis, pressure: { pressed: boolean }): boolean {
+    const { document, isOpening, isSetAside } = this.#intake;
+    if (document === undefined || isOpening || isSetAside || this.isDeleted || this.#busy || now < this.#notBefore) return false;
+    return this.#saves.isDue(document, now, pressure);
+  }
+
+  isTrimDue(now: Millis): boolean {
+    const { document, isOpening } = this.#intake;
+    return document !== undefined && !isOpening && !this.isDeleted && !this.#busy && now >= this.#notBefore && this.#trims.isDue(document, now);
+  }
+
+  /** Keeps what waits small between two saves. */
+  mergeIfDue(): void {
+    const { document } = this.#intake;
+    if (document === undefined || this.#merges.isRunning || this.#deps.clock.now() < this.#notBefore) return;
+    const { edits, bytes } = document.pending;
+    if (this.isStalled && bytes >= this.#options.stalledBytesMax) return this.#intake.setAside(document);
+    if (edits >= this.#options.mergeEditsMax || bytes >= this.#options.mergeBytesMax) {
+      this.#merges.merge(document).catch((cause: unknown) => this.#receiveFailure("its edits were not merged", cause));
+    }
+  }
+
+  /** Lets go of the memory that a snapshot can give back. */
+  releaseIfIdle(now: Millis, { pressed }: { pressed: boolean }): void {
+    if (!this.#merges.isRunning && (pressed || now - this.#lastUsed > this.#options.documentIdleMsMax)) this.#intake.document?.releaseState();
+  }
+
+  /** Whether nothing would be forgotten with it but what the checkpoint says, and nothing is left to do for it. */
+  canRetire(now: Millis, { pressed }: { pressed: boolean }): boolean {
+    const { document, isOpening } = this.#intake;
+    if (document === undefined || isOpening || this.#busy || this.#merges.isRunning) return false;
+    if (this.isDeleted) return !this.#wipe.isDue;
+    if (document.uncovered !== undefined) return false;
+    return pressed || (this.#trims.isDone(document) && now - this.#lastUsed > this.#options.documentIdleMsMax);
+  }
+
+  /** What happens from now on is forgotten. */
+  close(): void {
+    this.#intake.close();
+  }
+
+  save(): Promise<void> {
+    return this.#work("its snapshot was not saved", async () => {
+      const outcome = await this.#saves.save(await this.#intake.opened);
+      if (outcome === "failed") this.#notBefore = (this.#deps.clock.now() + RETRY_MS) as Millis;
+      if (outcome === "saved" && !this.isDeleted) await this.#addVersionIfDue();
+    });
+  }
+
+  trim(): Promise<void> {
+    return this.#work("its log was not trimmed", async () => this.#trims.trim(await this.#intake.opened));
+  }
+
+  /** Removes snapshots of the room that no checkpoint names. */
+  async removeOrphans(names: readonly string[]): Promise<void> {
+    const document = await this.#intake.opened;
+    if (this.#intake.isOpening || this.#busy || this.isUnwiped) return;
+    await this.#work("what a crash left behind was not removed", () => (this.isDeleted ? this.#saves.removeAll(names) : this.#saves.removeOrphans(document, names)));
+  }
+
+  /** Objects of the room's history that its entry does not name. */
+  async removeHistoryOrphans(names: readonly string[]): Promise<void> {
+    try {
+      await this.#history.removeOrphans(names);
+    } catch (cause) {
+      this.#receiveFailure("what a crash left behind of its history was not removed", cause);
+    }
+  }
+
+  async #addVersionIfDue(): Promise<void> {
+    const { seq } = (await this.#intake.opened).applied;
+    const present = (await this.#history.isVersionDue(seq)) ? await this.#present() : undefined;
+    if (present !== undefined) await this.#history.addVersion(present);
+  }
+
+  /** With all records received by now. */
+  async #present(): Promise<MergedState | undefined> {
+    const document = await this.#intake.opened;
+    this.#lastUsed = this.#deps.clock.now();
+    const asked = document.applied.seq;
+    const merged = await this.#merges.merge(document);
+    return merged !== undefined && merged.applied.seq < asked ? this.#merges.merge(document) : merged;
+  }
+
+  async #work(otherwise: string, work: () => Promise<void>): Promise<void> {
+    this.#busy = true;
+    try {
+      await work();
+    } catch (cause) {
+      this.#receiveFailure(otherwise, cause);
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  /** The world failed; what was to be done is due again after a moment. */
+  #receiveFailure(what: string, cause: unknown): void {
+    unlessMistake(cause);
+    this.#notBefore = (this.#deps.clock.now() + RETRY_MS) as Millis;
+    if (!this.#intake.isClosed) this.#deps.log.warn({ room: this.room, cause }, `a room waits for its storage: ${what}`);
+  }
+}

@@ -1,0 +1,72 @@
+/** Trims one room's log behind its newest checkpoint, as far as the plan lets it, once what goes is in the room's history. */
+
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { Millis, RoomKey } from "../../shared/ids.ts";
+import { type TrimOptions, TrimPlan } from "./compaction.ts";
+import type { Document } from "./document.ts";
+import type { HistoryHost } from "../past/history-host.ts";
+import type { DocumentServiceMetrics } from "../metrics.ts";
+import type { EditLog } from "../ports.ts";
+
+/** `boardsFloor`: the boards need no record up to it. */
+export type TrimDeps = { readonly clock: Clock; readonly metrics: DocumentServiceMetrics; readonly boardsFloor: () => number };
+
+export class TrimHost {
+  readonly #room: RoomKey;
+  readonly #log: EditLog;
+  readonly #deps: TrimDeps;
+  readonly #plan: TrimPlan;
+  readonly #history: Pick<HistoryHost, "archive">;
+  readonly #intervalMsMin: number;
+  #lastTrimmed: Millis | undefined;
+  /** The newest checkpoint, and since when there is one: its date is looked at once. */
+  #covered: { readonly checkpoint: Checkpoint; readonly since: Millis } | undefined;
+
+  constructor(room: RoomKey, { log, history }: { log: EditLog; history: Pick<HistoryHost, "archive"> }, options: TrimOptions & { readonly historySegmentMsMin: number }, deps: TrimDeps) {
+    this.#room = room;
+    this.#log = log;
+    this.#deps = deps;
+    this.#plan = new TrimPlan(options);
+    this.#history = history;
+    this.#intervalMsMin = options.historySegmentMsMin;
+  }
+
+  /** Every record in order. */
+  receiveRecord({ streamSeq, time }: StoredRecord, since: Millis): void {
+    this.#plan.receiveRecord({ streamSeq, since }, time);
+  }
+
+  /** A busy room has something to trim all the time: what is rewritten for it stays little if that waits a while. */
+  isDue(document: Document, now: Millis): boolean {
+    if (this.#lastTrimmed !== undefined && now - this.#lastTrimmed < this.#intervalMsMin) return false;
+    return this.#before(document, now) !== undefined;
+  }
+
+  /** Whether nothing will come to be due without another snapshot. */
+  isDone({ checkpoint, leftOut }: Document): boolean {
+    return checkpoint === undefined || leftOut > 0 || this.#plan.trimmedBefore >= checkpoint.streamSeq;
+  }
+
+  async trim(document: Document): Promise<void> {
+    const before = this.#before(document, this.#deps.clock.now());
+    if (before === undefined) return;
+    let outcome = "failed";
+    try {
+      await this.#history.archive(before);
+      await this.#log.trim(this.#room, before);
+      this.#lastTrimmed = this.#deps.clock.now();
+      this.#plan.receiveTrimmed(before);
+      outcome = "trimmed";
+    } finally {
+      this.#deps.metrics.trims.inc({ outcome });
+    }
+  }
+
+  #before({ checkpoint, leftOut }: Document, now: Millis): number | undefined {
+    if (checkpoint === undefined || leftOut > 0) return undefined;
+    if (this.#covered?.checkpoint !== checkpoint) this.#covered = { checkpoint, since: (now - Math.max(0, this.#deps.clock.wallNow() - checkpoint.time)) as Millis };
+    return this.#plan.before({ streamSeq: checkpoint.streamSeq, since: this.#covered.since }, this.#deps.boardsFloor(), now);
+  }
+}

@@ -1,0 +1,19 @@
+/** Writes an object so that something may rely on it: read back whole and compared, before anybody is told its name. */
+
+import type { Digest, ObjectStore } from "../ports.ts";
+
+export type Written = { readonly object: string; readonly bytes: number; readonly sha256: string };
+
+/** Undefined: it reads back other than it was written, and is nobody's. */
+export async function writeVerified(store: ObjectStore, digest: Digest, object: string, bytes: Uint8Array): Promise<Written | undefined> {
+  const sha256 = digest(bytes);
+  await store.write(object, bytes);
+  const found = await store.read(object);
+  return found !== undefined && digest(found) === sha256 ? { object, bytes: bytes.byteLength, sha256 } : undefined;
+}
+
+/** Undefined: it is gone, or is not what was written. */
+export async function readVerified(store: ObjectStore, digest: Digest, { object, sha256 }: Omit<Written, "bytes">): Promise<Uint8Array | undefined> {
+  const bytes = await store.read(object);
+  return bytes !== undefined && digest(bytes) === sha256 ? bytes : undefined;
+}

@@ -1,0 +1,71 @@
+/**
+ * How far each client's edits are committed, for the checkpoint: a new owner of the room takes its dedupe
+ * state from there. Bounded by forgetting, the most silent first: a client that is not known is asked how far it
+ * got (the `ackedThrough` of its next edit), so forgetting never opens a hole. A checkpoint is one value of a store
+ * that takes no more than a message's bytes, so what counts is how long the list is when written.
+ */
+
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import type { EditsRecord } from "../../shared/bus/record.ts";
+import { assert } from "../../shared/assert.ts";
+import type { ClientId, Seq, UnixMillis } from "../../shared/ids.ts";
+
+export type Watermark = Checkpoint["clients"][number];
+
+export type WatermarksOptions = { readonly silenceMsMax: number; readonly clientsMax: number; readonly bytesMax: number };
+
+const encoder = new TextEncoder();
+
+export class Watermarks {
+  readonly #options: WatermarksOptions;
+  /** The most silent first. */
+  readonly #byClient = new Map<ClientId, { readonly watermark: Watermark; readonly bytes: number }>();
+  #bytes = 0;
+
+  constructor(known: readonly Watermark[], options: WatermarksOptions) {
+    this.#options = options;
+    for (const watermark of known.toSorted((a, b) => a.lastSeen - b.lastSeen)) this.#set(watermark);
+  }
+
+  /** Returns how many had to be forgotten before their time, for want of room. */
+  receiveEdits(record: EditsRecord): number {
+    const { firstSeq, edits } = record.edits;
+    const last = new Map<ClientId, number>();
+    edits.forEach(({ client }, index) => last.set(client, index));
+    for (const [client, index] of last) {
+      const [edit, user] = [edits[index], record.users.get(client)];
+      assert(edit !== undefined && user !== undefined, "a record names the user of each of its clients");
+      this.#set({ client, user, counter: edit.counter, seq: (firstSeq + index) as Seq, lastSeen: record.time });
+    }
+    return this.#forget(record.time);
+  }
+
+  all(): Watermark[] {
+    return [...this.#byClient.values()].map(({ watermark }) => watermark);
+  }
+
+  #forget(now: UnixMillis): number {
+    const { silenceMsMax, clientsMax, bytesMax } = this.#options;
+    let early = 0;
+    for (const [client, { watermark }] of this.#byClient) {
+      const isSilent = now - watermark.lastSeen > silenceMsMax;
+      if (!isSilent && this.#byClient.size <= clientsMax && this.#bytes <= bytesMax) break;
+      if (!isSilent) early += 1;
+      this.#remove(client);
+    }
+    return early;
+  }
+
+  /** Goes to the end: the order of the map is the order of silence. */
+  #set(watermark: Watermark): void {
+    this.#remove(watermark.client);
+    const bytes = encoder.encode(JSON.stringify(watermark)).byteLength + 1;
+    this.#byClient.set(watermark.client, { watermark, bytes });
+    this.#bytes += bytes;
+  }
+
+  #remove(client: ClientId): void {
+    this.#bytes -= this.#byClient.get(client)?.bytes ?? 0;
+    this.#byClient.delete(client);
+  }
+}

@@ -1,0 +1,46 @@
+/** A service that dies before or after any step of snapshot and trim, and what the next one finds. */
+
+import * as Y from "yjs";
+
+import type { Millis, Seq } from "../../shared/ids.ts";
+import { recordsOf, Run, type Stores } from "./one-room.ts";
+
+export type Crash = { readonly step: string; readonly when: "before" | "after" };
+/** `past`: the text at each seq from 0. `isTrimmedTooFar`: behind what a checkpoint covers. */
+export type AfterCrash = { readonly served: string; readonly past: readonly string[]; readonly isTrimmedTooFar: boolean };
+
+const LETTERS = "abcd";
+
+export const CRASHES: readonly Crash[] = ["write", "read back", "checkpoint", "remove", "archive", "read archive back", "history", "trim"].flatMap((step) => [{ step, when: "before" }, { step, when: "after" }] satisfies Crash[]);
+export const NOTHING_LOST: AfterCrash = { served: `4 ${LETTERS}`, past: ["", "a", "ab", "abc", LETTERS], isTrimmedTooFar: false };
+
+export async function afterCrash(stores: Stores, crash: Crash): Promise<AfterCrash> {
+  const records = recordsOf(LETTERS);
+  const first = new Run(stores);
+  await first.take(...records.slice(0, 2));
+  await first.room.save();
+  await first.take(...records.slice(2));
+  first.now = 5_000 as Millis;
+  stores.failing = crash;
+  await first.room.save();
+  first.now = 9_000 as Millis;
+  await first.room.trim();
+  stores.failing = undefined;
+
+  const covered = stores.checkpoint?.streamSeq ?? 0;
+  const isTrimmedTooFar = stores.trimmedBefore > covered;
+  const next = new Run(stores);
+  await next.take(...records.filter(({ streamSeq }) => streamSeq >= stores.trimmedBefore && streamSeq > covered));
+  const served = await next.served();
+  const past: string[] = [];
+  for (let seq = 0; seq <= LETTERS.length; seq++) past.push(await textAt(next, seq as Seq));
+  return { served, past, isTrimmedTooFar };
+}
+
+async function textAt(run: Run, seq: Seq): Promise<string> {
+  const past = await run.room.past.readAt({ seq });
+  if (past.kind !== "state") return past.kind;
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, past.state);
+  return doc.getText("text").toString();
+}

@@ -1,0 +1,62 @@
+/** A recorded session put through one room, saved and trimmed as it comes, and then read back at many of its seqs. */
+
+import * as Y from "yjs";
+
+import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import { encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
+import type { ClientId, Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { readTrace, TRACE_TEXT } from "../../test/system/traces.ts";
+import { ROOM, Run, type Stores } from "./one-room.ts";
+
+/** Beside each so many seqs both ends of each save are read, and the end. */
+export type SessionOptions = { readonly everySeqs: number; readonly savedEverySeqs: number };
+/** `counts`: of what the session became. `wrong`: seqs at which another text is read back than the session had there. */
+export type ReadBack = { readonly counts: { readonly texts: number; readonly versions: number; readonly segments: number; readonly trimmedRecords: number }; readonly wrong: readonly number[] };
+
+export const KEEP_ALL = { mergeEditsMax: 100_000, mergeBytesMax: 100_000_000, historyMsMax: 1_000_000_000, historyBytesMax: 100_000_000, historyReadBytesMax: 100_000_000, historyVersionEditsMax: 5_000 };
+/** Edits of a record: from one to so many. */
+const RECORD_EDITS_MAX = 7;
+const START = 0 as UnixMillis;
+
+export async function readBackSession(stores: Stores, { everySeqs, savedEverySeqs }: SessionOptions): Promise<ReadBack> {
+  const { edits, endText } = readTrace("friendsforever");
+  const run = new Run(stores, { ...KEEP_ALL, historySegmentBytesMax: 150_000 });
+  const reference = new Y.Doc();
+  const texts = new Map<number, string>([[0, ""]]);
+  let streamSeq = 1;
+  await run.take({ room: ROOM, streamSeq, time: START, bytes: encodeEpochRecord({ id: "owner", time: START, epoch: 1 as Epoch, head: 0 as Seq }) });
+  for (let first = 0, size = 1; first < edits.length; first += size, size = 1 + (first % RECORD_EDITS_MAX)) {
+    const group = edits.slice(first, first + size);
+    for (const [index, { edit }] of group.entries()) {
+      Y.applyUpdate(reference, edit);
+      const seq = first + index + 1;
+      if (seq % everySeqs === 0 || seq % savedEverySeqs < 2) texts.set(seq, reference.getText(TRACE_TEXT).toString());
+    }
+    const stored = recordOf(group, first, ++streamSeq);
+    stores.log.push(stored);
+    run.room.receiveRecord(stored);
+    run.now = first as typeof run.now;
+    if (first % savedEverySeqs < size) await run.saveAndTrim(first);
+  }
+  texts.set(edits.length, endText);
+  await run.saveAndTrim(edits.length);
+
+  const wrong: number[] = [];
+  for (const [seq, text] of texts) if ((await textAt(run, seq as Seq)) !== text) wrong.push(seq);
+  return { counts: { texts: texts.size, versions: stores.history.versions.length, segments: stores.history.segments.length, trimmedRecords: stores.trimmedBefore }, wrong };
+}
+
+function recordOf(group: readonly { readonly author: number; readonly edit: Uint8Array }[], first: number, streamSeq: number): StoredRecord {
+  const time = first as UnixMillis;
+  const edits = group.map(({ author, edit }, index) => ({ client: `author000000000${author}` as ClientId, counter: first + index + 1, parentSeq: first as Seq, payload: edit }));
+  const users = new Map(edits.map(({ client }) => [client, client as string as UserId]));
+  return { room: ROOM, streamSeq, time, bytes: encodeEditsRecord({ id: `r${first}`, time, users, edits: { epoch: 1 as Epoch, firstSeq: (first + 1) as Seq, edits } }) };
+}
+
+async function textAt(run: Run, seq: Seq): Promise<string> {
+  const past = await run.room.past.readAt({ seq });
+  if (past.kind !== "state") return past.kind;
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, past.state);
+  return doc.getText(TRACE_TEXT).toString();
+}

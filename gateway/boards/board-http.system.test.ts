@@ -1,0 +1,119 @@
+/** What a gateway says over HTTP about boards, with a leaderboard that is a plain HTTP server of the test's own. */
+
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+
+import { SignJWT } from "jose";
+import { connect, type NatsConnection } from "nats";
+import { Registry } from "prom-client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { encodeJson } from "../../shared/bus/placement-messages.ts";
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import { readSettings } from "../../shared/config.ts";
+import type { Log } from "../../shared/log.ts";
+import { sharedSettings } from "../../shared/settings.ts";
+import { Declared } from "../../test/contract/declared.ts";
+import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
+import { gatewaySettings } from "../config.ts";
+import { startGateway } from "../main.ts";
+
+const SECRET = "a secret of at least 32 bytes, for tests only";
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const BURST = 20;
+const declared = new Declared(new URL("../../leaderboard/openapi.json", import.meta.url));
+
+let nats: RealNats;
+let line: NatsConnection;
+let gateway: Awaited<ReturnType<typeof startGateway>>;
+let leaderboard: Server;
+let heart: NodeJS.Timeout;
+let metrics: Registry;
+/** What the leaderboard was asked. */
+const asked: { url: string; internal: string; tenant: string }[] = [];
+
+beforeAll(async () => {
+  nats = await startRealNats();
+  line = await connect({ servers: nats.url });
+  leaderboard = createServer(({ url = "", headers }, response) => {
+    asked.push({ url, internal: String(headers["x-coroom-internal"]), tenant: String(headers["x-coroom-tenant"]) });
+    if (url.includes("rebuilt")) return void response.writeHead(503, { "content-type": "application/json", "retry-after": "1" }).end('{"error":"rebuilding","message":"ask again in a second"}');
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ ranking: [] }));
+  }).listen(0, "127.0.0.1");
+  const flags = { environment: "boards", natsUrl: nats.url, port: "0", jwtSecret: SECRET, internalSecret: "between us", boardReadBurst: String(BURST), boardReadsPerSecond: "1" };
+  metrics = new Registry();
+  gateway = await startGateway({ ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 }, { log: silent, registry: metrics });
+});
+afterAll(async () => {
+  clearInterval(heart);
+  await gateway.stop();
+  await line.close();
+  leaderboard.close();
+  await nats.stop();
+});
+
+function bearer(user: string, claims: object = {}, expires: number | string = "1h"): Promise<string> {
+  return new SignJWT({ tenant: "acme", rooms: ["notes/*", "rebuilt"], rights: ["read"], ...claims }).setProtectedHeader({ alg: "HS256" }).setSubject(user).setExpirationTime(expires).sign(new TextEncoder().encode(SECRET));
+}
+
+async function get(path: string, token?: string): Promise<{ status: number; error: string | undefined; retryAfter: string | null }> {
+  const response = await fetch(`http://127.0.0.1:${gateway.port}${path}`, { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } });
+  const body = (await response.json()) as { error?: string };
+  const { error } = body;
+  if (error !== undefined) declared.expect({ method: "GET", path: path.split("?")[0]!, status: response.status, body }); // The rest is the leaderboard's, which is none here.
+  return { status: response.status, error, retryAfter: response.headers.get("retry-after") };
+}
+
+test("[HTTP20] without a leaderboard boards are behind, and the answer says so; with one its answer is passed on", async () => {
+  const token = await bearer("ann");
+  expect(await get("/v1/rooms/notes%2F7/leaderboard", token)).toEqual({ status: 503, error: "no-leaderboard", retryAfter: "5" });
+
+  const { port } = leaderboard.address() as AddressInfo;
+  heart = setInterval(() => line.publish(subjectsOf("boards").leaderboards, encodeJson({ service: "l1", url: `http://127.0.0.1:${port}`, time: Date.now() })), 50);
+  await until(async () => (await get("/v1/rooms/notes%2F7/leaderboard", await bearer("looks on"))).status === 200, "a leaderboard");
+  asked.length = 0;
+  await get(`/v1/rooms/notes%2F7/leaderboard?window=hour&limit=3&token=${token}`);
+  await get("/v1/rooms/notes%2F7/leaderboard/me?around=2", await bearer("ann/ö"));
+  await get("/v1/rooms/notes%2F7/leaderboard/members?user=a&user=b", token);
+  await get("/v1/rooms/notes%2F7/leaderboard/members/bob%2F1", token);
+  expect(asked.map(({ url }) => url)).toEqual([
+    "/v1/rooms/notes%2F7/leaderboard?window=hour&limit=3",
+    "/v1/rooms/notes%2F7/leaderboard/members/ann%2F%C3%B6?around=2",
+    "/v1/rooms/notes%2F7/leaderboard/members?user=a&user=b",
+    "/v1/rooms/notes%2F7/leaderboard/members/bob%2F1",
+  ]);
+  expect(new Set(asked.map(({ internal, tenant }) => `${internal}, ${tenant}`))).toEqual(new Set(["between us, acme"]));
+  expect(await get("/v1/rooms/rebuilt/leaderboard", token)).toEqual({ status: 503, error: "rebuilding", retryAfter: "1" });
+});
+
+test("[HTTP21] boards are for those whose token opens the room for reading", async () => {
+  for (const place of ["", "/me", "/members?user=a", "/members/a"]) {
+    const path = `/v1/rooms/notes%2F7/leaderboard${place}`;
+    expect((await get(path)).error).toBe("no-token");
+    expect((await get(path, "nonsense")).error).toBe("token-refused");
+    expect((await get(path, await bearer("ann", {}, 1))).error).toBe("token-expired");
+    expect((await get(path, await bearer("cy", { rooms: ["other"] }))).error).toBe("not-allowed");
+    expect((await get(path, await bearer("cy", { rights: ["write"] }))).error).toBe("not-allowed");
+    expect((await get(path.replace("notes%2F7", "%00"), await bearer("cy"))).error).toBe("bad-room");
+  }
+});
+
+test("[HTTP23] which rooms of the tenant are busiest is for administrators", async () => {
+  for (const path of ["/v1/leaderboard/rooms", "/v1/leaderboard/rooms/notes%2F7"]) {
+    expect((await get(path)).error).toBe("no-token");
+    expect((await get(path, await bearer("dee"))).error).toBe("not-allowed");
+    expect((await get(`${path}?window=day`, await bearer("dee", { rights: ["admin"] }))).status).toBe(200);
+    expect(asked.at(-1)).toEqual({ url: `${path}?window=day`, internal: "between us", tenant: "acme" });
+  }
+});
+
+test("[HTTP22] who asks more often than the setting says is told to wait, and nobody else is", async () => {
+  const [greedy, modest] = [await bearer("greedy"), await bearer("modest")];
+  const answers = await Promise.all(Array.from({ length: 2 * BURST }, () => get("/v1/rooms/notes%2F7/leaderboard", greedy)));
+  const refused = answers.filter(({ error }) => error === "rate-limited").length;
+  expect(refused).toBeGreaterThan(0);
+  expect(refused).toBeLessThanOrEqual(BURST); // Fewer, if seconds have passed.
+  expect(answers.find(({ status }) => status === 429)?.retryAfter).toBe("1");
+  expect((await get("/v1/rooms/notes%2F7/leaderboard", modest)).status).toBe(200);
+  expect(await metrics.metrics()).toContain(`coroom_gateway_board_reads_total{status="429"} ${refused}\n`);
+});

@@ -1,0 +1,242 @@
+/**
+ * The boards that this gateway's connections watch. What is shown is one frame for all who watch the same board at
+ * about the same length, sent when the list changed; only a receiver's own rank is sent to one. Deterministic: what
+ * is to be done comes back as effects.
+ */
+
+import type { BoardName, BoardNews, BoardShown, BoardWatch } from "../../shared/bus/board-messages.ts";
+import type { Millis, RoomKey, Seq, UserId } from "../../shared/ids.ts";
+import type { BoardRole, BoardState, BoardWindow } from "../../shared/wire/boards.ts";
+import type { BoardFrame, Channel, ServerFrame } from "../../shared/wire/frames.ts";
+import type { ConnectionId } from "../ports.ts";
+
+/** How a connection asks for a board. `shown` 0: no more of it. */
+export type BoardRequest = {
+  readonly connection: ConnectionId;
+  readonly user: UserId;
+  readonly name: string;
+  readonly room: RoomKey;
+  readonly channel: Channel;
+  readonly role: BoardRole;
+  readonly window: BoardWindow;
+  readonly shown: number;
+};
+
+/** A topic is what connections listen on for one board at one length. */
+export type BoardEffect =
+  | { readonly kind: "follow" | "unfollow"; readonly room: RoomKey }
+  | { readonly kind: "watch"; readonly watch: BoardWatch }
+  | { readonly kind: "tell-name"; readonly name: BoardName }
+  | { readonly kind: "listen" | "unlisten"; readonly connection: ConnectionId; readonly topic: string }
+  | { readonly kind: "send"; readonly to: ConnectionId; readonly frame: ServerFrame }
+  | { readonly kind: "publish"; readonly topic: string; readonly frame: ServerFrame };
+
+export type BoardsOptions = {
+  readonly boardsPerConnectionMax: number;
+  /** A leaderboard forgets who does not say within so long that it still looks. */
+  readonly boardWatchMs: number;
+};
+
+type OwnRank = { readonly rank: number; readonly score: number };
+type Watcher = { readonly user: UserId; readonly name: string; readonly length: number; own: OwnRank | undefined; hasToldName: boolean };
+type Board = {
+  readonly room: RoomKey;
+  readonly role: BoardRole;
+  readonly window: BoardWindow;
+  readonly channel: Channel;
+  readonly watchers: Map<ConnectionId, Watcher>;
+  /** By length: what was published last. */
+  readonly told: Map<number, string>;
+  /** Undefined: asked for, and nothing heard yet. */
+  state: BoardState | undefined;
+  latest: BoardShown | undefined;
+  askedAt: Millis;
+};
+
+/** Lengths are few, so that frames are: who asks for another gets the next longer list. */
+const LENGTHS = [10, 30, 100];
+const LENGTH_MAX = 1_000;
+const ANSWER_MS_MAX = 2_000;
+/** Of the time a watch holds. */
+const RENEW_SHARE = 1 / 3;
+const NO_RANK: OwnRank = { rank: 0, score: 0 };
+
+export class Boards {
+  readonly #options: BoardsOptions;
+  readonly #byRoom = new Map<RoomKey, Map<string, Board>>();
+  readonly #byConnection = new Map<ConnectionId, Set<Board>>();
+
+  constructor(options: BoardsOptions) {
+    this.#options = options;
+  }
+
+  /** Boards that somebody watches here, and how many do. */
+  get size(): { readonly boards: number; readonly watchers: number } {
+    let [boards, watchers] = [0, 0];
+    for (const ofRoom of this.#byRoom.values()) boards += ofRoom.size;
+    for (const ofConnection of this.#byConnection.values()) watchers += ofConnection.size;
+    return { boards, watchers };
+  }
+
+  receiveRequest(request: BoardRequest, now: Millis): BoardEffect[] {
+    const { connection, user, name, room, shown } = request;
+    const known = this.#byRoom.get(room)?.get(keyOf(request));
+    const left = known?.watchers.has(connection) ? this.#leave(connection, known) : [];
+    if (shown === 0) return [...left, ...(known === undefined ? [] : this.#closeIfUnwatched(known))];
+    if ((this.#byConnection.get(connection)?.size ?? 0) >= this.#options.boardsPerConnectionMax) {
+      return [...left, { kind: "send", to: connection, frame: frameOf({ ...request, latest: undefined, state: "unavailable" }, 0) }];
+    }
+    const opened = known === undefined ? this.#open(request, now) : { board: known, effects: [] };
+    const { board } = opened;
+    const watcher: Watcher = { user, name, length: LENGTHS.find((length) => length >= shown) ?? LENGTH_MAX, own: undefined, hasToldName: false };
+    board.watchers.set(connection, watcher);
+    this.#byConnection.set(connection, (this.#byConnection.get(connection) ?? new Set()).add(board));
+    const effects: BoardEffect[] = [...left, { kind: "listen", connection, topic: topicOf(board, watcher.length) }, ...opened.effects];
+    if (board.state === undefined) return effects;
+    if (!board.told.has(watcher.length)) board.told.set(watcher.length, listOf(board, watcher.length));
+    return [...effects, { kind: "send", to: connection, frame: frameOf(board, watcher.length) }, ...ownRanks(board, [[connection, watcher]])];
+  }
+
+  /** The connection is not in the room any more. */
+  receiveLeft(connection: ConnectionId, room: RoomKey): BoardEffect[] {
+    const boards = [...(this.#byConnection.get(connection) ?? [])].filter((board) => board.room === room);
+    return boards.flatMap((board) => [...this.#leave(connection, board), ...this.#closeIfUnwatched(board)]);
+  }
+
+  receiveGone(connection: ConnectionId): BoardEffect[] {
+    const boards = [...(this.#byConnection.get(connection) ?? [])];
+    return boards.flatMap((board) => [...this.#leave(connection, board), ...this.#closeIfUnwatched(board)]);
+  }
+
+  receiveNews(news: BoardNews): BoardEffect[] {
+    const board = this.#byRoom.get(news.room)?.get(keyOf(news));
+    if (board === undefined) return [];
+    switch (news.kind) {
+      case "shown":
+        board.latest = news;
+        return [...this.#publish(board, "live"), ...ownRanks(board, board.watchers), ...missingNames(board, news)];
+      case "behind":
+        return this.#publish(board, "behind");
+      case "unavailable":
+        return [...this.#publish(board, "unavailable"), ...[...board.watchers.keys()].flatMap((connection) => this.#leave(connection, board)), ...this.#closeIfUnwatched(board)];
+    }
+  }
+
+  /** To be called every second or so. `leaderboards`: how many are heard of. */
+  receiveTick(leaderboards: number, now: Millis): BoardEffect[] {
+    const effects: BoardEffect[] = [];
+    for (const ofRoom of this.#byRoom.values()) {
+      for (const board of ofRoom.values()) {
+        const isUnanswered = board.state === undefined && now - board.askedAt >= ANSWER_MS_MAX;
+        if (isUnanswered || (board.state === "live" && leaderboards === 0)) effects.push(...this.#publish(board, "behind"));
+        const againMs = board.state === "live" ? this.#options.boardWatchMs * RENEW_SHARE : ANSWER_MS_MAX;
+        if (now - board.askedAt >= againMs) effects.push(this.#ask(board, now));
+      }
+    }
+    return effects;
+  }
+
+  /** What was said while the line was down is lost. */
+  receiveLineFound(now: Millis): BoardEffect[] {
+    return [...this.#byRoom.values()].flatMap((ofRoom) => [...ofRoom.values()].map((board) => this.#ask(board, now, true)));
+  }
+
+  #open({ room, role, window, channel }: BoardRequest, now: Millis): { board: Board; effects: BoardEffect[] } {
+    const board: Board = { room, role, window, channel, watchers: new Map(), told: new Map(), state: undefined, latest: undefined, askedAt: now };
+    const ofRoom = this.#byRoom.get(room);
+    if (ofRoom !== undefined) ofRoom.set(keyOf(board), board);
+    else this.#byRoom.set(room, new Map([[keyOf(board), board]]));
+    return { board, effects: [...(ofRoom === undefined ? [{ kind: "follow" as const, room }] : []), this.#ask(board, now)] };
+  }
+
+  #ask(board: Board, now: Millis, isNew = board.state !== "live"): BoardEffect {
+    board.askedAt = now;
+    const { room, role, window } = board;
+    return { kind: "watch", watch: { room, role, window, isNew } };
+  }
+
+  #leave(connection: ConnectionId, board: Board): BoardEffect[] {
+    const watcher = board.watchers.get(connection);
+    if (watcher === undefined) return [];
+    board.watchers.delete(connection);
+    const ofConnection = this.#byConnection.get(connection);
+    ofConnection?.delete(board);
+    if (ofConnection?.size === 0) this.#byConnection.delete(connection);
+    return [{ kind: "unlisten", connection, topic: topicOf(board, watcher.length) }];
+  }
+
+  #closeIfUnwatched(board: Board): BoardEffect[] {
+    const ofRoom = this.#byRoom.get(board.room);
+    if (board.watchers.size > 0 || ofRoom?.get(keyOf(board)) !== board) return [];
+    ofRoom.delete(keyOf(board));
+    if (ofRoom.size > 0) return [];
+    this.#byRoom.delete(board.room);
+    return [{ kind: "unfollow", room: board.room }];
+  }
+
+  /** To those lengths whose list is not what was told last. */
+  #publish(board: Board, state: BoardState): BoardEffect[] {
+    board.state = state;
+    const lengths = new Set([...board.watchers.values()].map(({ length }) => length));
+    for (const length of board.told.keys()) if (!lengths.has(length)) board.told.delete(length);
+    return [...lengths].flatMap((length) => {
+      const list = listOf(board, length);
+      if (board.told.get(length) === list) return [];
+      board.told.set(length, list);
+      return [{ kind: "publish", topic: topicOf(board, length), frame: frameOf(board, length) }];
+    });
+  }
+}
+
+/** What decides whether a list is another. */
+function listOf({ state, latest }: Board, length: number): string {
+  return JSON.stringify([state, latest?.windowId, latest?.ranking.slice(0, Math.min(length, latest.shown))]);
+}
+
+function keyOf({ role, window }: { role: string; window: string }): string {
+  return `${role} ${window}`;
+}
+
+function topicOf({ channel, role, window }: Pick<Board, "channel" | "role" | "window">, length: number): string {
+  return `board ${channel} ${role} ${window} ${length}`;
+}
+
+function frameOf({ channel, role, window, state, latest }: Pick<Board, "channel" | "role" | "window" | "state" | "latest">, length: number): BoardFrame {
+  const about = { type: "board" as const, channel, role, window, state: state ?? "behind" };
+  if (latest === undefined) return { ...about, windowId: "", epoch: 0, seq: 0 as Seq, members: 0, ranking: [] };
+  const { windowId, epoch, seq, members, shown, ranking } = latest;
+  return { ...about, windowId, epoch, seq, members, ranking: ranking.slice(0, Math.min(length, shown)).map(([user, score, name]) => ({ user: user as UserId, name, score: scoreOf(score) })) };
+}
+
+/** To each whose own rank or score is not what it was told last. */
+function ownRanks(board: Board, watchers: Iterable<[ConnectionId, Watcher]>): BoardEffect[] {
+  const { channel, role, window, latest } = board;
+  if (latest === undefined) return [];
+  const ranks = new Map(latest.ranking.map(([user, score], index): [string, OwnRank] => [user, { rank: index + 1, score: scoreOf(score) }]));
+  const effects: BoardEffect[] = [];
+  for (const [to, watcher] of watchers) {
+    const own = ranks.get(watcher.user) ?? NO_RANK;
+    if (watcher.own?.rank === own.rank && watcher.own.score === own.score) continue;
+    watcher.own = own;
+    effects.push({ kind: "send", to, frame: { type: "own-rank", channel, role, window, ...own } });
+  }
+  return effects;
+}
+
+/** Somebody here is shown by an old name or none: nobody heard it when it was said. */
+function missingNames(board: Board, { ranking }: BoardShown): BoardEffect[] {
+  const names = new Map(ranking.map(([user, , name]) => [user, name]));
+  const effects: BoardEffect[] = [];
+  for (const watcher of board.watchers.values()) {
+    const { user, name } = watcher;
+    if (watcher.hasToldName || name === "" || name === user || !names.has(user) || names.get(user) === name) continue;
+    watcher.hasToldName = true;
+    effects.push({ kind: "tell-name", name: { room: board.room, user, name } });
+  }
+  return effects;
+}
+
+/** A frame holds numbers below 2^53; the one score above them is far off. */
+function scoreOf(score: number): number {
+  return Math.min(score, Number.MAX_SAFE_INTEGER);
+}

@@ -1,0 +1,196 @@
+/** Whoever makes trouble is held off, then banned: by real sockets on two gateways, with a real Redis and without. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import type { Engine } from "../../engines/engine.ts";
+import { until } from "../../test/contract/real-nats.ts";
+import { gatewayRig, metric, OPERATOR, outcomeOf, ROOM, tokenOf } from "../testing/gateway-rig.ts";
+import type { WireClient } from "../testing/wire-client.ts";
+import { startTestRedis } from "../../test/contract/test-engines.ts";
+
+const rig = gatewayRig("abuse", { abusePointsMax: "30", abuseBanMs: "600000" });
+let redis: Engine;
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "coroom-abuse-"));
+  redis = await startTestRedis({ dataDir: join(folder, "redis") });
+});
+afterAll(async () => {
+  await redis.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Comes back and misbehaves until it is not let in any more. */
+async function misbehave(address: string, user: string, from: string, fault: (client: WireClient) => void): Promise<(number | "welcome")[]> {
+  const seen: (number | "welcome")[] = [];
+  for (let time = 0; time < 10 && seen.at(-1) !== 4009 && seen.at(-1) !== 4006; time++) {
+    const client = await rig.greet(address, user, { from });
+    seen.push(await outcomeOf(client));
+    if (seen.at(-1) !== "welcome") break;
+    fault(client);
+    await client.end();
+  }
+  return seen;
+}
+
+/** Once the only ban is. */
+async function keptInRedis(): Promise<void> {
+  const line = new Redis(redis.url);
+  await until(async () => Object.keys(await line.hgetall(`${rig.environment}:sanctions`)).length === 1, "the ban in Redis");
+  line.disconnect();
+}
+
+const garbage = (client: WireClient): void => client.sendBytes(Uint8Array.of(0x02, 0xff));
+
+test("[ABS1] a user whose frames are none is held off, then banned on all gateways; others at its address are not", async () => {
+  const [one, two] = [await rig.start(), await rig.start()];
+  const tabs = await Promise.all([1, 2, 3].map(() => rig.greet(two, "eve", { from: "203.0.113.7" })));
+  for (const client of tabs) await client.next("welcome");
+  expect(await misbehave(one, "eve", "203.0.113.7", garbage)).toEqual(["welcome", 4006]); // 15 of 30 points: held off.
+  expect(await metric(one, 'coroom_gateway_abuse_total{measure="hold-off",suspect="user"}')).toBe(1);
+  for (const client of tabs) garbage(client);
+  await until(async () => (await metric(two, 'coroom_gateway_abuse_total{measure="ban",suspect="user"}')) === 1, "the ban");
+  for (const address of [one, two]) {
+    await until(async () => (await metric(address, "coroom_gateway_sanctions")) === 1, "the ban to be known");
+    const back = await rig.greet(address, "eve");
+    expect((await back.next("retry-later")).retryAfterMs).toBeGreaterThan(300_000);
+    expect((await back.end()).code).toBe(4009);
+    expect(await outcomeOf(await rig.greet(address, "ann", { from: "203.0.113.7" }))).toBe("welcome");
+  }
+});
+
+test("[ABS2] an address that sends what is no token, or storms in, is banned though nobody knows who it is; the others come in", async () => {
+  const address = await rig.start({ connectionsPerIpMax: "10" });
+  const from = "203.0.113.9";
+  const codes = new Set<number>();
+  for (let time = 0; time < 20 && !codes.has(4009); time++) {
+    const client = await rig.connect(address, from);
+    client.sendBytes(Uint8Array.of(0x03, 0xff));
+    codes.add((await client.end()).code);
+    if (codes.has(4006)) break;
+  }
+  expect([...codes]).toEqual([4103, 4006]); // Refused, and then not even listened to.
+  expect(await outcomeOf(await rig.greet(address, "ann", { from: "203.0.113.10" }))).toBe("welcome");
+  expect(await metric(address, 'coroom_gateway_abuse_total{measure="hold-off",suspect="address"}')).toBeGreaterThan(0);
+});
+
+test("[ABS3] a ban outlives the gateways where there is a Redis", async () => {
+  const first = await rig.start({}, redis.url);
+  await Promise.all([1, 2, 3].map(() => rig.greet(first, "eve"))).then(async (all) => {
+    for (const client of all) await client.next("welcome");
+    for (const client of all) garbage(client);
+  });
+  await keptInRedis();
+  await rig.stop(first);
+  const second = await rig.start({}, redis.url);
+  await until(async () => (await metric(second, "coroom_gateway_sanctions")) === 1, "the ban after the restart");
+  expect(await outcomeOf(await rig.greet(second, "eve"))).toBe(4009);
+});
+
+test("[ABS4] while Redis is away nobody is locked out and nobody waits; a ban made meanwhile is kept when it is back", async () => {
+  const address = await rig.start({}, redis.url);
+  redis.kill("SIGKILL");
+  await redis.exited;
+  expect(await outcomeOf(await rig.greet(address, "ann"))).toBe("welcome");
+  await Promise.all([1, 2, 3].map(() => rig.greet(address, "mallory"))).then(async (all) => {
+    for (const client of all) await client.next("welcome");
+    for (const client of all) garbage(client);
+  });
+  await until(async () => (await metric(address, "coroom_gateway_sanctions")) > 0, "the ban");
+  expect(await outcomeOf(await rig.greet(address, "mallory"))).toBe(4009);
+  expect(await outcomeOf(await rig.greet(address, "bob"))).toBe("welcome");
+  await redis.restart();
+  await keptInRedis();
+});
+
+test("[ABS5] points are counted over all gateways: whoever errs at one is held off at the other", async () => {
+  const [one, two] = [await rig.start({ abusePointsMax: "100" }), await rig.start({ abusePointsMax: "100" })];
+  for (const address of [one, one, one, two]) {
+    const eve = await rig.greet(address, "eve");
+    await eve.next("welcome");
+    garbage(eve);
+    await eve.end();
+  }
+  const isHeldOff = async (): Promise<boolean> => {
+    await new Promise((resolve) => setTimeout(resolve, 200)); // Knocking at full speed would be a storm of its own.
+    return (await outcomeOf(await rig.greet(two, "eve"))) === 4006;
+  };
+  await until(isHeldOff, "the other gateway to know");
+  expect(await metric(two, 'coroom_gateway_abuse_total{measure="hold-off",suspect="user"}')).toBeGreaterThan(0);
+  expect(await outcomeOf(await rig.greet(two, "ann"))).toBe("welcome");
+});
+
+test("[ABS6] each pattern of abuse is counted by its name, and leads to being held off or banned", async () => {
+  const address = await rig.start({ abusePointsMax: "4", helloMsMax: "300", frameBytesMax: "2000", editBytesMax: "1000", controlBurst: "50" });
+  const greeted = async (user: string, err: (client: WireClient) => void): Promise<WireClient> => erring(await rig.greet(address, user), err);
+  const patterns: readonly [fault: string, err: () => Promise<WireClient>][] = [
+    ["bad-frame", () => greeted("bad-frame", garbage)],
+    ["too-large", () => greeted("too-large", (client) => client.sendBytes(new Uint8Array(3_000)))],
+    ["too-fast", () => greeted("too-fast", (client) => times(60, (nonce) => client.send({ type: "ping", nonce })))],
+    ["connect", () => greeted("connect", () => {})],
+    ["join", () => greeted("join", (client) => times(48, (room) => void client.join(`room-${room}`, "joinjoinj").catch(() => {})))],
+    ["bad-token", async () => erring(await rig.connect(address, "203.0.113.20"), (client) => client.send({ type: "hello", version: 1, token: "none", agent: "" }))],
+    ["no-hello", () => rig.connect(address, "203.0.113.21")],
+  ];
+  for (const [fault, err] of patterns) {
+    const isKeptOut = async (): Promise<boolean> => [4006, 4009].includes(Number(await outcomeOf(await err())));
+    await until(isKeptOut, `${fault} to be answered`);
+    expect(await metric(address, `coroom_gateway_faults_total{fault="${fault}"}`), fault).toBeGreaterThan(0);
+  }
+});
+
+test("[ABS7] a tenant whose users err one after the other is held off, and no other", async () => {
+  const address = await rig.start({ tenantAbusePointsMax: "40", abusePointsMax: "1000" });
+  for (const user of ["a", "b"]) {
+    const client = await rig.greet(address, user);
+    await client.next("welcome");
+    garbage(client);
+    await client.end();
+  }
+  const next = await rig.greet(address, "ann");
+  expect([(await next.next("retry-later")).retryAfterMs > 0, (await next.end()).code]).toEqual([true, 4006]);
+  expect(await metric(address, 'coroom_gateway_abuse_total{measure="hold-off",suspect="tenant"}')).toBe(1);
+  expect(await outcomeOf(await rig.greet(address, "ann", { tenant: "other" }))).toBe("welcome");
+});
+
+test("[ABS8] a ban holds over HTTP as it does on the socket: from everywhere, and from one room", async () => {
+  const address = await rig.start();
+  const ban = (body: object) => fetch(`http://${address}/v1/admin/ban`, { method: "POST", headers: { authorization: `Bearer ${OPERATOR}` }, body: JSON.stringify({ tenant: "acme", seconds: 600, reason: "spam", ...body }) });
+  const read = async (user: string, room: string): Promise<number> => (await fetch(`http://${address}/v1/rooms/${room}/snapshot`, { headers: { authorization: `Bearer ${await tokenOf(user)}` } })).status;
+  expect([await read("eve", ROOM), await read("bob", ROOM)]).toEqual([503, 503]); // Let through: no document service is there.
+  await ban({ user: "eve" });
+  await ban({ user: "bob", room: ROOM });
+  expect([await read("eve", ROOM), await read("bob", ROOM), await read("bob", "other"), await read("ann", ROOM)]).toEqual([401, 403, 503, 503]);
+});
+
+test("[ABS9] whoever comes from a banned address is refused over HTTP too, whatever token is shown, and an operator from there is not", async () => {
+  const address = await rig.start();
+  const from = "203.0.113.9";
+  const headers = { "x-forwarded-for": from };
+  const operate = (path: string, body: object): Promise<Response> => fetch(`http://${address}/v1/admin/${path}`, { method: "POST", headers: { ...headers, authorization: `Bearer ${OPERATOR}` }, body: JSON.stringify(body) });
+  const read = async (more: Record<string, string>): Promise<[number, string]> => {
+    const answer = await fetch(`http://${address}/v1/rooms/${ROOM}/snapshot`, { headers: { authorization: `Bearer ${await tokenOf("eve")}`, ...more } });
+    return [answer.status, await answer.text()];
+  };
+  expect((await read(headers))[0], "let through: no document service is there").toBe(503);
+  expect((await operate("ban", { address: from, seconds: 600, reason: "spam" })).status).toBe(200);
+  expect(await read(headers)).toEqual([401, expect.stringContaining("banned for a time: spam")]);
+  expect((await read({}))[0]).toBe(503);
+  expect((await operate("lift", { address: from })).status).toBe(200);
+  expect((await read(headers))[0]).toBe(503);
+});
+
+function erring(client: WireClient, err: (client: WireClient) => void): WireClient {
+  err(client);
+  return client;
+}
+
+function times(count: number, run: (index: number) => void): void {
+  for (let index = 0; index < count; index++) run(index);
+}

@@ -1,0 +1,129 @@
+import { expect, test } from "vitest";
+
+import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
+import { Abuse, type Fault, type Suspect } from "./abuse.ts";
+import type { ClientAddress } from "../sessions/client-address.ts";
+
+const at = (ms: number): Millis => ms as Millis;
+const eve: Suspect = { kind: "user", tenant: "acme" as TenantId, user: "eve" as UserId };
+const office: Suspect = { kind: "address", address: "203.0.113.7" as ClientAddress };
+const options = { abusePointsMax: 100, tenantAbusePointsMax: 1_000, abuseBanMs: 60_000, abuseBanMsMax: 200_000, connectionsPerIpMax: 100, suspectsMax: 100 };
+const watch = (suspectsMax = 100): Abuse => new Abuse({ ...options, suspectsMax });
+
+/** What comes of so many at once, each time that it changes. */
+function measures(abuse: Abuse, suspect: Suspect, fault: Fault, times: number, from = 0): string[] {
+  const seen: string[] = [];
+  for (let time = 0; time < times; time++) {
+    const { kind } = abuse.receiveFault(suspect, fault, at(from));
+    if (kind !== seen.at(-1)) seen.push(kind);
+  }
+  return seen;
+}
+
+test("[ABU1] faults add up: nothing at first, then held off, then banned, and then it begins anew", () => {
+  const abuse = watch();
+  expect(measures(abuse, eve, "bad-frame", 3)).toEqual(["none"]);
+  expect(measures(abuse, eve, "bad-frame", 4)).toEqual(["hold-off", "ban"]);
+  abuse.receiveBan(eve, at(0));
+  expect(abuse.standing(eve, at(0))).toEqual({ kind: "none" });
+});
+
+test("[ABU2] each further ban is twice as long, up to the longest; whoever behaves for a day begins anew", () => {
+  const abuse = watch();
+  const ban = (now: number): number => {
+    for (;;) {
+      const measure = abuse.receiveFault(eve, "bad-frame", at(now));
+      if (measure.kind !== "ban") continue;
+      abuse.receiveBan(eve, at(now));
+      return measure.banMs;
+    }
+  };
+  expect([ban(0), ban(70_000), ban(200_000), ban(500_000)]).toEqual([60_000, 120_000, 200_000, 200_000]);
+  expect(ban(500_000 + 86_400_001)).toBe(60_000);
+});
+
+test("[ABU3] faults fade: whoever errs now and then is never held off, and held off is nobody for longer than said", () => {
+  const abuse = watch();
+  for (let minute = 0; minute < 100; minute++) expect(measures(abuse, eve, "too-fast", 4, minute * 60_000)).toEqual(["none"]);
+  const later = 100 * 60_000;
+  expect(measures(abuse, eve, "too-fast", 6, later).at(-1)).toBe("hold-off");
+  const standing = abuse.standing(eve, at(later));
+  expect(standing).toEqual({ kind: "hold-off", retryAfterMs: 6_000 });
+  expect(abuse.standing(eve, at(later + 6_000))).toEqual({ kind: "none" });
+});
+
+test("[ABU4] everybody of an office coming back at once is no storm, everybody four times in a minute is", () => {
+  expect(measures(watch(), office, "connect", 100)).toEqual(["none"]);
+  expect(measures(watch(), office, "connect", 400)).toEqual(["none", "hold-off", "ban"]);
+  expect(measures(watch(), eve, "connect", 150)).toEqual(["none"]);
+});
+
+test("[ABU5] so many are watched; whoever was heard of longest ago is forgotten", () => {
+  const abuse = watch(2);
+  measures(abuse, eve, "bad-frame", 5);
+  for (const user of ["a", "b"]) abuse.receiveFault({ ...eve, user: user as UserId }, "connect", at(0));
+  expect([abuse.watched, abuse.standing(eve, at(0)).kind]).toEqual([2, "none"]);
+});
+
+/** Two gateways that tell each other at the end of each second. */
+function twoGateways() {
+  const told = [new Map<string, number>(), new Map<string, number>()] as const;
+  const [one, two] = [new Abuse(options, (_, key) => told[1].get(key) ?? 0), new Abuse(options, (_, key) => told[0].get(key) ?? 0)];
+  const endSecond = (now: number): void => [one, two].forEach((abuse, index) => abuse.endSecond(at(now)).forEach(({ key, points }) => told[index]!.set(key, points)));
+  return { one, two, endSecond };
+}
+
+test("[ABU6] whoever goes from one gateway to the next has the points of both", () => {
+  const { one, two, endSecond } = twoGateways();
+  expect(measures(one, eve, "bad-frame", 3)).toEqual(["none"]);
+  expect(measures(two, eve, "bad-frame", 3)).toEqual(["none"]);
+  endSecond(0);
+  expect(two.standing(eve, at(0)).kind).toBe("hold-off");
+  expect(measures(two, eve, "bad-frame", 1)).toEqual(["ban"]);
+});
+
+test("[ABU7] a ban is heard by the others: there too it begins anew, and the next one is longer", () => {
+  const { one, two, endSecond } = twoGateways();
+  measures(one, eve, "bad-frame", 6);
+  endSecond(0);
+  one.receiveBan(eve, at(0));
+  two.receiveBan(eve, at(0));
+  endSecond(1_000);
+  expect([one, two].map((abuse) => abuse.standing(eve, at(1_000)).kind)).toEqual(["none", "none"]);
+  expect(measures(two, eve, "bad-frame", 6, 1_000).at(-1)).toBe("hold-off");
+  expect(two.receiveFault(eve, "bad-frame", at(1_000))).toEqual({ kind: "ban", banMs: 120_000 });
+});
+
+test("[ABU8] points fade no faster for being spread over gateways", () => {
+  const { one, two, endSecond } = twoGateways();
+  for (const abuse of [one, two]) measures(abuse, eve, "too-fast", 4);
+  for (let second = 0; second < 24; second++) endSecond(second * 1_000);
+  const left = [one, two].reduce((sum, abuse) => sum + (abuse.endSecond(at(24_000))[0]?.points ?? 0), 0);
+  expect(left).toBeGreaterThanOrEqual(38); // 80, and 40 of 100 a minute have faded: not twice 40.
+  expect(left).toBeLessThanOrEqual(41);
+});
+
+test("[ABU9] a tenant whose users all err is held off and never banned; one that behaves is no longer told of", () => {
+  const abuse = watch();
+  const acme: Suspect = { kind: "tenant", tenant: "acme" as TenantId };
+  expect(measures(abuse, acme, "bad-frame", 33)).toEqual(["none"]);
+  expect(measures(abuse, acme, "bad-frame", 1_000)).toEqual(["hold-off"]);
+  expect(abuse.standing(acme, at(0))).toEqual({ kind: "hold-off", retryAfterMs: 90_000 });
+  expect(abuse.endSecond(at(0))).toEqual([{ kind: "tenant", key: "acme", points: 2_000 }]);
+  expect(abuse.endSecond(at(1e9))).toEqual([{ kind: "tenant", key: "acme", points: 0 }]);
+  expect(abuse.endSecond(at(1e9))).toEqual([]);
+});
+
+test("[ABU10] whoever has no points left is watched no longer, banned ones for a day", () => {
+  const abuse = watch();
+  abuse.receiveBan(office, at(0));
+  abuse.receiveFault(eve, "connect", at(0));
+  abuse.endSecond(at(0));
+  expect(abuse.watched).toBe(2);
+  abuse.endSecond(at(1_000));
+  expect(abuse.watched).toBe(1);
+  abuse.endSecond(at(86_400_000));
+  expect(abuse.watched).toBe(1);
+  abuse.endSecond(at(86_400_001));
+  expect(abuse.watched).toBe(0);
+});

@@ -1,0 +1,46 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import type { Millis } from "../../shared/ids.ts";
+import { ConnectionRates } from "./connection-rates.ts";
+
+const options = {
+  editRates: { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 5, perSecond: 2 } },
+  controlRate: { burst: 4, perSecond: 1 },
+  presenceRate: { burst: 2, perSecond: 3 },
+  byteRate: { burst: 100, perSecond: 30 },
+  catchUpRate: { burst: 50, perSecond: 20 },
+};
+
+const asked = fc.record({ what: fc.constantFrom("bytes", "control", "edit", "presence", "catch-up"), amount: fc.integer({ min: 0, max: 60 }), afterMs: fc.integer({ min: 0, max: 3_000 }) });
+
+test("[RATE12] buckets that are let go when they are full give what buckets give that are kept", () => {
+  fc.assert(
+    fc.property(fc.array(asked, { maxLength: 60 }), (questions) => {
+      const [kept, looked] = [new ConnectionRates(options), new ConnectionRates(options)];
+      const [seenByKept, seenByLooked] = [{ joinedAt: 0 as Millis, through: 0 }, { joinedAt: 0 as Millis, through: 0 }];
+      let now = 0 as Millis;
+      const take = (rates: ConnectionRates, seen: typeof seenByKept, { what, amount }: (typeof questions)[number]): unknown => {
+        switch (what) {
+          case "bytes":
+            return rates.takeBytes(amount, now);
+          case "control":
+            return rates.takeControl(now);
+          case "edit":
+            return rates.takeEdit(amount, seen, now);
+          case "presence":
+            return rates.takePresence(now);
+          default:
+            if (!rates.mayCatchUp(now)) return false;
+            return rates.receiveCaughtUp(amount, now);
+        }
+      };
+      for (const question of questions) {
+        now = (now + question.afterMs) as Millis;
+        looked.receiveTick(now);
+        expect(take(looked, seenByLooked, question)).toEqual(take(kept, seenByKept, question));
+      }
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,72 @@
+/**
+ * What one connection may send in what time, each kind out of a bucket of its own. Most connections only read, and
+ * there are very many of them: a bucket is made when it is first taken from, and let go once it is full again.
+ */
+
+import type { Millis } from "../../shared/ids.ts";
+import type { Counter } from "../../shared/wire/frames.ts";
+import { EditRate, type EditsSeen, PresenceRate, type Rate, TokenBucket } from "./rate-limit.ts";
+
+/** What one connection alone can come up against. */
+export type ConnectionLimit = "edits" | "presence" | "frames" | "bytes" | "catch-ups";
+
+/** One for all connections. */
+export type ConnectionRateOptions = {
+  readonly editRates: { readonly fresh: Rate; readonly repeats: Rate };
+  /** Frames that are neither edits nor presence. */
+  readonly controlRate: Rate;
+  /** Beyond it presence is passed over; who sends far more is closed. */
+  readonly presenceRate: Rate;
+  readonly byteRate: Rate;
+  /** Bytes of rooms' past that the client may have itself sent. */
+  readonly catchUpRate: Rate;
+};
+
+export class ConnectionRates {
+  readonly #options: ConnectionRateOptions;
+  #controls: TokenBucket | undefined;
+  #bytes: TokenBucket | undefined;
+  #edits: EditRate | undefined;
+  #presence: PresenceRate | undefined;
+  #catchUps: TokenBucket | undefined;
+
+  constructor(options: ConnectionRateOptions) {
+    this.#options = options;
+  }
+
+  takeBytes(bytes: number, now: Millis): boolean {
+    return (this.#bytes ??= new TokenBucket(this.#options.byteRate, now)).take(now, bytes);
+  }
+
+  takeControl(now: Millis): boolean {
+    return (this.#controls ??= new TokenBucket(this.#options.controlRate, now)).take(now);
+  }
+
+  takeEdit(counter: Counter, seen: EditsSeen, now: Millis): boolean {
+    return (this.#edits ??= new EditRate(this.#options.editRates, now)).takeEdit(counter, seen, now);
+  }
+
+  takePresence(now: Millis): "taken" | "passed-over" | "too-fast" {
+    return (this.#presence ??= new PresenceRate(this.#options.presenceRate, now)).takeFrame(now);
+  }
+
+  /** What it costs is known only afterwards. */
+  mayCatchUp(now: Millis): boolean {
+    return this.#catchUps?.take(now, 0) !== false;
+  }
+
+  /** The next question is refused if that was too much. */
+  receiveCaughtUp(bytes: number, now: Millis): void {
+    this.#catchUps ??= new TokenBucket(this.#options.catchUpRate, now);
+    this.#catchUps.spend(now, bytes);
+  }
+
+  /** A full bucket gives what a new one would. */
+  receiveTick(now: Millis): void {
+    if (this.#controls?.isFull(now) === true) this.#controls = undefined;
+    if (this.#bytes?.isFull(now) === true) this.#bytes = undefined;
+    if (this.#edits?.isFull(now) === true) this.#edits = undefined;
+    if (this.#presence?.isFull(now) === true) this.#presence = undefined;
+    if (this.#catchUps?.isFull(now) === true) this.#catchUps = undefined;
+  }
+}

@@ -1,0 +1,211 @@
+/** Each limit, reached by real sockets on gateways that share a real nats-server: its error, its hint, its metric. */
+
+import { expect, onTestFinished, test } from "vitest";
+
+import { encodeCountsReport } from "../../shared/bus/counts-report.ts";
+import { until } from "../../test/contract/real-nats.ts";
+import { gatewayRig, metric, ROOM, TENANT, tokenOf } from "../testing/gateway-rig.ts";
+import type { WireClient } from "../testing/wire-client.ts";
+
+const rig = gatewayRig("limits", { clientAddressHeader: "", retryAfterMs: "7000", abusePointsMax: "1000000", helloMsMax: "600000" });
+
+/** It hears the counts of another. */
+async function acquainted(address: string): Promise<void> {
+  await until(async () => (await metric(address, "coroom_gateway_count_sources")) > 0, "another's counts");
+}
+
+test("[LIM1] an address has so many connections on all gateways together, and those of a gateway that died are forgotten", async () => {
+  const settings = { connectionsPerIpMax: "3", clientAddressHeader: "x-forwarded-for" };
+  const [one, two] = [await rig.start(settings), await rig.start(settings)];
+  const here = "203.0.113.7";
+  for (let time = 0; time < 3; time++) await rig.connect(one, here);
+  await expect(rig.connect(one, here)).rejects.toThrow("HTTP 429");
+  expect(await metric(one, 'coroom_gateway_turned_away_total{reason="ip"}')).toBe(1);
+  const isRefused = async (): Promise<boolean> => {
+    await new Promise((resolve) => setTimeout(resolve, 200)); // Knocking at full speed is a storm, and answered as one.
+    return rig.connect(two, here).then((client) => (client.close(), false), (error: Error) => error.message === "HTTP 429");
+  };
+  await until(isRefused, "the other gateway to know");
+  await rig.connect(two, "203.0.113.8");
+
+  await rig.stop(one);
+  await until(() => rig.connect(two, here).catch(() => undefined), "the dead gateway's counts to lapse");
+});
+
+test("[LIM2] a tenant has so many connections on all gateways together; the next are closed with a time to come back", async () => {
+  const [one, two] = [await rig.start({ connectionsPerTenantMax: "2" }), await rig.start({ connectionsPerTenantMax: "2" })];
+  await acquainted(two);
+  await (await rig.greet(one, "ann")).next("welcome");
+  await (await rig.greet(one, "bob")).next("welcome");
+  const third = await rig.greet(one, "cid");
+  expect([await third.next("retry-later"), (await third.end()).code]).toEqual([{ type: "retry-later", retryAfterMs: 7_000 }, 4008]);
+  expect(await metric(one, 'coroom_gateway_limits_reached_total{limit="tenant"}')).toBe(1);
+  await until(async () => {
+    const fourth = await rig.greet(two, "dan");
+    await fourth.until(() => fourth.closed !== undefined || fourth.received.length > 0, "an answer");
+    fourth.close();
+    return fourth.received[0]?.type === "retry-later";
+  }, "the other gateway to know");
+  await (await rig.greet(two, "eve", { tenant: "other" })).next("welcome");
+});
+
+test("[LIM3] a room has so many members on all gateways together; whoever is in may join again", async () => {
+  rig.startOwner();
+  const [one, two] = [await rig.start({ participantsPerRoomMax: "2" }), await rig.start({ participantsPerRoomMax: "2" })];
+  await acquainted(two);
+  const ann = await rig.greet(one, "ann");
+  await ann.join(ROOM, "annannann");
+  await (await rig.greet(one, "bob")).join(ROOM, "bobbobbob");
+  await ann.join(ROOM, "annannan2"); // In already.
+  const refused = { reason: "room-full", retryAfterMs: 10_000 };
+  const cid = await rig.greet(one, "cid");
+  void cid.join(ROOM, "cidcidcid").catch(() => {});
+  expect(await cid.next("join-refused")).toMatchObject(refused);
+  expect(await metric(one, 'coroom_gateway_limits_reached_total{limit="room"}')).toBe(1);
+  await until(async () => {
+    const dan = await rig.greet(two, "dan");
+    void dan.join(ROOM, "dandandan").catch(() => {});
+    await dan.until(() => dan.received.length > 1, "an answer");
+    dan.close();
+    return dan.received.find((frame) => frame.type === "join-refused");
+  }, "the other gateway to know");
+});
+
+test("[LIM4] a tenant has so many open rooms; a join that would open another is refused, those open are joined as before", async () => {
+  const owner = rig.startOwner();
+  const address = await rig.start({ roomsPerTenantMax: "2" });
+  const ann = await rig.greet(address, "ann");
+  await ann.join(ROOM, "annannann");
+  const tell = (): void => rig.line.publish(rig.subjects.counts, encodeCountsReport({ source: owner.server, counts: [{ kind: "tenant-rooms", key: TENANT, count: 2 }] }, 1_000));
+  const telling = setInterval(tell, 100); // What was told lapses.
+  onTestFinished(() => clearInterval(telling));
+  await acquainted(address);
+  void ann.join("another", "annannann").catch(() => {});
+  expect(await ann.next("join-refused")).toMatchObject({ reason: "tenant-rooms", retryAfterMs: 10_000 });
+  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="tenant-rooms"}')).toBe(1);
+  await (await rig.greet(address, "bob")).join(ROOM, "bobbobbob");
+});
+
+test("[LIM5] a tenant sends so many edits in a second; the rest are refused for a moment and reach the room when sent again", async () => {
+  rig.startOwner();
+  const address = await rig.start({ tenantEditsPerSecondMax: "5", editBurst: "100", resendBurst: "1000000" });
+  const ann = await rig.greet(address, "ann");
+  const { channel } = await ann.join(ROOM, "annannann");
+  for (let counter = 1; counter <= 8; counter++) ann.edit(channel, counter, `${counter}`);
+  const { counter, ...nack } = await ann.next("nack");
+  expect(nack).toMatchObject({ reason: "tenant-rate", expected: counter, retryAfterMs: 1_000 });
+  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="tenant-edits"}')).toBeGreaterThan(0);
+  const bob = await rig.greet(address, "bob");
+  await bob.join(ROOM, "bobbobbob");
+  await until(() => {
+    const next = bob.committed().size + 1;
+    if (next <= 8) ann.edit(channel, next, `${next}`, next - 1);
+    return next > 8;
+  }, "all eight edits");
+  expect([...bob.committed().values()]).toEqual(["1", "2", "3", "4", "5", "6", "7", "8"]);
+});
+
+test("[LIM6] a connection sends so many bytes, edits and frames; over it is closed with a time to come back", async () => {
+  rig.startOwner();
+  const address = await rig.start({ bytesBurst: "50000", bytesPerSecond: "1", editsPerSecond: "1", controlBurst: "20", controlsPerSecond: "1", resendBurst: "3", resendsPerSecond: "1" });
+  const faults: [string, (client: WireClient, channel: number) => void][] = [
+    ["bytes", (client, channel) => [1, 2, 3].forEach((counter) => client.edit(channel, counter, "x".repeat(20_000)))],
+    ["edits", (client, channel) => Array.from({ length: 60 }, (_, index) => client.edit(channel, index + 1, "x"))],
+    ["frames", (client) => Array.from({ length: 30 }, (_, index) => client.send({ type: "ping", nonce: index }))],
+  ];
+  for (const [limit, flood] of faults) {
+    const client = await rig.greet(address, limit);
+    flood(client, (await client.join(ROOM, "annannann")).channel);
+    expect([limit, await client.next("retry-later"), (await client.end()).code]).toEqual([limit, { type: "retry-later", retryAfterMs: 7_000 }, 4006]);
+    expect(await metric(address, `coroom_gateway_limits_reached_total{limit="${limit}"}`)).toBe(1);
+  }
+});
+
+test("[LIM7] a user fetches so many snapshots, and all together so many; the next are told when to ask again", async () => {
+  const address = await rig.start({ snapshotBurst: "2", snapshotsPerSecond: "1", gatewaySnapshotBurst: "3", gatewaySnapshotsPerSecond: "1" });
+  const fetchAs = async (user: string): Promise<Response> => fetch(`http://${address}/v1/rooms/${ROOM}/snapshot`, { headers: { authorization: `Bearer ${await tokenOf(user)}` } });
+  const crowd = Array.from({ length: 20 }, (_, index) => `user${index}`); // Seconds may pass, and let one more in each.
+  for (const [users, limit] of [[crowd.map(() => "ann"), "snapshots"], [crowd, "gateway-snapshots"]] as const) {
+    const answers = await Promise.all(users.map(fetchAs));
+    expect([limit, [...new Set(answers.map(({ status }) => status))].sort()]).toEqual([limit, [429, 503]]); // 503: no document service is there.
+    for (const { status, headers } of answers) if (status === 429) expect(headers.get("retry-after")).toBe("2");
+    expect(await metric(address, `coroom_gateway_limits_reached_total{limit="${limit}"}`)).toBeGreaterThanOrEqual(1);
+  }
+});
+
+test("[LIM8] every other limit of one connection has its answer and its count", async () => {
+  rig.startOwner();
+  const address = await rig.start({ roomsPerConnectionMax: "1", frameBytesMax: "4000", editBytesMax: "1000", presenceBurst: "10", presencePerSecondMax: "1", presenceMemberBytesMax: "200", catchUpBytesBurst: "10", catchUpBytesPerSecond: "1", editsPerSecond: "1", resendBurst: "5", resendsPerSecond: "1" });
+  const bytes = (count: number): Uint8Array => new Uint8Array(count).fill(1);
+  const repeat = (count: number, run: (index: number) => void): void => Array.from({ length: count }, (_, index) => index).forEach(run);
+  const cases: readonly [what: string, meet: (client: WireClient, channel: number) => void, answer: (client: WireClient) => Promise<unknown>, expected: unknown, sample: string][] = [
+    ["one room too many", (client) => void client.join("another", "annannann").catch(() => {}), async (client) => (await client.next("join-refused")).reason, "too-many-rooms", 'coroom_gateway_joins_total{outcome="too-many-rooms"}'],
+    ["an edit too large", (client, channel) => client.edit(channel, 1, "x".repeat(2_000)), async (client) => (await client.next("nack")).reason, "too-large", 'coroom_gateway_nacks_total{reason="too-large"}'],
+    ["a frame too large", (client) => client.sendBytes(bytes(5_000)), async (client) => (await client.end()).code, 4104, 'coroom_gateway_closes_total{close="frameTooLarge"}'],
+    ["presence a little too fast", (client, channel) => repeat(20, (x) => client.send({ type: "presence", channel, fields: [{ name: "x", value: bytes(1 + x) }] })), async (client) => client.closed, undefined, 'coroom_gateway_presence_refused_total{limit="rate"}'],
+    ["presence far too fast", (client, channel) => repeat(60, () => client.send({ type: "presence", channel, fields: [] })), async (client) => (await client.end()).code, 4006, 'coroom_gateway_limits_reached_total{limit="presence"}'],
+    ["presence too large", (client, channel) => client.send({ type: "presence", channel, fields: [{ name: "x", value: bytes(500) }] }), async (client) => (await client.next("error")).type, "error", 'coroom_gateway_presence_refused_total{limit="bytes"}'],
+    ["the same edit again and again", (client, channel) => repeat(30, () => client.edit(channel, 1, "x")), async (client) => (await client.end()).code, 4006, 'coroom_gateway_limits_reached_total{limit="edits"}'],
+  ];
+  for (const [what, meet, answer, expected, sample] of cases) {
+    const before = await metric(address, sample);
+    const client = await rig.greet(address, "ann");
+    meet(client, (await client.join(ROOM, "annannann")).channel);
+    expect([what, await answer(client)]).toEqual([what, expected]);
+    await until(async () => (await metric(address, sample)) > before, `${what} to be counted`);
+    client.close();
+  }
+});
+
+test("[LIM9] past what a connection may have itself sent of rooms' past, its next question ends it; a client that only reads what comes is let be", async () => {
+  rig.startOwner();
+  const address = await rig.start({ catchUpBytesBurst: "200", catchUpBytesPerSecond: "1" });
+  const ann = await rig.greet(address, "ann");
+  const { channel } = await ann.join(ROOM, "annannann");
+  for (let counter = 1; counter <= 5; counter++) ann.edit(channel, counter, "x".repeat(100), counter - 1);
+  const bob = await rig.greet(address, "bob");
+  await until(async () => (await metric(address, "coroom_gateway_committed_edits_total")) === 5, "the edits");
+  await bob.join(ROOM, "bobbobbob");
+  await bob.until(() => bob.committed().size === 5, "the past");
+  void bob.join(ROOM, "bobbobbob").catch(() => {});
+  expect((await bob.end()).code).toBe(4006);
+  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="catch-ups"}')).toBe(1);
+  expect(ann.closed).toBeUndefined();
+});
+
+test("[LIM10] a gateway has so many connections; the next are told so with HTTP 503, and one not heard of makes room", async () => {
+  const address = await rig.start({ connectionsMax: "1", silenceMsMax: "1500", pingIntervalMs: "1000" });
+  const ann = await rig.connect(address); // Its silence counts from HELLO on.
+  await expect(rig.connect(address)).rejects.toThrow("HTTP 503");
+  expect(await metric(address, 'coroom_gateway_turned_away_total{reason="full"}')).toBe(1);
+  ann.send({ type: "hello", version: 1, token: await tokenOf("ann"), agent: "test" });
+  await ann.next("welcome");
+  expect((await ann.end()).code).toBe(4004);
+  expect(await metric(address, 'coroom_gateway_closes_total{close="silent"}')).toBe(1);
+  await until(() => rig.connect(address).catch(() => undefined), "the place to be free");
+});
+
+test("[LIM11] a backend tells of activities so often; then it is told to put more into one request", async () => {
+  const address = await rig.start({ activityBurst: "2", activitiesPerSecond: "1" });
+  const token = await tokenOf("backend", { rights: ["award"] });
+  const tell = async (): Promise<number> => (await fetch(`http://${address}/v1/rooms/${ROOM}/activities`, { method: "POST", headers: { authorization: `Bearer ${token}` }, body: "{}" })).status;
+  const answers = await Promise.all(Array.from({ length: 20 }, tell)); // Seconds may pass, and let one more in each.
+  expect([...new Set(answers)].sort()).toEqual([400, 429]); // 400: there is nothing in it.
+  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="activities"}')).toBe(answers.filter((status) => status === 429).length);
+});
+
+test("[LIM12] a client that takes nothing is told of no presence once so much waits for it, and has every edit when it reads on", async () => {
+  rig.startOwner();
+  const address = await rig.start({ behindBytesMax: "10000", slowMsMax: "60000", slowBytesMax: "1000000000", outboundBytesMax: "1000000000", editBurst: "1000", bytesBurst: "1000000000" });
+  const [ann, bob] = [await rig.greet(address, "ann"), await rig.greet(address, "bob")];
+  const { channel } = await ann.join(ROOM, "annannann");
+  await bob.join(ROOM, "bobbobbob");
+  bob.pause();
+  const edits = 150; // More than the kernel holds for a line.
+  await ann.flood(channel, edits, "x".repeat(100_000));
+  await until(async () => (await metric(address, "coroom_gateway_presence_behind_total")) === 1, "bob to be seen behind");
+  expect(await metric(address, "coroom_gateway_behind_connections")).toBe(1);
+  bob.resume();
+  await until(() => bob.committed().size === edits, "every edit");
+  expect(bob.closed).toBeUndefined();
+});

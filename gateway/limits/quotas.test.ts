@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+
+import type { Millis, RoomKey, TenantId } from "../../shared/ids.ts";
+import type { ClientAddress } from "../sessions/client-address.ts";
+import type { ConnectionId } from "../ports.ts";
+import { Quotas } from "./quotas.ts";
+
+const at = (ms: number): Millis => ms as Millis;
+const place = "203.0.113.7" as ClientAddress;
+const acme = "acme" as TenantId;
+const notes = "acme.notes" as RoomKey;
+const connection = (number: number): ConnectionId => number as ConnectionId;
+const quotas = (): Quotas => new Quotas({ limits: { ip: 2, tenant: 2, "tenant-rooms": 2, room: 2, "tenant-edits": 2, "user-faults": 2, "address-faults": 2, "tenant-faults": 2, "full-room": 1 }, toldShare: 0, reportSilenceMsMax: 3_000 });
+
+test("[QUO1] an address has so many connections, and one that ends makes room", () => {
+  const mine = quotas();
+  for (const number of [1, 2]) mine.receiveConnection(connection(number), place);
+  expect(mine.mayConnect(place)).toBe(false);
+  expect(mine.mayConnect(undefined)).toBe(true); // The machine's own.
+  mine.receiveDisconnection(connection(1));
+  expect(mine.mayConnect(place)).toBe(true);
+});
+
+test("[QUO2] a tenant has so many connections; a renewed token takes no further place, a refused connection none", () => {
+  const mine = quotas();
+  for (const number of [1, 2, 3]) mine.receiveConnection(connection(number), undefined);
+  expect([1, 1, 2, 3].map((number) => mine.admitTo(acme, connection(number)))).toEqual([true, true, true, false]);
+  mine.receiveDisconnection(connection(3));
+  expect(mine.endSecond(at(0))).toEqual([{ kind: "tenant", key: "acme", count: 2 }]);
+  mine.receiveDisconnection(connection(1));
+  expect(mine.endSecond(at(1_000))).toEqual([{ kind: "tenant", key: "acme", count: 1 }]);
+});
+
+test("[QUO3] a room has so many members, wherever they are", () => {
+  const mine = quotas();
+  mine.receiveMembers(notes, 1);
+  mine.receiveReport({ source: "other", counts: [{ kind: "room", key: notes, count: 1 }] }, at(0));
+  expect(mine.isRoomFull(notes)).toBe(true);
+  mine.endSecond(at(3_001));
+  expect(mine.isRoomFull(notes)).toBe(false);
+});
+
+test("[QUO4] a tenant has so many open rooms, as the room servers count them", () => {
+  const mine = quotas();
+  for (const source of ["rs-1", "rs-2"]) mine.receiveReport({ source, counts: [{ kind: "tenant-rooms", key: acme, count: 1 }] }, at(0));
+  expect([mine.mayOpenRoomOf(acme), mine.mayOpenRoomOf("other" as TenantId)]).toEqual([false, true]);
+});
+
+test("[QUO5] a tenant sends so many edits in a second, those on other gateways among them", () => {
+  const mine = quotas();
+  expect([mine.takeEdit(notes), mine.takeEdit(notes), mine.takeEdit(notes)]).toEqual([true, true, false]);
+  expect(mine.endSecond(at(1_000))).toEqual([{ kind: "tenant-edits", key: "acme", count: 3 }]);
+  mine.receiveReport({ source: "other", counts: [{ kind: "tenant-edits", key: "acme", count: 3 }] }, at(1_000));
+  mine.takeEdit(notes);
+  mine.endSecond(at(2_000));
+  expect([mine.takeEdit(notes), mine.takeEdit(notes)]).toEqual([false, false]); // A quarter of two.
+});
+
+test("[QUO6] a room that its room server holds back takes nobody new, wherever its members are, until that is told no more", () => {
+  const mine = quotas();
+  mine.receiveReport({ source: "rs-1", counts: [{ kind: "full-room", key: notes, count: 1 }] }, at(0));
+  expect([mine.isOverBudget(notes), mine.isRoomFull(notes), mine.isOverBudget("acme.other" as RoomKey)]).toEqual([true, false, false]);
+  mine.receiveReport({ source: "rs-1", counts: [] }, at(1_000));
+  expect(mine.isOverBudget(notes)).toBe(false);
+});

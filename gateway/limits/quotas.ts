@@ -1,0 +1,105 @@
+/**
+ * Who may still come in: connections of an address and a tenant, members of a room, rooms and edits of a tenant.
+ * The counts are shared with the other gateways (shared-counts.ts says how exact they are).
+ */
+
+import type { Count, CountKind, CountsReport } from "../../shared/bus/counts-report.ts";
+import { type Millis, type RoomKey, type TenantId, tenantOf } from "../../shared/ids.ts";
+import type { ClientAddress } from "../sessions/client-address.ts";
+import type { ConnectionId } from "../ports.ts";
+import { SharedCounts, type SharedCountsOptions } from "./shared-counts.ts";
+import { TenantEdits } from "./tenant-edits.ts";
+
+export type FaultKind = Extract<CountKind, "user-faults" | "address-faults" | "tenant-faults">;
+
+/** What a connection counts under. A tenant: once its token has been checked. */
+type Holding = { readonly address: ClientAddress | undefined; readonly tenant: TenantId | undefined };
+
+export class Quotas {
+  readonly #counts: SharedCounts;
+  readonly #edits: TenantEdits;
+  readonly #holdings = new Map<ConnectionId, Holding>();
+
+  constructor(options: SharedCountsOptions) {
+    this.#counts = new SharedCounts(options);
+    this.#edits = new TenantEdits(options.limits["tenant-edits"], (tenant) => this.#counts.elsewhere("tenant-edits", tenant));
+  }
+
+  /** Other gateways and room servers heard lately. */
+  get sources(): number {
+    return this.#counts.sources;
+  }
+
+  mayConnect(address: ClientAddress | undefined): boolean {
+    return address === undefined || !this.#counts.isFull("ip", address);
+  }
+
+  receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
+    this.#holdings.set(connection, { address, tenant: undefined });
+    if (address !== undefined) this.#counts.add("ip", address, 1);
+  }
+
+  /** False: the tenant has as many connections as it may. */
+  admitTo(tenant: TenantId, connection: ConnectionId): boolean {
+    const holding = this.#holdings.get(connection);
+    if (holding === undefined || holding.tenant !== undefined) return true; // Gone, or in already: its token was renewed.
+    if (this.#counts.isFull("tenant", tenant)) return false;
+    this.#holdings.set(connection, { ...holding, tenant });
+    this.#counts.add("tenant", tenant, 1);
+    return true;
+  }
+
+  addressOf(connection: ConnectionId): ClientAddress | undefined {
+    return this.#holdings.get(connection)?.address;
+  }
+
+  receiveDisconnection(connection: ConnectionId): void {
+    const { address, tenant } = this.#holdings.get(connection) ?? {};
+    this.#holdings.delete(connection);
+    if (address !== undefined) this.#counts.add("ip", address, -1);
+    if (tenant !== undefined) this.#counts.add("tenant", tenant, -1);
+  }
+
+  isRoomFull(room: RoomKey): boolean {
+    return this.#counts.isFull("room", room);
+  }
+
+  /** Its room server says that it takes nobody new for a moment. */
+  isOverBudget(room: RoomKey): boolean {
+    return this.#counts.isFull("full-room", room);
+  }
+
+  receiveMembers(room: RoomKey, members: number): void {
+    this.#counts.set("room", room, members);
+  }
+
+  /** False: the tenant has as many open rooms as it may, and this one is not open. */
+  mayOpenRoomOf(tenant: TenantId): boolean {
+    return !this.#counts.isFull("tenant-rooms", tenant);
+  }
+
+  takeEdit(room: RoomKey): boolean {
+    return this.#edits.take(tenantOf(room));
+  }
+
+  /** Points that the other gateways count. */
+  faultsElsewhere(kind: FaultKind, key: string): number {
+    return this.#counts.elsewhere(kind, key);
+  }
+
+  /** Points that stand here now. */
+  receiveFaults(kind: FaultKind, key: string, points: number): void {
+    this.#counts.set(kind, key, points);
+  }
+
+  receiveReport(report: CountsReport, now: Millis): void {
+    this.#counts.receiveReport(report, now);
+  }
+
+  /** To be called every second: what the other gateways are to know. */
+  endSecond(now: Millis): Count[] {
+    this.#counts.receiveTick(now);
+    for (const [tenant, asked] of this.#edits.endSecond()) this.#counts.set("tenant-edits", tenant, asked);
+    return this.#counts.report();
+  }
+}

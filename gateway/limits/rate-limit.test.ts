@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+
+import type { Millis } from "../../shared/ids.ts";
+import { EditRate, TokenBucket } from "./rate-limit.ts";
+
+const at = (ms: number): Millis => ms as Millis;
+const rates = { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 5, perSecond: 1 } };
+
+function takeAll(take: () => boolean): number {
+  let taken = 0;
+  while (taken < 1_000 && take()) taken += 1;
+  return taken;
+}
+
+test("[RATE1] a bucket gives its burst at once and then its rate", () => {
+  const bucket = new TokenBucket({ burst: 30, perSecond: 10 }, at(0));
+  expect(takeAll(() => bucket.take(at(0)))).toBe(30);
+  expect(takeAll(() => bucket.take(at(1_000)))).toBe(10);
+  expect(takeAll(() => bucket.take(at(1e9)))).toBe(30);
+});
+
+test("[RATE2] what was spent beyond the burst is made up for before anything is given again", () => {
+  const bucket = new TokenBucket({ burst: 2, perSecond: 1 }, at(0));
+  bucket.spend(at(0), 2);
+  expect(bucket.take(at(0), 0)).toBe(true);
+  bucket.spend(at(0), 5);
+  expect([bucket.take(at(4_500), 0), bucket.take(at(5_000), 0), bucket.take(at(5_000)), bucket.take(at(6_000))]).toEqual([false, true, false, true]);
+});
+
+test("[RATE3] edits sent again cost nothing of the allowance for new ones", () => {
+  const rate = new EditRate(rates, at(0));
+  const seen = { joinedAt: at(-60_000), through: 4 };
+  for (const counter of [1, 2, 3, 4]) expect(rate.takeEdit(counter, seen, at(0))).toBe(true);
+  for (const counter of [5, 6, 7]) expect(rate.takeEdit(counter, seen, at(0))).toBe(true);
+  expect(rate.takeEdit(8, seen, at(0))).toBe(false);
+});
+
+test("[RATE4] the same edit sent over and over is stopped as well", () => {
+  const rate = new EditRate(rates, at(0));
+  const seen = { joinedAt: at(-60_000), through: 1 };
+  expect(takeAll(() => rate.takeEdit(1, seen, at(0)))).toBe(5);
+});
+
+test("[RATE5] right after a join, what another connection may have sent before counts as sent again", () => {
+  const rate = new EditRate(rates, at(0));
+  let counter = 0;
+  const seen = { joinedAt: at(0), through: 0 };
+  expect(takeAll(() => rate.takeEdit((counter += 1), seen, at(0)))).toBe(3 + 5);
+  const later = new EditRate(rates, at(0));
+  counter = 0;
+  expect(takeAll(() => later.takeEdit((counter += 1), { joinedAt: at(-60_000), through: 0 }, at(0)))).toBe(3);
+});

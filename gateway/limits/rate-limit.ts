@@ -1,0 +1,96 @@
+/**
+ * How fast one connection may send. Edits sent again (after a reconnect or a refusal the SDK repeats what
+ * was not acknowledged) are counted apart, so that an honest client is never closed for repeating itself.
+ */
+
+import type { Millis } from "../../shared/ids.ts";
+import type { Counter } from "../../shared/wire/frames.ts";
+
+export type Rate = { readonly burst: number; readonly perSecond: number };
+
+export class TokenBucket {
+  readonly #rate: Rate;
+  #tokens: number;
+  #filledAt: Millis;
+
+  constructor(rate: Rate, now: Millis) {
+    this.#rate = rate;
+    this.#tokens = rate.burst;
+    this.#filledAt = now;
+  }
+
+  take(now: Millis, cost = 1): boolean {
+    this.#fill(now);
+    if (this.#tokens < cost) return false;
+    this.#tokens -= cost;
+    return true;
+  }
+
+  /** For a cost that shows only afterwards. May go below nothing; then not even `take` for nothing is granted until that is made up for. */
+  spend(now: Millis, cost: number): void {
+    this.#fill(now);
+    this.#tokens -= cost;
+  }
+
+  isFull(now: Millis): boolean {
+    this.#fill(now);
+    return this.#tokens === this.#rate.burst;
+  }
+
+  #fill(now: Millis): void {
+    const elapsedMs = now - this.#filledAt;
+    this.#tokens = Math.min(this.#rate.burst, this.#tokens + (elapsedMs * this.#rate.perSecond) / 1000);
+    this.#filledAt = now;
+  }
+}
+
+/** So many times the rate of presence is more than a client's mistake. */
+const PRESENCE_EXCESS = 4;
+
+/** Of presence only the newest counts: what is a little too much can be passed over. */
+export class PresenceRate {
+  readonly #frames: TokenBucket;
+  readonly #excess: TokenBucket;
+
+  constructor(rate: Rate, now: Millis) {
+    this.#frames = new TokenBucket(rate, now);
+    this.#excess = new TokenBucket({ burst: rate.burst * PRESENCE_EXCESS, perSecond: rate.perSecond * PRESENCE_EXCESS }, now);
+  }
+
+  takeFrame(now: Millis): "taken" | "passed-over" | "too-fast" {
+    if (!this.#excess.take(now)) return "too-fast";
+    return this.#frames.take(now) ? "taken" : "passed-over";
+  }
+
+  isFull(now: Millis): boolean {
+    return this.#frames.isFull(now) && this.#excess.isFull(now);
+  }
+}
+
+/** What of one client's edits has been seen on this connection. */
+export type EditsSeen = { readonly joinedAt: Millis; through: Counter };
+
+/** For so long after a join, counters not yet seen here may be repeats of what another connection sent. */
+const REPEATS_AFTER_JOIN_MS = 10_000;
+
+export class EditRate {
+  readonly #fresh: TokenBucket;
+  readonly #repeats: TokenBucket;
+
+  constructor(rates: { fresh: Rate; repeats: Rate }, now: Millis) {
+    this.#fresh = new TokenBucket(rates.fresh, now);
+    this.#repeats = new TokenBucket(rates.repeats, now);
+  }
+
+  /** False: the connection sends faster than it may. */
+  takeEdit(counter: Counter, seen: EditsSeen, now: Millis): boolean {
+    if (counter <= seen.through) return this.#repeats.take(now);
+    seen.through = counter;
+    if (this.#fresh.take(now)) return true;
+    return now - seen.joinedAt <= REPEATS_AFTER_JOIN_MS && this.#repeats.take(now);
+  }
+
+  isFull(now: Millis): boolean {
+    return this.#fresh.isFull(now) && this.#repeats.isFull(now);
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * Keeps this gateway's sanctions and the others' the same: hears and tells each, asks when it may have missed some, and
+ * keeps them in a store if there is one. Neither the others nor the store are waited for: what is known here holds.
+ */
+
+import type { Sanction } from "../../shared/bus/admin-messages.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { RoomKey, TenantId, UserId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import type { GatewayMetrics } from "../metrics.ts";
+import type { SanctionsLine, SanctionStore } from "../ports.ts";
+import type { ClientAddress } from "../sessions/client-address.ts";
+import type { Sanctions } from "./sanctions.ts";
+
+export type SanctionsHostDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics; readonly isLineUp: () => boolean };
+
+const TICK_MS = 1_000;
+
+export class SanctionsHost {
+  readonly #sanctions: Sanctions;
+  readonly #line: SanctionsLine;
+  readonly #store: SanctionStore | undefined;
+  readonly #deps: SanctionsHostDeps;
+  #onChanged: (sanction: Sanction) => void = () => {};
+  #cancelTick: () => void = () => {};
+  #wasLineUp = false;
+  /** As it is before it has been read once. */
+  #isStoreBehind = true;
+
+  constructor(sanctions: Sanctions, line: SanctionsLine, store: SanctionStore | undefined, deps: SanctionsHostDeps) {
+    this.#sanctions = sanctions;
+    this.#line = line;
+    this.#store = store;
+    this.#deps = deps;
+  }
+
+  start(onChanged: (sanction: Sanction) => void): void {
+    this.#onChanged = onChanged;
+    this.#line.onTold((sanction) => this.#take(sanction));
+    this.#line.onAsked(() => this.#sanctions.known);
+    this.#tick();
+  }
+
+  stop(): void {
+    this.#cancelTick();
+  }
+
+  get all(): readonly Sanction[] {
+    return this.#sanctions.all;
+  }
+
+  banOf(tenant: TenantId, user: UserId): Sanction | undefined {
+    return this.#sanctions.banOf(tenant, user);
+  }
+
+  banOfAddress(address: ClientAddress): Sanction | undefined {
+    return this.#sanctions.banOfAddress(address);
+  }
+
+  /** In one room. */
+  restriction(tenant: TenantId, user: UserId, room: RoomKey): Sanction | undefined {
+    return this.#sanctions.restriction(tenant, user, room);
+  }
+
+  /** Made here. Holds here at once. */
+  impose(sanction: Sanction): void {
+    this.#deps.log.info({ sanction }, sanction.lifted ? "a sanction is lifted" : "a sanction is imposed");
+    this.#take(sanction);
+    this.#line.tell(sanction);
+    this.#store?.save(sanction).catch((cause: unknown) => {
+      this.#isStoreBehind = true;
+      this.#deps.log.warn({ cause }, "a sanction could not be kept yet: it holds while a gateway runs that knows it");
+    });
+  }
+
+  #take(sanction: Sanction): void {
+    if (!this.#sanctions.receive(sanction, this.#deps.clock.wallNow())) return;
+    this.#onChanged(sanction);
+    this.#count();
+  }
+
+  #tick(): void {
+    for (const sanction of this.#sanctions.expire(this.#deps.clock.wallNow())) this.#onChanged(sanction);
+    this.#askIfBack();
+    this.#count();
+    this.#cancelTick = this.#deps.clock.after(TICK_MS, () => this.#tick());
+  }
+
+  /** From the start, and when NATS or the store is back. */
+  #askIfBack(): void {
+    const isLineUp = this.#deps.isLineUp();
+    if (isLineUp && !this.#wasLineUp) void this.#line.ask().then((sanctions) => this.#takeAll(sanctions));
+    this.#wasLineUp = isLineUp;
+    if (this.#store !== undefined && this.#isStoreBehind) this.#catchUpWith(this.#store);
+  }
+
+  /** Tried every second until it succeeds: what it has kept comes here, what it missed goes there. */
+  #catchUpWith(store: SanctionStore): void {
+    const missed = this.#sanctions.known;
+    const later = (cause: unknown): void => this.#deps.log.debug({ cause }, "Redis does not keep sanctions now: those that gateways know hold");
+    store
+      .load()
+      .then(async (kept) => {
+        this.#takeAll(kept);
+        await Promise.all(missed.map((sanction) => store.save(sanction)));
+        this.#isStoreBehind = false;
+      })
+      .catch(later);
+  }
+
+  #takeAll(sanctions: readonly Sanction[]): void {
+    for (const sanction of sanctions) this.#take(sanction);
+  }
+
+  #count(): void {
+    this.#deps.metrics.sanctions.set(this.#sanctions.all.length);
+  }
+}

@@ -1,0 +1,68 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import type { Sanction } from "../../shared/bus/admin-messages.ts";
+import type { RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
+import type { ClientAddress } from "../sessions/client-address.ts";
+import { Sanctions } from "./sanctions.ts";
+
+const at = (ms: number): UnixMillis => ms as UnixMillis;
+const acme = "acme" as TenantId;
+const eve = "eve the first" as UserId;
+const notes = "acme.notes" as RoomKey;
+const place = "203.0.113.7" as ClientAddress;
+const none = (): Sanctions => new Sanctions({ sanctionsMax: 3 });
+const ban = (given: Partial<Sanction> = {}): Sanction => ({ target: { kind: "user", tenant: acme, user: eve }, level: "banned", until: at(1_000), madeAt: at(0), lifted: false, reason: "", ...given });
+
+test("[SAN1] a ban holds for whom it is about, until its end", () => {
+  const sanctions = none();
+  expect(sanctions.receive(ban(), at(0))).toBe(true);
+  sanctions.receive(ban({ target: { kind: "address", address: place } }), at(0));
+  expect(sanctions.banOf(acme, eve)?.until).toBe(1_000);
+  expect([sanctions.banOf("other" as TenantId, eve), sanctions.banOf(acme, "eve" as UserId), sanctions.banOfAddress(place)?.level]).toEqual([undefined, undefined, "banned"]);
+  expect(sanctions.expire(at(999))).toEqual([]);
+  expect(sanctions.expire(at(1_000))).toHaveLength(2);
+  expect([sanctions.banOf(acme, eve), sanctions.all]).toEqual([undefined, []]);
+  expect(sanctions.receive(ban(), at(1_000)), "over already").toBe(false);
+});
+
+test("[SAN2] in a room counts what is said of the room or of everywhere, the harder first", () => {
+  const sanctions = none();
+  sanctions.receive(ban({ level: "read-only" }), at(0));
+  expect(sanctions.restriction(acme, eve, notes)?.level).toBe("read-only");
+  sanctions.receive(ban({ room: notes }), at(0));
+  expect(sanctions.restriction(acme, eve, notes)?.level).toBe("banned");
+  expect([sanctions.restriction(acme, eve, "acme.other" as RoomKey)?.level, sanctions.banOf(acme, eve)]).toEqual(["read-only", undefined]);
+});
+
+test("[SAN3] a lifted ban stays lifted, though the ban itself is heard again later", () => {
+  const sanctions = none();
+  sanctions.receive(ban(), at(0));
+  expect(sanctions.receive(ban({ lifted: true, madeAt: at(5) }), at(10))).toBe(true);
+  expect(sanctions.receive(ban(), at(10))).toBe(false);
+  expect(sanctions.banOf(acme, eve)).toBeUndefined();
+  expect(sanctions.receive(ban({ madeAt: at(20) }), at(20))).toBe(true);
+});
+
+test("[SAN4] where there are too many, the one that ends first makes room", () => {
+  const sanctions = none();
+  for (const [user, until] of [["a", 500], ["b", 900], ["c", 700], ["d", 800]] as const) sanctions.receive(ban({ target: { kind: "user", tenant: acme, user: user as UserId }, until: at(until) }), at(0));
+  expect(sanctions.all.map(({ until }) => until)).toEqual([900, 700, 800]);
+});
+
+const heard = fc.array(fc.record({ target: fc.constantFrom(ban().target, { kind: "address", address: place } as const), level: fc.constantFrom("banned", "read-only"), until: fc.integer({ min: 1, max: 50 }).map(at), madeAt: fc.nat(5).map(at), lifted: fc.boolean(), reason: fc.constant("") }), { maxLength: 12 });
+
+test("[SAN5] whatever the order they are heard in, all gateways forbid the same", () => {
+  fc.assert(
+    fc.property(heard, fc.infiniteStream(fc.nat()), (sanctions, shuffle) => {
+      // What one gateway makes is made once: no two of one moment about the same differ but in being lifted.
+      const given = sanctions.map((sanction) => ({ ...sanction, until: at(100 + sanction.madeAt) }) as Sanction);
+      const shuffled = given.map((sanction) => ({ sanction, place: shuffle.next().value })).sort((a, b) => a.place - b.place).map(({ sanction }) => sanction);
+      const [one, two] = [new Sanctions({ sanctionsMax: 100 }), new Sanctions({ sanctionsMax: 100 })];
+      for (const sanction of given) one.receive(sanction, at(0));
+      for (const sanction of [...shuffled, ...shuffled]) two.receive(sanction, at(0));
+      const inForce = (all: Sanctions) => all.all.map(({ target, level, madeAt }) => JSON.stringify([target, level, madeAt])).sort();
+      expect(inForce(two)).toEqual(inForce(one));
+    }),
+  );
+});

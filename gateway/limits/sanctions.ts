@@ -1,0 +1,79 @@
+/**
+ * Who is banned or may only read, until when. Every gateway holds all of it: whoever hears two in another order, or
+ * one twice, comes to the same, for of two about the same the later one holds, and a lifted one is kept as lifted.
+ */
+
+import type { Sanction } from "../../shared/bus/admin-messages.ts";
+import type { RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
+import type { ClientAddress } from "../sessions/client-address.ts";
+
+export class Sanctions {
+  readonly #sanctionsMax: number;
+  readonly #sanctions = new Map<string, Sanction>();
+
+  constructor(options: { sanctionsMax: number }) {
+    this.#sanctionsMax = options.sanctionsMax;
+  }
+
+  /** In force. */
+  get all(): Sanction[] {
+    return [...this.#sanctions.values()].filter(({ lifted }) => !lifted);
+  }
+
+  /** Those lifted among them, for whoever was not there. */
+  get known(): Sanction[] {
+    return [...this.#sanctions.values()];
+  }
+
+  /** True: it changes something. */
+  receive(sanction: Sanction, now: UnixMillis): boolean {
+    const key = keyOf(sanction);
+    const before = this.#sanctions.get(key);
+    if (sanction.until <= now || (before !== undefined && !supersedes(sanction, before))) return false;
+    if (before === undefined && this.#sanctions.size >= this.#sanctionsMax) this.#forgetSoonest();
+    this.#sanctions.set(key, sanction);
+    return !(sanction.lifted && (before === undefined || before.lifted));
+  }
+
+  /** Those whose time is up: what they forbade is allowed again. */
+  expire(now: UnixMillis): Sanction[] {
+    const over = [...this.#sanctions].filter(([, { until }]) => until <= now);
+    for (const [key] of over) this.#sanctions.delete(key);
+    return over.map(([, sanction]) => sanction).filter(({ lifted }) => !lifted);
+  }
+
+  banOf(tenant: TenantId, user: UserId): Sanction | undefined {
+    return this.#inForce({ target: { kind: "user", tenant, user }, level: "banned" });
+  }
+
+  banOfAddress(address: ClientAddress): Sanction | undefined {
+    return this.#inForce({ target: { kind: "address", address }, level: "banned" });
+  }
+
+  /** In one room; a ban from everywhere is not for here to say. */
+  restriction(tenant: TenantId, user: UserId, room: RoomKey): Sanction | undefined {
+    if (this.#sanctions.size === 0) return undefined;
+    const target = { kind: "user", tenant, user } as const;
+    return this.#inForce({ target, room, level: "banned" }) ?? this.#inForce({ target, room, level: "read-only" }) ?? this.#inForce({ target, level: "read-only" });
+  }
+
+  #inForce(what: Pick<Sanction, "target" | "room" | "level">): Sanction | undefined {
+    const found = this.#sanctions.get(keyOf(what));
+    return found?.lifted === true ? undefined : found;
+  }
+
+  #forgetSoonest(): void {
+    const [soonest] = [...this.#sanctions].sort(([, a], [, b]) => a.until - b.until);
+    if (soonest !== undefined) this.#sanctions.delete(soonest[0]);
+  }
+}
+
+/** Whom and what it is about. Only the user may hold a space, and stands last. */
+export function keyOf({ target, room, level }: Pick<Sanction, "target" | "room" | "level">): string {
+  return target.kind === "user" ? `${level} user ${target.tenant} ${room ?? "*"} ${target.user}` : `${level} address ${target.address}`;
+}
+
+function supersedes(later: Sanction, earlier: Sanction): boolean {
+  if (later.madeAt !== earlier.madeAt) return later.madeAt > earlier.madeAt;
+  return later.lifted && !earlier.lifted;
+}

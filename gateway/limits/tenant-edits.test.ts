@@ -1,0 +1,41 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import type { TenantId } from "../../shared/ids.ts";
+import { TenantEdits } from "./tenant-edits.ts";
+
+const acme = "acme" as TenantId;
+
+function takeAll(edits: TenantEdits, asked: number): number {
+  let taken = 0;
+  for (let time = 0; time < asked; time++) if (edits.take(acme)) taken += 1;
+  return taken;
+}
+
+test("[TED1] a tenant that is on this gateway alone has its whole limit, each second anew", () => {
+  const edits = new TenantEdits(100, () => 0);
+  expect(takeAll(edits, 150)).toBe(100);
+  expect(edits.endSecond()).toEqual([[acme, 150]]);
+  expect(takeAll(edits, 150)).toBe(100);
+});
+
+test("[TED2] a tenant that fell quiet is forgotten", () => {
+  const edits = new TenantEdits(100, () => 0);
+  takeAll(edits, 1);
+  expect([edits.endSecond(), edits.endSecond(), edits.endSecond()]).toEqual([[[acme, 1]], [[acme, 0]], []]);
+});
+
+test("[TED3] whatever is asked for where, once told the gateways together give no less than was asked for within the limit, and no more than the limit beyond it", () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 6 }), (asked) => {
+      const limit = 300;
+      const all = asked.map((_, own) => new TenantEdits(limit, () => asked.reduce((sum, count, index) => sum + (index === own ? 0 : count), 0)));
+      all.forEach((edits, index) => takeAll(edits, asked[index]!));
+      for (const edits of all) edits.endSecond();
+      const taken = all.reduce((sum, edits, index) => sum + takeAll(edits, asked[index]!), 0);
+      const whole = asked.reduce((sum, count) => sum + count, 0);
+      expect(taken).toBeLessThanOrEqual(Math.min(whole, limit));
+      expect(taken).toBeGreaterThan(Math.min(whole, limit) - asked.length); // Each rounds down.
+    }),
+  );
+});

@@ -1,0 +1,279 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import type { ClientId, Millis, UserId } from "../../shared/ids.ts";
+import { CURSOR, type Participant, type PresenceNews, type PresenceState } from "../../shared/wire/presence.ts";
+import { decodePoint, encodePoint, type Point, type Rectangle } from "../../shared/wire/positions.ts";
+import { type LaneName, Lanes, type LanesEffect, type Paces } from "./lanes.ts";
+import type { ConnectionId } from "../ports.ts";
+
+const TICK_MS = 50;
+const PACES: Paces = { editors: { everyMs: 0, depth: "all" }, spectators: { everyMs: 200, depth: "all" } };
+const MEMBERS_ONLY: Paces = { editors: { everyMs: 0, depth: "all" }, spectators: { everyMs: 200, depth: "members-only" } };
+const at = (ms: number) => ms as Millis;
+const connection = (number: number) => number as ConnectionId;
+const own = (text: string) => new TextEncoder().encode(text);
+
+function participant(number: number): Participant {
+  return { number, client: `client${String(number).padStart(10, "0")}` as ClientId, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false };
+}
+
+/** What one knows by what it was told, as a client would keep it. */
+class Knowledge {
+  present = new Set<number>();
+  fields = new Map<string, Uint8Array>();
+  /** How often it was told that a cursor was taken back. */
+  takenBack = 0;
+
+  learn({ whole, present, gone, states }: PresenceNews): void {
+    if (whole) this.present.clear();
+    if (whole) this.fields.clear();
+    for (const { number } of present) this.present.add(number);
+    for (const number of gone) {
+      this.present.delete(number);
+      for (const key of this.fields.keys()) if (key.startsWith(`${number} `)) this.fields.delete(key);
+    }
+    for (const { number, fields } of states) {
+      for (const { name, value } of fields) {
+        this.fields.set(`${number} ${name}`, value);
+        if (name === CURSOR && value.byteLength === 0) this.takenBack += 1;
+      }
+    }
+  }
+
+  whole(): PresenceNews {
+    const states: PresenceState[] = [...this.fields].map(([key, value]) => ({ number: Number(key.split(" ")[0]), fields: [{ name: key.split(" ")[1]!, value }] }));
+    return { whole: true, present: [...this.present].map(participant), gone: [], states };
+  }
+
+  cursor(number: number): Point | undefined {
+    return decodePoint(this.fields.get(`${number} ${CURSOR}`) ?? own(""));
+  }
+
+  color(number: number): string {
+    return new TextDecoder().decode(this.fields.get(`${number} color`) ?? own(""));
+  }
+}
+
+type Client = { readonly knows: Knowledge; lane: LaneName; view: Rectangle | undefined; readonly topics: Set<string> };
+
+/** A room, its lanes, and the clients behind them. */
+class Room {
+  readonly truth = new Knowledge();
+  readonly clients = new Map<ConnectionId, Client>();
+  readonly lanes: Lanes;
+  now = 0;
+  frames = 0;
+  #lastNumber = 0;
+  #news: { present: Participant[]; gone: number[]; states: PresenceState[] } = { present: [], gone: [], states: [] };
+
+  constructor(byView = true) {
+    this.lanes = new Lanes(this.truth.whole(), { byView, paces: PACES }, at(0));
+  }
+
+  /** Nobody gets a number that another had. */
+  join(): void {
+    this.#news.present.push(participant((this.#lastNumber += 1)));
+  }
+
+  /** One of those who are there. */
+  someone(index: number): number | undefined {
+    const here = [...this.truth.present].filter((number) => !this.#news.gone.includes(number));
+    return here[index % here.length];
+  }
+
+  leave(number: number): void {
+    const states = this.#news.states.filter((state) => state.number !== number);
+    this.#news = { present: this.#news.present.filter((present) => present.number !== number), gone: [...this.#news.gone, number], states };
+  }
+
+  show(number: number, name: string, value: Uint8Array): void {
+    this.#news.states.push({ number, fields: [{ name, value }] });
+  }
+
+  point(number: number, point: Point | undefined): void {
+    this.show(number, CURSOR, point === undefined ? own("") : encodePoint(point));
+  }
+
+  enter(id: number, lane: LaneName, view: Rectangle | undefined): void {
+    const client: Client = { knows: new Knowledge(), lane, view, topics: new Set() };
+    client.knows.learn(this.truth.whole());
+    this.clients.set(connection(id), client);
+    this.carryOut(this.lanes.enter(connection(id), lane, view));
+  }
+
+  look(id: number, view: Rectangle | undefined): void {
+    const client = this.clients.get(connection(id));
+    if (client === undefined) return;
+    client.view = view;
+    this.carryOut(this.lanes.look(connection(id), view));
+  }
+
+  /** The owner's tick: what came together since the last is told. */
+  tick(): void {
+    this.now += TICK_MS;
+    const { present, gone, states } = this.#news;
+    this.#news = { present: [], gone: [], states: [] };
+    if (present.length + gone.length + states.length === 0) return this.carryOut(this.lanes.receiveTick(at(this.now)));
+    const news: PresenceNews = { whole: false, present, gone, states };
+    this.truth.learn(news);
+    this.carryOut(this.lanes.receiveNews(news, at(this.now)));
+  }
+
+  carryOut(effects: readonly LanesEffect[]): void {
+    for (const effect of effects) {
+      if (effect.kind === "listen") this.clients.get(effect.connection)?.topics.add(effect.topic);
+      else if (effect.kind === "unlisten") this.clients.get(effect.connection)?.topics.delete(effect.topic);
+      else if (effect.kind === "publish") for (const { topics, knows } of this.clients.values()) if (topics.has(effect.topic)) this.#deliver(knows, effect.news);
+      if (effect.kind === "send") this.#deliver(this.clients.get(effect.to)!.knows, effect.news);
+      if (effect.kind === "tell-whole") this.#tellWhole(effect.to);
+    }
+  }
+
+  /** Everybody in that lane knows what it must, and shows nothing that is not so. */
+  judge(lane: LaneName): void {
+    for (const client of this.clients.values()) {
+      if (client.lane !== lane || !client.topics.has(lane)) continue; // One that changes lanes does so at the spectators' pace.
+      expect([...client.knows.present].sort()).toEqual([...this.truth.present].sort());
+      for (const number of this.truth.present) {
+        expect(client.knows.color(number)).toBe(this.truth.color(number));
+        const [shown, real] = [client.knows.cursor(number), this.truth.cursor(number)];
+        if (isSeen(client.view, shown) || isSeen(client.view, real)) expect(shown).toEqual(real);
+      }
+    }
+  }
+
+  #deliver(knows: Knowledge, news: PresenceNews): void {
+    this.frames += 1;
+    knows.learn(news);
+  }
+
+  #tellWhole(to: ConnectionId | undefined): void {
+    const whole = this.truth.whole();
+    for (const [id, { knows }] of this.clients) if (to === undefined || to === id) this.#deliver(knows, whole);
+    if (to === undefined) this.lanes.receiveWhole(whole);
+  }
+}
+
+function isSeen(view: Rectangle | undefined, point: Point | undefined): boolean {
+  if (point === undefined) return false;
+  return view === undefined || (point.x >= view.x && point.x <= view.x + view.width && point.y >= view.y && point.y <= view.y + view.height);
+}
+
+const point = fc.record({ x: fc.integer({ min: -600, max: 600 }), y: fc.integer({ min: -600, max: 600 }) });
+const view = fc.option(fc.record({ x: fc.integer({ min: -600, max: 500 }), y: fc.integer({ min: -600, max: 500 }), width: fc.nat({ max: 500 }), height: fc.nat({ max: 500 }) }), { nil: undefined });
+const who = fc.integer({ min: 1, max: 6 });
+const lane = fc.constantFrom<LaneName>("editors", "spectators");
+
+type Step = (room: Room) => void;
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.tuple(who, fc.option(point, { nil: undefined, freq: 3 })).map(([number, point]): Step => (room) => room.someone(number) !== undefined && room.point(room.someone(number)!, point)) },
+  { weight: 2, arbitrary: fc.tuple(who, point).map(([number, point]): Step => (room) => takeBackAndShow(room, number, point)) },
+  { weight: 2, arbitrary: fc.tuple(who, fc.string()).map(([number, color]): Step => (room) => room.someone(number) !== undefined && room.show(room.someone(number)!, "color", own(color))) },
+  { weight: 2, arbitrary: fc.constant<Step>((room) => room.join()) },
+  { weight: 1, arbitrary: who.map((number): Step => (room) => room.someone(number) !== undefined && room.leave(room.someone(number)!)) },
+  { weight: 2, arbitrary: fc.tuple(who, lane, view).map(([id, lane, view]): Step => (room) => !room.clients.has(connection(id)) && room.enter(id, lane, view)) },
+  { weight: 4, arbitrary: fc.tuple(who, view).map(([id, view]): Step => (room) => room.look(id, view)) },
+  { weight: 1, arbitrary: fc.tuple(who, lane).map(([id, lane]): Step => (room) => changeLane(room, id, lane)) },
+  { weight: 8, arbitrary: fc.constant<Step>((room) => room.tick()) },
+);
+
+/** Within one of the spectators' tellings, as it mostly is. */
+function takeBackAndShow(room: Room, index: number, point: Point): void {
+  const number = room.someone(index);
+  if (number === undefined) return;
+  room.point(number, undefined);
+  room.tick();
+  if (room.truth.present.has(number)) room.point(number, point);
+}
+
+function changeLane(room: Room, id: number, lane: LaneName): void {
+  const client = room.clients.get(connection(id));
+  if (client === undefined) return;
+  client.lane = lane;
+  room.lanes.changeLane(connection(id), lane);
+}
+
+test("[LANE1] [LANE2] [LANE3] whoever points into a view is seen there within two ticks, nobody else is, and all are listed", () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 120, size: "max" }), (steps) => {
+      const room = new Room();
+      for (let joined = 0; joined < 3; joined++) room.join();
+      room.tick();
+      for (const take of steps) take(room);
+      room.tick();
+      room.judge("editors");
+      for (let ticks = 0; ticks < 5; ticks++) room.tick();
+      room.judge("editors");
+      room.judge("spectators");
+      expect(room.lanes.dueAt).toBeUndefined();
+    }),
+    { numRuns: 300 },
+  );
+});
+
+const LEFT: Rectangle = { x: 0, y: 0, width: 100, height: 100 };
+const RIGHT: Rectangle = { x: 5_000, y: 0, width: 100, height: 100 };
+const ELSEWHERE: Rectangle = { x: 0, y: 5_000, width: 100, height: 100 };
+
+for (const lane of ["editors", "spectators"] as const) {
+  test(`[LANE2] a cursor taken back and shown elsewhere between two tellings of ${lane} is seen there, and not where it was`, () => {
+    const room = new Room();
+    room.join();
+    room.tick();
+    [LEFT, RIGHT, ELSEWHERE, undefined].forEach((view, index) => room.enter(index + 1, lane, view));
+    room.point(1, { x: 50, y: 50 });
+    for (let ticks = 0; ticks < 5; ticks++) room.tick();
+    room.judge(lane);
+    room.point(1, undefined);
+    room.tick();
+    room.point(1, { x: 5_050, y: 50 });
+    for (let ticks = 0; ticks < 5; ticks++) room.tick();
+    room.judge(lane);
+    expect(room.clients.get(connection(1))!.knows.cursor(1)).not.toEqual({ x: 50, y: 50 });
+    for (const { knows } of room.clients.values()) expect(knows.takenBack, "what is overtaken is not told").toBe(lane === "editors" ? 1 : 0);
+  });
+}
+
+test("[LANE4] spectators are told five times a second of what editors are told at once", () => {
+  const room = new Room();
+  room.join();
+  room.tick();
+  room.enter(1, "editors", undefined);
+  room.enter(2, "spectators", undefined);
+  const seen: Record<LaneName, Set<number>> = { editors: new Set(), spectators: new Set() };
+  for (let ticks = 1; ticks <= 40; ticks++) {
+    room.point(1, { x: ticks, y: 0 });
+    room.tick();
+    for (const { lane, knows } of room.clients.values()) seen[lane].add(knows.cursor(1)?.x ?? 0);
+  }
+  expect(seen.editors.size).toBe(40);
+  expect([...seen.spectators]).toEqual([0, 3, 7, 11, 15, 19, 23, 27, 31, 35, 39]);
+});
+
+test("[LANE5] a member that was told less is told the whole when it is told more again", () => {
+  const room = new Room();
+  room.join();
+  room.tick();
+  room.enter(7, "spectators", undefined);
+  room.carryOut(room.lanes.changePaces(MEMBERS_ONLY));
+  room.point(1, { x: 5, y: 5 });
+  room.join();
+  for (let ticks = 0; ticks < 5; ticks++) room.tick();
+  expect(room.clients.get(connection(7))!.knows.cursor(1)).toBeUndefined();
+  expect(room.clients.get(connection(7))!.knows.present.size).toBe(2);
+  room.carryOut(room.lanes.changePaces(PACES));
+  room.judge("spectators");
+});
+
+test("[LANE6] with no view to go by, everybody is told every move, and whoever leaves listens no more", () => {
+  const room = new Room(false);
+  room.join();
+  room.tick();
+  room.enter(1, "editors", { x: 0, y: 0, width: 10, height: 10 });
+  room.point(1, { x: 500, y: 500 });
+  room.tick();
+  expect(room.clients.get(connection(1))!.knows.cursor(1)).toEqual({ x: 500, y: 500 });
+  room.carryOut(room.lanes.exitAll());
+  expect(room.clients.get(connection(1))!.topics.size).toBe(0);
+});

@@ -1,0 +1,111 @@
+import { expect, test } from "vitest";
+
+import { encodePresenceToOwner, type PresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
+import { encodeNews, type PresenceNews } from "../../shared/wire/presence.ts";
+import type { ConnectionId } from "../ports.ts";
+import { PresenceUpward } from "./presence-upward.ts";
+import { PresenceView } from "./presence-view.ts";
+
+const options = { gateway: "gw-here" as GatewayId, repeatMs: 500, keepaliveMs: 5_000, spectatorAfterMs: 60_000, memberBytesMax: 1_000, memberFieldsMax: 10, flushMs: 15, ownerSilenceMsMax: 2_000 };
+const MANY = 5_000;
+const NATS_BYTES_MAX = 1024 ** 2;
+const LONG_NAME = "\u2654".repeat(256);
+const client = (index: number) => `client${String(index).padStart(10, "0")}` as ClientId;
+
+function withMany(): PresenceUpward {
+  const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
+  for (let index = 0; index < MANY; index++) up.enter(index as ConnectionId, { client: client(index), user: `user-${index}` as UserId, name: LONG_NAME, canWrite: true, spectator: false }, 0 as Millis);
+  return up;
+}
+
+const members = (messages: readonly PresenceToOwner[]) => messages.flatMap((message) => (message.kind === "members" ? [message] : []));
+
+test("[PRG42] what a new owner was told in vain is told again, though the view shows it as the owner before did", () => {
+  const view = new PresenceView();
+  const up = new PresenceUpward(options, view, 0, 0 as Millis);
+  const ann = { client: client(1), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false };
+  const cursor = { name: "cursor", value: Uint8Array.of(7) };
+  const states = (messages: readonly PresenceToOwner[]) => messages.flatMap((message) => (message.kind === "states" ? message.states : []));
+  const hearWhole = (epoch: number, news: PresenceNews): void => {
+    view.receiveEpoch(epoch as Epoch);
+    for (const tidings of view.receiveWhole({ number: 1, news: encodeNews(news) })) up.receiveNews(tidings.news);
+  };
+  const present = [{ ...ann, number: 1 }];
+
+  up.enter(1 as ConnectionId, ann, 0 as Millis);
+  up.receiveFields(1 as ConnectionId, [cursor], 0 as Millis);
+  up.takeDue(30, 0 as Millis);
+  hearWhole(1, { whole: true, present, gone: [], states: [{ number: 1, fields: [cursor] }] });
+
+  view.receiveEpoch(2 as Epoch);
+  up.receiveNewOwner();
+  expect(states(up.takeDue(30, 1_000 as Millis).messages)).toHaveLength(1); // Lost on its way.
+  up.watch(1_100 as Millis);
+  hearWhole(2, { whole: true, present, gone: [], states: [] });
+  up.watch(2_000 as Millis);
+  expect(states(up.takeDue(30, 2_000 as Millis).messages)).toEqual([{ client: ann.client, fields: [cursor] }]);
+});
+
+test("[PRG43] what comes late over a client's line before does not undo what it shows since it came back", () => {
+  const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
+  const ann = { client: client(1), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false };
+  const [before, now] = [1 as ConnectionId, 2 as ConnectionId];
+  const cursorAt = (place: number) => [{ name: "cursor", value: Uint8Array.of(place) }];
+  up.enter(before, ann, 0 as Millis);
+  up.enter(now, ann, 0 as Millis);
+  up.receiveFields(now, cursorAt(2), 0 as Millis);
+  up.receiveFields(before, cursorAt(1), 0 as Millis);
+  const { messages } = up.takeDue(30, 0 as Millis);
+  expect(messages.flatMap((message) => (message.kind === "states" ? message.states : []))).toEqual([{ client: ann.client, fields: cursorAt(2) }]);
+});
+
+test("[PRG40] very many members with long names are said in parts that NATS carries, all of one version", () => {
+  const { messages } = withMany().takeDue(30, 0 as Millis);
+  const said = members(messages);
+  for (const message of said) expect(encodePresenceToOwner(message).byteLength).toBeLessThan(NATS_BYTES_MAX / 2);
+  expect(said.flatMap(({ entered }) => entered.map((member) => member.client))).toEqual(Array.from({ length: MANY }, (_, index) => client(index)));
+  expect(said.map(({ partOf }) => partOf)).toEqual(said.map((_, index) => ({ part: index + 1, parts: said.length })));
+  expect(new Set(said.map(({ version, whole }) => `${version} ${whole}`)).size).toBe(1);
+});
+
+test("[PRG41] very many who leave at once are said so in parts too, a few in one message", () => {
+  const up = withMany();
+  up.takeDue(30, 0 as Millis);
+  up.members.receiveHeard(up.members.version);
+  up.leave(0 as ConnectionId);
+  expect(members(up.takeDue(30, 10 as Millis).messages)).toMatchObject([{ whole: false, exited: [client(0)] }]);
+  for (let index = 1; index < MANY; index++) up.leave(index as ConnectionId);
+  const said = members(up.takeDue(30, 20 as Millis).messages);
+  expect(said.flatMap(({ exited }) => exited)).toHaveLength(MANY - 1);
+});
+
+test("[PRG44] what is told is looked after soon, unless the owner has answered, and members that come and go put nothing off", () => {
+  const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
+  const enter = (index: number, now: Millis) => up.enter(index as ConnectionId, { client: client(index), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false }, now);
+  expect(up.watchAt).toBe(5_000);
+  for (let index = 1; index <= 48; index++) {
+    const now = (index * 100) as Millis;
+    enter(index, now);
+    up.takeDue(30, now);
+    expect(up.watchAt).toBe(Math.min(5_000, now + 500));
+    up.members.receiveHeard(up.members.version);
+    expect(up.watchAt).toBe(5_000);
+  }
+  up.watch(5_000 as Millis);
+  expect(up.watchAt).toBe(10_000);
+});
+
+test("[PRG45] while the owner does not answer it is looked after at a steady pace, until it has been silent for too long", () => {
+  const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
+  up.enter(1 as ConnectionId, { client: client(1), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false }, 0 as Millis);
+  up.takeDue(30, 0 as Millis);
+  const looks: number[] = [];
+  for (let isSilent = false; !isSilent; ) {
+    const at = up.watchAt;
+    looks.push(at);
+    isSilent = up.watch(at);
+    up.takeDue(30, at);
+  }
+  expect(looks).toEqual([500, 1_000, 1_500, 2_000]);
+});

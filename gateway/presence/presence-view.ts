@@ -1,0 +1,213 @@
+/**
+ * The presence of a room as its owner tells it: everybody, and all that each shows, from numbered news. News after a
+ * missing one wait a moment for the whole; what an owner before said is shown until the new one has said the whole.
+ */
+
+import type { Standing } from "../../shared/bus/presence-messages.ts";
+import type { ClientId, Epoch } from "../../shared/ids.ts";
+import { SeldomMap } from "../../shared/seldom.ts";
+import { decodeNews, encodeNews, type Participant, type ParticipantNumber, type PresenceNews, type PresenceState } from "../../shared/wire/presence.ts";
+import { NO_FIELDS, type ShownFields, valueOf, withField } from "../../shared/shown-fields.ts";
+
+/** What the members are to be told: the owner's own bytes wherever possible. */
+export type Tidings = { readonly bytes: Uint8Array; readonly news: PresenceNews };
+
+type Seen = { participant: Participant; fields: ShownFields };
+type Numbered = { readonly epoch: Epoch; readonly number: number; readonly news: Uint8Array };
+
+/** News held while the whole is awaited; with more missing it says it all anyway. */
+const EARLY_MAX = 64;
+
+export class PresenceView {
+  #epoch = 0 as Epoch;
+  /** The last of the news that is in here. Undefined: nothing of this epoch is known yet. */
+  #number: number | undefined;
+  #seen = new Map<ParticipantNumber, Seen>();
+  #numbers = new Map<ClientId, ParticipantNumber>();
+  readonly #early = new SeldomMap<number, Uint8Array>();
+  #whole: Uint8Array | undefined;
+  #isBehind = true;
+  #isEmpty = true;
+
+  /** The highest heard of. */
+  get epoch(): Epoch {
+    return this.#epoch;
+  }
+
+  /** Something is missing: the whole is to be asked for. */
+  get isBehind(): boolean {
+    return this.#isBehind;
+  }
+
+  /** Nothing is known yet, of this owner or one before. */
+  get isEmpty(): boolean {
+    return this.#isEmpty;
+  }
+
+  get participants(): number {
+    return this.#seen.size;
+  }
+
+  has(client: ClientId): boolean {
+    return this.#numbers.has(client);
+  }
+
+  numberOf(client: ClientId): ParticipantNumber | undefined {
+    return this.#numbers.get(client);
+  }
+
+  clientOf(number: ParticipantNumber): ClientId | undefined {
+    return this.#seen.get(number)?.participant.client;
+  }
+
+  shown(client: ClientId, name: string): Uint8Array | undefined {
+    const number = this.#numbers.get(client);
+    const seen = number === undefined ? undefined : this.#seen.get(number);
+    return seen === undefined ? undefined : valueOf(seen.fields, name);
+  }
+
+  /** Nothing that this epoch's owner said is known yet. */
+  get isOfThePast(): boolean {
+    return this.#number === undefined;
+  }
+
+  /** Everything. */
+  get everything(): PresenceNews {
+    return wholeOf(this.#seen);
+  }
+
+  /** Everything, written once for as long as nothing changes. */
+  get whole(): Uint8Array {
+    return (this.#whole ??= encodeNews(this.everything));
+  }
+
+  /** What was said meanwhile may have been missed. */
+  receiveDoubt(): void {
+    this.#isBehind = true;
+  }
+
+  /** `new-epoch`: its owner knows nothing of who is here. */
+  receiveEpoch(epoch: Epoch): "known" | "new-epoch" | "past" {
+    if (epoch <= this.#epoch) return epoch === this.#epoch ? "known" : "past";
+    this.#epoch = epoch;
+    this.#number = undefined;
+    this.#early.clear();
+    this.#isBehind = true;
+    return "new-epoch";
+  }
+
+  /** How far this epoch's owner has come. */
+  receiveHead(number: number): void {
+    if (this.#number === undefined || number > this.#number) this.#isBehind = true;
+  }
+
+  /** News of this epoch, and what had waited for them. */
+  receiveNews({ number, news }: Omit<Numbered, "epoch">): Tidings[] {
+    if (this.#number !== undefined && number <= this.#number) return [];
+    if (this.#early.size < EARLY_MAX) this.#early.set(number, news.slice());
+    const applied = this.#applyEarly();
+    if (this.#early.size > 0) this.#isBehind = true;
+    return applied;
+  }
+
+  /** The whole, of this epoch. */
+  receiveWhole({ number, news: bytes }: Omit<Numbered, "epoch">): Tidings[] {
+    if (this.#number !== undefined && number < this.#number) return []; // Asked for before the news that have come since.
+    const news = decodeNews(bytes);
+    if (news === undefined) return [];
+    const isFirst = this.#number === undefined;
+    const before = this.#seen;
+    this.#number = number;
+    this.#isBehind = false;
+    this.#isEmpty = false;
+    this.#whole = undefined;
+    this.#seen = new Map(news.present.map((participant) => [participant.number, { participant, fields: NO_FIELDS }]));
+    this.#numbers = new Map(news.present.map((participant) => [participant.client, participant.number]));
+    for (const state of news.states) this.#applyState(state);
+    for (const early of this.#early.keys()) if (early <= number) this.#early.delete(early);
+    const told = isFirst ? { bytes: this.whole, news } : tidingsOf(changeBetween(before, this.#seen));
+    return [...(told === undefined ? [] : [told]), ...this.#applyEarly()];
+  }
+
+  #applyEarly(): Tidings[] {
+    const applied: Tidings[] = [];
+    while (this.#number !== undefined) {
+      const bytes = this.#early.get(this.#number + 1);
+      if (bytes === undefined) return applied;
+      const news = decodeNews(bytes);
+      this.#early.delete(this.#number + 1);
+      if (news === undefined) {
+        this.#isBehind = true; // Of another version: the whole may say it otherwise.
+        return applied;
+      }
+      this.#number += 1;
+      this.#apply(news);
+      applied.push({ bytes, news });
+    }
+    return applied;
+  }
+
+  #apply({ present, gone, states }: PresenceNews): void {
+    this.#whole = undefined;
+    for (const number of gone) {
+      const client = this.clientOf(number);
+      this.#seen.delete(number);
+      if (client !== undefined && this.#numbers.get(client) === number) this.#numbers.delete(client);
+    }
+    for (const participant of present) {
+      const seen = this.#seen.get(participant.number);
+      if (seen === undefined) this.#seen.set(participant.number, { participant, fields: NO_FIELDS });
+      else seen.participant = participant;
+      this.#numbers.set(participant.client, participant.number);
+    }
+    for (const state of states) this.#applyState(state);
+  }
+
+  #applyState({ number, fields }: PresenceState): void {
+    const seen = this.#seen.get(number);
+    if (seen === undefined) return;
+    for (const { name, value } of fields) seen.fields = withField(seen.fields, name, value);
+  }
+}
+
+/** MODE as it was told last. */
+export function isSameStanding(a: Standing | undefined, b: Standing): boolean {
+  return a !== undefined && a.mode === b.mode && a.presencePerSecond === b.presencePerSecond && a.shed === b.shed;
+}
+
+function wholeOf(seen: ReadonlyMap<ParticipantNumber, Seen>): PresenceNews {
+  const everybody = [...seen.values()];
+  const states = everybody.filter(({ fields }) => fields.length > 0).map(({ participant, fields }) => ({ number: participant.number, fields }));
+  return { whole: true, present: everybody.map(({ participant }) => participant), gone: [], states };
+}
+
+const NOTHING = new Uint8Array(0);
+
+/** Numbers are of one epoch: so what a gateway missed is told as a change, and not to everybody whole. */
+function changeBetween(before: ReadonlyMap<ParticipantNumber, Seen>, after: ReadonlyMap<ParticipantNumber, Seen>): PresenceNews {
+  const gone = [...before.keys()].filter((number) => !after.has(number));
+  const present: Participant[] = [];
+  const states: PresenceState[] = [];
+  for (const [number, { participant, fields }] of after) {
+    const was = before.get(number);
+    if (was === undefined || !isSameParticipant(was.participant, participant)) present.push(participant);
+    const shownBefore = was?.fields ?? NO_FIELDS;
+    const names = new Set([...fields, ...shownBefore].map(({ name }) => name));
+    const changed = [...names].filter((name) => !isSame(valueOf(shownBefore, name), valueOf(fields, name))).map((name) => ({ name, value: valueOf(fields, name) ?? NOTHING }));
+    if (changed.length > 0) states.push({ number, fields: changed });
+  }
+  return { whole: false, present, gone, states };
+}
+
+function tidingsOf(news: PresenceNews): Tidings | undefined {
+  return news.present.length + news.gone.length + news.states.length === 0 ? undefined : { bytes: encodeNews(news), news };
+}
+
+function isSameParticipant(a: Participant, b: Participant): boolean {
+  return a.user === b.user && a.name === b.name && a.canWrite === b.canWrite && a.spectator === b.spectator;
+}
+
+function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
+}

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+
+import { encodeToOwner } from "../../shared/bus/envelope.ts";
+import type { ClientId, GatewayId, Millis, Seq, UserId } from "../../shared/ids.ts";
+import { EditRelay } from "./edit-relay.ts";
+import { Members } from "./members.ts";
+import type { ConnectionId } from "../ports.ts";
+import type { RoomEffect } from "./room-messages.ts";
+import { Unacked, UnackedBudget } from "./unacked.ts";
+
+const NATS_PAYLOAD_BYTES_MAX = 1024 ** 2;
+const now = 0 as Millis;
+
+/** The sizes of the messages that so many edits make, sent again together. */
+function messagesOf(edits: number, payloadBytes: number, user: string): number[] {
+  const unacked = new Unacked({ editsMax: edits, bytesMax: 1e9, keptMs: 1 }, new UnackedBudget({ bytesMax: 1e9 }));
+  const relay = new EditRelay({ gateway: "gw" as GatewayId, channel: 1 }, new Members(), unacked);
+  const effects: RoomEffect[] = [];
+  const author = { user: user as UserId, client: "annannannannann1" as ClientId };
+  const counter = (index: number): number => Number.MAX_SAFE_INTEGER - edits + index;
+  for (let index = 0; index < edits; index++) {
+    relay.receiveEdit(1 as ConnectionId, { author, counter: counter(index), ackedThrough: counter(index) - 1, parentSeq: counter(index) as Seq, payload: new Uint8Array(payloadBytes) }, now, effects);
+  }
+  relay.sendAllAgain(now, effects);
+  return effects.flatMap((effect) => (effect.kind === "tell" ? [encodeToOwner(effect.message).byteLength] : []));
+}
+
+test.each([
+  ["small ones of users with long names", 2_000, 130, "漢".repeat(128)],
+  ["small ones", 2_000, 1, "ann"],
+  ["large ones", 20, 524_288, "漢".repeat(128)],
+])("[REL1] no message to the owner is larger than NATS takes: %s", (_, edits, payloadBytes, user) => {
+  const messages = messagesOf(edits, payloadBytes, user);
+  expect(Math.max(...messages)).toBeLessThan(NATS_PAYLOAD_BYTES_MAX);
+  expect(messages.length).toBeLessThanOrEqual(edits);
+});

@@ -1,0 +1,88 @@
+import * as encoding from "lib0/encoding";
+import { expect, test } from "vitest";
+
+import type { ClientId, Epoch, Seq } from "../../shared/ids.ts";
+import { writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
+import { batchFrom, type CommittedBatch, InOrder } from "./in-order.ts";
+
+const ann = "annannannannann1" as ClientId;
+const bob = "bobbobbobbobbob1" as ClientId;
+
+/** Edits `first` to `last`, of ten bytes each. */
+function batch(first: number, last = first, epoch = 1): CommittedBatch {
+  return { epoch: epoch as Epoch, firstSeq: first as Seq, lastSeq: last as Seq, runs: [], bytes: new Uint8Array(10 * (last - first + 1)) };
+}
+
+function startedAt(seq: number, heldBytesMax = 1_000): InOrder {
+  const order = new InOrder({ heldBytesMax });
+  order.startAt({ epoch: 1 as Epoch, seq: seq as Seq });
+  return order;
+}
+
+const seqs = (batches: readonly CommittedBatch[]): string => batches.map(({ firstSeq, lastSeq }) => `${firstSeq}-${lastSeq}`).join(" ");
+
+test("[ORD1] what comes in order goes on at once, what comes twice does not", () => {
+  const order = startedAt(0);
+  expect(seqs(order.receive(batch(1, 3)))).toBe("1-3");
+  expect(seqs(order.receive(batch(2, 3)))).toBe("");
+  expect(seqs(order.receive(batch(3, 5)))).toBe("3-5"); // Whoever has 3 drops it by its seq.
+  expect(order.position).toEqual({ epoch: 1, seq: 5 });
+});
+
+test("[ORD2] what comes early is held behind the gap, which is told, and goes on once it is filled", () => {
+  const order = startedAt(2);
+  expect(seqs(order.receive(batch(7, 8)))).toBe("");
+  expect(seqs(order.receive(batch(5, 6)))).toBe("");
+  expect(order.gap()).toEqual({ after: { epoch: 1, seq: 2 }, through: 4 });
+  expect(seqs(order.receive(batch(3, 4)))).toBe("3-4 5-6 7-8");
+  expect(order.gap()).toBeUndefined();
+});
+
+test("[ORD3] until a position is known everything is held", () => {
+  const order = new InOrder({ heldBytesMax: 1_000 });
+  expect(seqs(order.receive(batch(4)))).toBe("");
+  expect(seqs(order.receive(batch(6)))).toBe("");
+  expect(order.gap()).toBeUndefined();
+  expect(seqs(order.startAt({ epoch: 1 as Epoch, seq: 4 as Seq }))).toBe("");
+  expect(seqs(order.receive(batch(5)))).toBe("5-5 6-6");
+});
+
+test("[ORD4] past its limit it holds no more, and what it let go shows as the next gap", () => {
+  const order = startedAt(0, 20);
+  for (const seq of [2, 3, 4]) order.receive(batch(seq));
+  expect(seqs(order.receive(batch(1)))).toBe("1-1 2-2 3-3");
+  order.receive(batch(6));
+  expect(order.gap()).toMatchObject({ through: 5 });
+});
+
+test("[ORD5] beginning anew at a lower position follows a log that was lost", () => {
+  const order = startedAt(100);
+  order.receive(batch(12, 12, 2)); // Old news by its seq.
+  expect(seqs(order.startAt({ epoch: 2 as Epoch, seq: 11 as Seq }))).toBe("");
+  expect(seqs(order.receive(batch(12, 12, 2)))).toBe("12-12");
+});
+
+test("[ORD6] edits are told apart by author, each stretch once, and payloads are not looked at", () => {
+  const payload = new Uint8Array(5);
+  const edits = [[ann, 4], [ann, 5], [bob, 1], [ann, 6], [ann, 9]] as const;
+  const bytes = encoding.encode((out) => writeCommittedEdits(out, { epoch: 3 as Epoch, firstSeq: 10 as Seq, edits: edits.map(([client, counter]) => ({ client, counter, parentSeq: 9 as Seq, payload })) }));
+  expect(batchFrom(bytes)).toEqual({
+    epoch: 3,
+    firstSeq: 10,
+    lastSeq: 14,
+    bytes,
+    runs: [
+      { client: ann, counter: 4, seq: 10, count: 2 },
+      { client: bob, counter: 1, seq: 12, count: 1 },
+      { client: ann, counter: 6, seq: 13, count: 1 },
+      { client: ann, counter: 9, seq: 14, count: 1 },
+    ],
+  });
+});
+
+test("[ORD7] bytes that are no committed edits are refused, wherever they are cut", () => {
+  const edits = [{ client: ann, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(5) }];
+  const bytes = encoding.encode((out) => writeCommittedEdits(out, { epoch: 3 as Epoch, firstSeq: 10 as Seq, edits }));
+  for (let length = 0; length < bytes.length; length++) expect(batchFrom(bytes.slice(0, length))).toBeUndefined();
+  expect(batchFrom(new Uint8Array([...bytes, 0]))).toBeUndefined();
+});

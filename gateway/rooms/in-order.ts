@@ -1,0 +1,81 @@
+/**
+ * Puts a room's committed edits into seq order for this gateway's members: what comes twice is dropped, what
+ * comes early is held behind the gap, and nothing is let through that would leave a hole. Rules ORD1 to ORD7.
+ */
+
+import type { Epoch, Position, Seq } from "../../shared/ids.ts";
+import { SeldomMap } from "../../shared/seldom.ts";
+import { readRuns, type Run } from "../../shared/wire/committed-edits.ts";
+import { readWhole } from "../../shared/wire/fields.ts";
+
+/** Committed edits as one frame's worth: their bytes as the log has them, and who wrote which. */
+export type CommittedBatch = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly runs: readonly Run[]; readonly bytes: Uint8Array };
+
+export type Gap = { readonly after: Position; readonly through: Seq };
+
+export class InOrder {
+  readonly #heldBytesMax: number;
+  readonly #held = new SeldomMap<Seq, CommittedBatch>();
+  #heldBytes = 0;
+  #position: Position | undefined;
+
+  constructor(options: { heldBytesMax: number }) {
+    this.#heldBytesMax = options.heldBytesMax;
+  }
+
+  /** How far members have been served. Undefined: not known yet, so that everything is held. */
+  get position(): Position | undefined {
+    return this.#position;
+  }
+
+  /** What may be delivered now, in order. Often nothing or one. */
+  receive(batch: CommittedBatch): CommittedBatch[] {
+    const position = this.#position;
+    if (position === undefined || batch.firstSeq > position.seq + 1) {
+      this.#hold(batch);
+      return [];
+    }
+    if (batch.lastSeq <= position.seq) return [];
+    this.#position = { epoch: batch.epoch, seq: batch.lastSeq };
+    return this.#held.size === 0 ? [batch] : [batch, ...this.#release()];
+  }
+
+  /** Begins, or begins anew, at a position that all members have. */
+  startAt(position: Position): CommittedBatch[] {
+    this.#position = position;
+    return this.#release();
+  }
+
+  /** What is missing before the first held. */
+  gap(): Gap | undefined {
+    if (this.#position === undefined || this.#held.size === 0) return undefined;
+    const first = Math.min(...this.#held.keys());
+    return { after: this.#position, through: (first - 1) as Seq };
+  }
+
+  /** Past the limit the batch is dropped: once the gap is filled, what follows is missing in its turn and asked for. */
+  #hold(batch: CommittedBatch): void {
+    if (this.#held.has(batch.firstSeq) || this.#heldBytes + batch.bytes.byteLength > this.#heldBytesMax) return;
+    this.#held.set(batch.firstSeq, batch);
+    this.#heldBytes += batch.bytes.byteLength;
+  }
+
+  #release(): CommittedBatch[] {
+    const released: CommittedBatch[] = [];
+    for (const batch of [...this.#held.values()].sort((a, b) => a.firstSeq - b.firstSeq)) {
+      const seq = this.#position?.seq ?? 0;
+      if (batch.firstSeq > seq + 1) break;
+      this.#held.delete(batch.firstSeq);
+      this.#heldBytes -= batch.bytes.byteLength;
+      if (batch.lastSeq <= seq) continue;
+      this.#position = { epoch: batch.epoch, seq: batch.lastSeq };
+      released.push(batch);
+    }
+    return released;
+  }
+}
+
+/** Undefined for bytes that are no committed edits. */
+export function batchFrom(bytes: Uint8Array): CommittedBatch | undefined {
+  return readWhole(bytes, (input) => ({ ...readRuns(input), bytes }));
+}

@@ -1,0 +1,75 @@
+/**
+ * Carries out the steps of all rooms' owner searches: a bounded number at a time, the others wait their turn. When a
+ * room server dies thousands of rooms look for an owner at once, and placement is not to hear them all at once.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import type { GatewayMetrics } from "../metrics.ts";
+import type { SearchOutcome, SearchStep } from "./owner-search.ts";
+import type { Placement } from "../ports.ts";
+
+/** A room waits for one step at a time; a step of a room that is not followed any more is passed over. */
+export type SearchingRooms = { readonly isFollowed: (room: RoomKey) => boolean; readonly receive: (room: RoomKey, outcome: SearchOutcome) => void };
+
+export class OwnerSearches {
+  readonly #placement: Placement;
+  readonly #rooms: SearchingRooms;
+  readonly #searchesMax: number;
+  readonly #deps: { readonly log: Log; readonly metrics: GatewayMetrics };
+  /** In order of arrival; a room's newer step takes the place of its older one. */
+  readonly #waiting = new Map<RoomKey, SearchStep>();
+  #underWay = 0;
+
+  constructor(placement: Placement, rooms: SearchingRooms, options: { searchesMax: number }, deps: { log: Log; metrics: GatewayMetrics }) {
+    this.#placement = placement;
+    this.#rooms = rooms;
+    this.#searchesMax = options.searchesMax;
+    this.#deps = deps;
+  }
+
+  carryOut(room: RoomKey, step: SearchStep): void {
+    this.#waiting.set(room, step);
+    this.#startNext();
+  }
+
+  #startNext(): void {
+    for (const [room, step] of this.#waiting) {
+      if (this.#underWay >= this.#searchesMax) break;
+      this.#waiting.delete(room);
+      if (this.#rooms.isFollowed(room)) this.#start(room, step);
+    }
+    this.#deps.metrics.searchesWaiting.set(this.#waiting.size);
+  }
+
+  #start(room: RoomKey, step: SearchStep): void {
+    this.#underWay += 1;
+    void this.#ask(room, step).then((outcome) => {
+      this.#underWay -= 1;
+      this.#rooms.receive(room, outcome);
+      this.#startNext();
+    });
+  }
+
+  async #ask(room: RoomKey, step: SearchStep): Promise<SearchOutcome> {
+    switch (step.kind) {
+      case "check":
+        return { kind: "checked", server: step.server, isGone: await this.#placement.isGone(step.server) };
+      case "locate": {
+        const reply = await this.#placement.locate({ room, suspects: [...step.suspects] });
+        return { kind: "located", reply, candidates: this.#placement.candidates(room) };
+      }
+      case "claim": {
+        const { server, suspect } = step;
+        const reply = await this.#placement.claim(server, suspect === undefined ? { room } : { room, suspect });
+        this.#deps.metrics.claims.inc({ answer: reply?.kind ?? "none" });
+        this.#deps.log.info({ room, server, suspect, answer: reply }, "asked a room server to take a room");
+        if (reply === undefined) void this.#placement.isGone(server); // Then its other rooms are without an owner too.
+        return { kind: "claimed", server, reply };
+      }
+      default:
+        return assertNever(step);
+    }
+  }
+}

@@ -1,0 +1,32 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { LocateReply } from "../../shared/bus/placement-messages.ts";
+import type { RoomKey, ServerId } from "../../shared/ids.ts";
+import { gatewayMetrics } from "../metrics.ts";
+import { OwnerSearches } from "./owner-searches-host.ts";
+
+const server = "rs-1" as ServerId;
+const room = (index: number) => `acme.room${index}` as RoomKey;
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test("[OWS1] however many rooms look for an owner, so many questions are under way and no more, and each has its turn", async () => {
+  const answers: ((reply: LocateReply) => void)[] = [];
+  const [answered, registry] = [[] as RoomKey[], new Registry()];
+  const placement = { locate: () => new Promise<LocateReply>((resolve) => answers.push(resolve)), claim: () => Promise.resolve(undefined), candidates: () => [], isGone: () => Promise.resolve(false), onServerLost: () => {} };
+  const silent = () => {};
+  const searches = new OwnerSearches(placement, { isFollowed: (key) => key !== room(7), receive: (key) => void answered.push(key) }, { searchesMax: 3 }, { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(registry) });
+  for (let index = 0; index < 10; index++) searches.carryOut(room(index), { kind: "locate", suspects: [] });
+  expect(answers).toHaveLength(3);
+  expect(await registry.getSingleMetricAsString("coroom_gateway_owner_searches_waiting")).toContain(" 7");
+  searches.carryOut(room(9), { kind: "claim", server, suspect: undefined });
+  let most = 0;
+  for (let next = 0; answered.length < 9; next++) {
+    most = Math.max(most, answers.length - next);
+    answers[next]?.({ kind: "server", server });
+    await settled();
+  }
+  expect(most).toBe(3);
+  expect(answered.toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6, 8, 9].map(room)); // Nobody follows room 7 any more.
+  expect(answers).toHaveLength(8); // Room 9 went on to another step.
+});

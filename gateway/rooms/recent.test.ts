@@ -1,0 +1,75 @@
+import { expect, test } from "vitest";
+
+import type { Epoch, Millis, Seq } from "../../shared/ids.ts";
+import type { CommittedBatch } from "./in-order.ts";
+import { Recent } from "./recent.ts";
+
+const at = (ms: number): Millis => ms as Millis;
+
+function batch(first: number, last: number, epoch = 1): CommittedBatch {
+  return { epoch: epoch as Epoch, firstSeq: first as Seq, lastSeq: last as Seq, runs: [], bytes: Uint8Array.of(first, last) };
+}
+
+function filled(options = { bytesMax: 10_000, msMax: 1_000 }): Recent {
+  const recent = new Recent(options);
+  recent.append(batch(5, 6), at(0));
+  recent.append(batch(7, 7), at(500));
+  recent.append(batch(8, 9, 2), at(600));
+  return recent;
+}
+
+const after = (recent: Recent, seq: number): number[][] | undefined => recent.after(seq as Seq)?.map((bytes) => [...bytes]);
+
+test("[RCT1] gives whole batches from the one that follows a seq", () => {
+  expect(after(filled(), 4)).toEqual([[5, 6], [7, 7], [8, 9]]);
+  expect(after(filled(), 5)).toEqual([[5, 6], [7, 7], [8, 9]]);
+  expect(after(filled(), 7)).toEqual([[8, 9]]);
+});
+
+test("[RCT2] gives nothing where a hole would be left", () => {
+  expect(after(filled(), 3)).toBeUndefined();
+  expect(after(filled(), 9)).toBeUndefined();
+});
+
+test("[RCT3] forgets by age and by bytes, the oldest first", () => {
+  const recent = filled();
+  recent.expire(at(1_001));
+  expect(after(recent, 4)).toBeUndefined();
+  expect(after(recent, 6)).toEqual([[7, 7], [8, 9]]);
+  expect(after(filled({ bytesMax: 250, msMax: 1_000 }), 6)).toEqual([[7, 7], [8, 9]]);
+});
+
+test("[RCT4] vouches for a position only in an epoch that may have seen its edit", () => {
+  const recent = filled();
+  const position = (epoch: number, seq: number) => ({ epoch: epoch as Epoch, seq: seq as Seq });
+  expect(recent.vouchesFor(position(1, 6))).toBe(true);
+  expect(recent.vouchesFor(position(2, 6))).toBe(true);
+  expect(recent.vouchesFor(position(1, 8))).toBe(false);
+  expect(recent.vouchesFor(position(2, 4))).toBe(false);
+});
+
+test("[RCT6] vouches for where it begins too: what was forgotten last, or where the room was when it was followed", () => {
+  const position = (epoch: number, seq: number) => ({ epoch: epoch as Epoch, seq: seq as Seq });
+  const forgetful = filled();
+  forgetful.expire(at(1_501));
+  expect([forgetful.vouchesFor(position(1, 7)), forgetful.vouchesFor(position(1, 6))]).toEqual([true, false]);
+  expect(after(forgetful, 7)).toEqual([[8, 9]]);
+
+  const followed = new Recent({ bytesMax: 10_000, msMax: 1_000 });
+  followed.beginAfter(position(2, 4));
+  followed.append(batch(5, 6, 2), at(0));
+  expect([followed.vouchesFor(position(2, 4)), followed.vouchesFor(position(1, 4)), followed.vouchesFor(position(2, 3))]).toEqual([true, false, false]);
+  expect(after(followed, 4)).toEqual([[5, 6]]);
+
+  const fresh = new Recent({ bytesMax: 10_000, msMax: 1_000 });
+  fresh.beginAfter(position(1, 0));
+  expect(fresh.vouchesFor(position(0, 0)), "all logs begin with nothing").toBe(true);
+});
+
+test("[RCT5] keeps bytes of its own: the bus takes its buffers back", () => {
+  const recent = new Recent({ bytesMax: 10_000, msMax: 1_000 });
+  const lent = batch(1, 1);
+  recent.append(lent, at(0));
+  lent.bytes.fill(0xff);
+  expect(after(recent, 0)).toEqual([[1, 1]]);
+});

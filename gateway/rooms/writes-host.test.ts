@@ -1,0 +1,57 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { gatewayMetrics } from "../metrics.ts";
+import { WritesHost } from "./writes-host.ts";
+
+const ROOM = "acme.notes" as RoomKey;
+const editOf = (client: string): SubmittedEdit => ({ author: { user: "backend" as UserId, client: client as ClientId }, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) });
+
+function start(options: { writesMax?: number } = {}) {
+  const timers = new Set<() => void>();
+  const clock: Clock = { now: () => 0 as Millis, wallNow: () => 0 as UnixMillis, after: (_, run) => (timers.add(run), () => void timers.delete(run)) };
+  const sent: string[] = [];
+  const writes = new WritesHost({ writesMax: 10, writeMsMax: 1_000, ...options }, (room, edit) => void sent.push(`${room} ${edit.author.client}`), { clock, metrics: gatewayMetrics(new Registry()) });
+  return { writes, sent, timers };
+}
+
+const committed = (client: string, seq: number) => ({ epoch: 2 as Epoch, firstSeq: seq as Seq, lastSeq: seq as Seq, runs: [{ client: client as ClientId, counter: 1, seq: seq as Seq, count: 1 }], bytes: new Uint8Array() });
+
+test("[WRI1] whoever writes waits for the seq, and two who send the same edit get the same answer", async () => {
+  const { writes, sent, timers } = start();
+  const both = [writes.write(ROOM, editOf("a")), writes.write(ROOM, editOf("a"))];
+  writes.receiveCommitted(ROOM, committed("b", 4));
+  writes.receiveCommitted("acme.other" as RoomKey, committed("a", 5));
+  writes.receiveCommitted(ROOM, committed("a", 6));
+  expect(await Promise.all(both)).toEqual(Array.from({ length: 2 }, () => ({ kind: "committed", epoch: 2, seq: 6 })));
+  expect([sent, timers.size]).toEqual([[`${ROOM} a`, `${ROOM} a`], 0]);
+});
+
+test("[WRI2] an owner's answer settles it: that it has the edit already, that it is not the first, or why it is refused", async () => {
+  const { writes } = start();
+  const [a, b, c] = [writes.write(ROOM, editOf("a")), writes.write(ROOM, editOf("b")), writes.write(ROOM, editOf("c"))];
+  writes.receiveAnswer(ROOM, { kind: "acked", epoch: 3 as Epoch, client: "a" as ClientId, counter: 1, seq: 1 as Seq, exact: true });
+  writes.receiveAnswer(ROOM, { kind: "not-first", epoch: 3 as Epoch, client: "b" as ClientId, counter: 1 });
+  writes.receiveAnswer(ROOM, { kind: "refused", epoch: 3 as Epoch, client: "c" as ClientId, counter: 1, reason: "log-stalled", expected: 1, retryAfterMs: 700 });
+  expect(await Promise.all([a, b, c])).toMatchObject([{ kind: "committed", seq: 1 }, { kind: "refused", reason: "not-first" }, { kind: "refused", reason: "log-stalled", retryAfterMs: 700 }]);
+});
+
+test("[WRI3] one that is not answered in time is told so, and what comes later concerns nobody", async () => {
+  const { writes, timers } = start();
+  const late = writes.write(ROOM, editOf("a"));
+  for (const run of timers) run();
+  expect(await late).toEqual({ kind: "unanswered" });
+  writes.receiveCommitted(ROOM, committed("a", 6));
+});
+
+test("[WRI4] past the limit a write is refused before anything is sent; a room that nobody may open refuses all that wait for it", async () => {
+  const { writes, sent } = start({ writesMax: 1 });
+  const first = writes.write(ROOM, editOf("a"));
+  expect(await writes.write(ROOM, editOf("b"))).toMatchObject({ kind: "refused", reason: "too-many-writes" });
+  writes.refuseRoom(ROOM, "tenant-rooms");
+  expect(await first).toMatchObject({ kind: "refused", reason: "tenant-rooms" });
+  expect(sent).toEqual([`${ROOM} a`]);
+});

@@ -1,0 +1,109 @@
+/**
+ * Edits that come over HTTP, of nobody who is in the room. They go the way of every edit (kept, sent on, sent again until
+ * the log has them), each under a client id of its own with 1 for its number; here whoever sent one waits for its seq.
+ * One that is not answered in time may still be ordered: the same request again, under the same key, is the same edit.
+ */
+
+import type { Answer, SubmittedEdit } from "../../shared/bus/envelope.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { ClientId, Epoch, RoomKey, Seq } from "../../shared/ids.ts";
+import type { NackReason } from "../../shared/wire/frames.ts";
+import type { CommittedBatch } from "./in-order.ts";
+import type { GatewayMetrics } from "../metrics.ts";
+
+export type WriteRefusal = NackReason | "not-first" | "tenant-rooms" | "too-many-writes" | "deleted";
+export type WriteOutcome =
+  | { readonly kind: "committed"; readonly epoch: Epoch; readonly seq: Seq }
+  | { readonly kind: "refused"; readonly reason: WriteRefusal; readonly retryAfterMs: number }
+  | { readonly kind: "unanswered" };
+
+export type WritesOptions = { readonly writesMax: number; readonly writeMsMax: number };
+
+type Waiting = Set<(outcome: WriteOutcome) => void>;
+
+const RETRY_MS = 1_000;
+
+export class WritesHost {
+  readonly #options: WritesOptions;
+  readonly #send: (room: RoomKey, edit: SubmittedEdit) => void;
+  readonly #deps: { readonly clock: Clock; readonly metrics: GatewayMetrics };
+  readonly #waiting = new Map<RoomKey, Map<ClientId, Waiting>>();
+  #writes = 0;
+
+  /** `send`: on its way to the room's owner. */
+  constructor(options: WritesOptions, send: (room: RoomKey, edit: SubmittedEdit) => void, deps: { clock: Clock; metrics: GatewayMetrics }) {
+    this.#options = options;
+    this.#send = send;
+    this.#deps = deps;
+  }
+
+  async write(room: RoomKey, edit: SubmittedEdit): Promise<WriteOutcome> {
+    if (this.#writes >= this.#options.writesMax) {
+      this.#deps.metrics.limitsReached.inc({ limit: "writes" });
+      return { kind: "refused", reason: "too-many-writes", retryAfterMs: RETRY_MS };
+    }
+    const { clock, metrics } = this.#deps;
+    const began = clock.now();
+    metrics.writes.set((this.#writes += 1));
+    const outcome = await this.#wait(room, edit);
+    metrics.writes.set((this.#writes -= 1));
+    metrics.writeSeconds.observe({ outcome: outcome.kind }, (clock.now() - began) / 1000);
+    return outcome;
+  }
+
+  receiveCommitted(room: RoomKey, { epoch, runs }: CommittedBatch): void {
+    if (!this.#waiting.has(room)) return;
+    for (const { client, seq } of runs) this.#settle(room, client, { kind: "committed", epoch, seq });
+  }
+
+  receiveAnswer(room: RoomKey, answer: Answer): void {
+    switch (answer.kind) {
+      case "acked":
+        return this.#settle(room, answer.client, { kind: "committed", epoch: answer.epoch, seq: answer.seq });
+      case "refused":
+        return this.receiveRefused(room, answer.client, answer.reason, answer.retryAfterMs);
+      case "not-first":
+        return this.receiveRefused(room, answer.client, "not-first", 0);
+      case "catch-up":
+        return;
+    }
+  }
+
+  receiveRefused(room: RoomKey, client: ClientId, reason: WriteRefusal, retryAfterMs = RETRY_MS): void {
+    this.#settle(room, client, { kind: "refused", reason, retryAfterMs });
+  }
+
+  /** Nothing that waits for the room will be answered. */
+  refuseRoom(room: RoomKey, reason: WriteRefusal): void {
+    for (const client of this.#waiting.get(room)?.keys() ?? []) this.receiveRefused(room, client, reason);
+  }
+
+  /** Two who send the same edit wait for the same answer. */
+  #wait(room: RoomKey, edit: SubmittedEdit): Promise<WriteOutcome> {
+    const { client } = edit.author;
+    return new Promise((resolve) => {
+      const ofRoom = this.#waiting.get(room) ?? new Map<ClientId, Waiting>();
+      const ofClient: Waiting = ofRoom.get(client) ?? new Set();
+      this.#waiting.set(room, ofRoom.set(client, ofClient));
+      const callOff = this.#deps.clock.after(this.#options.writeMsMax, () => tell({ kind: "unanswered" }));
+      const tell = (outcome: WriteOutcome): void => {
+        callOff();
+        ofClient.delete(tell);
+        if (ofClient.size === 0) this.#forget(room, client);
+        resolve(outcome);
+      };
+      ofClient.add(tell);
+      this.#send(room, edit);
+    });
+  }
+
+  #settle(room: RoomKey, client: ClientId, outcome: WriteOutcome): void {
+    for (const tell of this.#waiting.get(room)?.get(client) ?? []) tell(outcome);
+  }
+
+  #forget(room: RoomKey, client: ClientId): void {
+    const ofRoom = this.#waiting.get(room);
+    ofRoom?.delete(client);
+    if (ofRoom?.size === 0) this.#waiting.delete(room);
+  }
+}

@@ -1,0 +1,68 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { Clock } from "../../shared/clock.ts";
+import type { Millis, UnixMillis } from "../../shared/ids.ts";
+import { LobbyHost } from "./lobby-host.ts";
+import { gatewayMetrics } from "../metrics.ts";
+import type { ConnectionId } from "../ports.ts";
+
+const [ann, bob, cid, dan] = [1, 2, 3, 4] as ConnectionId[] as [ConnectionId, ConnectionId, ConnectionId, ConnectionId];
+
+/** Lets one in at once, and one a second after that; two may wait, with ten bytes between them. */
+function lobby() {
+  const seen: string[] = [];
+  let now = 0;
+  let due: (() => void)[] = [];
+  const clock: Clock = { now: () => now as Millis, wallNow: () => now as UnixMillis, after: (_, run) => (due.push(run), () => {}) };
+  const inside = {
+    receiveConnection: (connection: ConnectionId) => void seen.push(`${connection} in`),
+    receiveTurnedAway: (connection: ConnectionId) => void seen.push(`${connection} away`),
+    receiveFrame: (connection: ConnectionId, bytes: Uint8Array) => void seen.push(`${connection} says ${bytes.join()}`),
+    receivePace: () => {},
+    receiveDisconnection: (connection: ConnectionId) => void seen.push(`${connection} gone`),
+  };
+  const host = new LobbyHost(inside, { connectsPerSecondMax: 1, connectQueueMax: 2, connectQueueBytesMax: 10 }, { clock, metrics: gatewayMetrics(new Registry()) });
+  const pass = (ms: number): void => {
+    now += ms;
+    const running = due;
+    due = [];
+    for (const run of running) run();
+  };
+  return { host, seen, pass };
+}
+
+test("[LOB1] whoever waits is let in when its turn comes, with what it has said meanwhile, in that order", () => {
+  const { host, seen, pass } = lobby();
+  for (const connection of [ann, bob]) host.receiveConnection(connection, undefined);
+  const lent = Uint8Array.of(1);
+  host.receiveFrame(bob, lent);
+  lent[0] = 9; // It was lent for the call.
+  host.receiveFrame(bob, Uint8Array.of(2));
+  pass(500);
+  expect(seen).toEqual(["1 in"]);
+  pass(500);
+  expect(seen).toEqual(["1 in", "2 in", "2 says 1", "2 says 2"]);
+  host.receiveFrame(bob, Uint8Array.of(3));
+  host.receiveDisconnection(bob);
+  expect(seen.slice(4)).toEqual(["2 says 3", "2 gone"]);
+});
+
+test("[LOB2] whoever does not wait to the end is never heard of inside, and its turn is the next one's", () => {
+  const { host, seen, pass } = lobby();
+  for (const connection of [ann, bob, cid, dan]) host.receiveConnection(connection, undefined);
+  expect(seen).toEqual(["1 in", "4 away"]);
+  host.receiveDisconnection(bob);
+  pass(1_000);
+  expect(seen).toEqual(["1 in", "4 away", "3 in"]);
+});
+
+test("[LOB3] who waits may say so much and no more", () => {
+  const { host, seen, pass } = lobby();
+  for (const connection of [ann, bob, cid]) host.receiveConnection(connection, undefined);
+  host.receiveFrame(bob, new Uint8Array(8));
+  host.receiveFrame(cid, new Uint8Array(3));
+  expect(seen).toEqual(["1 in", "3 away"]);
+  pass(1_000);
+  expect(seen.slice(2)).toEqual(["2 in", "2 says 0,0,0,0,0,0,0,0"]);
+});

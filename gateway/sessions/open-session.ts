@@ -1,0 +1,191 @@
+/**
+ * A connection whose token holds: which rooms it may be in, with what rights, and what each of its frames means there.
+ * Rights come from the token and from what is said of its user meanwhile; both may change while the connection is open.
+ */
+
+import { type ClientId, type ClientKey, type Millis, type RoomId, type RoomKey, roomOf, type TenantId, type UserId } from "../../shared/ids.ts";
+import type { Channel, Frame, LeftReason, Limits, Rights } from "../../shared/wire/frames.ts";
+import type { ConnectionRates } from "../limits/connection-rates.ts";
+import { type Admission, admit, type Identity, READ_ONLY, type Restriction } from "./identity.ts";
+import { badFrame, joinRefused, nack, outOfTurn, type Refusal, ROOM_DELETED, type SessionEffect, tooFast } from "./session-effects.ts";
+import { type JoinedRoom, SessionRooms } from "./session-rooms.ts";
+
+export type OpenSessionOptions = {
+  readonly limits: Limits;
+  readonly roomsMax: number;
+  /** Derives who a client is from its user and its own key, so that nobody can be another. */
+  readonly clientIdOf: (tenant: TenantId, user: UserId, key: ClientKey) => ClientId;
+  /** What somebody may not do in a room, whatever the token says. */
+  readonly restrictionOn: (tenant: TenantId, user: UserId, room: RoomKey) => Restriction | undefined;
+};
+
+export type JoinFrame = Frame & { type: "join" };
+export type Joined = { readonly room: RoomKey; readonly channel: Channel; readonly client: ClientId; readonly rights: Rights };
+export type Reply = SessionEffect[] | Refusal;
+
+/** A room where a connection may write, and since when it is there. */
+export type Writing = { readonly room: RoomKey; readonly since: Millis };
+
+export class OpenSession {
+  readonly #options: OpenSessionOptions;
+  readonly #rates: ConnectionRates;
+  readonly #rooms: SessionRooms;
+  #identity: Identity;
+  #renewing = false;
+
+  constructor(options: OpenSessionOptions, rates: ConnectionRates, identity: Identity) {
+    this.#options = options;
+    this.#rates = rates;
+    this.#identity = identity;
+    this.#rooms = new SessionRooms(options.roomsMax);
+  }
+
+  get identity(): Identity {
+    return this.#identity;
+  }
+
+  /** Those asked for among them. */
+  get rooms(): RoomKey[] {
+    return this.#rooms.all().map(({ room }) => room);
+  }
+
+  get writing(): Writing[] {
+    return this.#rooms.all().flatMap(({ room, joined }) => (joined?.rights.write === true ? [{ room, since: joined.seen.joinedAt }] : []));
+  }
+
+  rightsIn(room: RoomKey): Rights | undefined {
+    return this.#entryOf(room)?.joined?.rights;
+  }
+
+  receiveFrame(frame: Frame, now: Millis): Reply {
+    switch (frame.type) {
+      case "edit":
+        return this.#receiveEdit(frame, now);
+      case "presence":
+        return this.#receivePresence(frame, now);
+      case "join":
+        return this.#rates.mayCatchUp(now) ? this.receiveJoin(frame) : tooFast("catch-ups");
+      case "renew":
+        if (this.#renewing) return [];
+        this.#renewing = true;
+        return [{ kind: "verify", token: frame.token }];
+      case "leave":
+        return this.#inRoom(frame, (joined) => {
+          this.#rooms.leave(joined);
+          return [{ kind: "leave", room: joined.room }, { kind: "send", frame: { type: "left", channel: frame.channel, reason: "asked" } }];
+        });
+      case "resubmit":
+        return this.#inRoom(frame, ({ room, rights }) => {
+          const { edit } = frame;
+          if (!rights.write) return []; // Not answered: a NACK always means the receiver's own edits.
+          return [{ kind: "resubmit", room, edit: { ...edit, mac: edit.mac.slice(), payload: edit.payload.slice() } }];
+        });
+      case "replay-request":
+        return this.#inRoom(frame, ({ room }) => (this.#rates.mayCatchUp(now) ? [{ kind: "replay", room, after: frame.after, through: frame.through }] : tooFast("catch-ups")));
+      case "watch-board":
+        return this.#inRoom(frame, ({ room }) => {
+          const { user, name } = this.#identity;
+          const { channel, role, window, shown } = frame;
+          return [{ kind: "watch-board", request: { user, name, room, channel, role, window, shown } }];
+        });
+      case "ping":
+        return [{ kind: "send", frame: { type: "pong", nonce: frame.nonce } }];
+      default:
+        return outOfTurn(frame, "it has no place in an open session");
+    }
+  }
+
+  receiveJoin(frame: JoinFrame): SessionEffect[] {
+    const admission = this.#admit(frame.room);
+    if (admission.kind === "refused") return [joinRefused(frame.request, "not-allowed", admission.why)];
+    const { room, rights } = admission;
+    if (!this.#rooms.ask(room, frame.request)) return [joinRefused(frame.request, "too-many-rooms", `a connection joins ${this.#options.roomsMax} rooms at most: leave one first`)];
+    const { tenant, user, name } = this.#identity;
+    return [{ kind: "join", room, request: frame.request, client: this.#options.clientIdOf(tenant, user, frame.clientKey), user, name, position: frame.position, rights }];
+  }
+
+  /** The room has let the connection in. The right may have been lost while it was asked for. */
+  receiveJoined(joined: Joined, now: Millis): void {
+    const admission = this.#admit(roomOf(joined.room));
+    this.#rooms.joined(admission.kind === "admitted" && admission.rights.write ? joined : { ...joined, rights: READ_ONLY }, now);
+  }
+
+  receiveJoinRefused(room: RoomKey): void {
+    this.#rooms.joinRefused(room);
+  }
+
+  /** The answer to a renewal. `identity`: the new one; undefined where the keys to check it with could not be had. */
+  receiveRenewal(identity: Identity | undefined, now: Millis): Reply {
+    this.#renewing = false;
+    if (identity !== undefined && (identity.tenant !== this.#identity.tenant || identity.user !== this.#identity.user)) return { kind: "refused", close: "unauthorized", message: "the new token is of another user or tenant: connect again with it" };
+    this.#identity = identity ?? this.#identity;
+    const renewed: SessionEffect = { kind: "send", frame: { type: "renewed", tokenExpiresInMs: this.tokenLeftMs(now) } };
+    return identity === undefined ? [renewed] : [renewed, ...this.receiveRestriction()];
+  }
+
+  tokenLeftMs(now: Millis): number {
+    return Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(this.#identity.expiresAt - now)));
+  }
+
+  /** What the token, or what is said of its user, does not give any more, or gives again. */
+  receiveRestriction(): SessionEffect[] {
+    return this.#rooms.all().flatMap(({ room, request, joined }) => {
+      const admission = this.#admit(roomOf(room));
+      if (admission.kind === "refused") return this.#takeAway(room, request, joined, "rights-revoked");
+      const isAsBefore = joined === undefined || joined.rights.write === admission.rights.write;
+      return isAsBefore ? [] : this.#takeAway(room, request, joined, "rights-changed");
+    });
+  }
+
+  receiveKick(room: RoomKey): SessionEffect[] {
+    const entry = this.#entryOf(room);
+    return entry === undefined ? [] : this.#takeAway(entry.room, entry.request, entry.joined, "rights-revoked");
+  }
+
+  receiveDeleted(room: RoomKey): SessionEffect[] {
+    const entry = this.#entryOf(room);
+    return entry === undefined ? [] : this.#takeAway(entry.room, entry.request, entry.joined, "deleted");
+  }
+
+  #receiveEdit(frame: Frame & { type: "edit" }, now: Millis): Reply {
+    return this.#inRoom(frame, ({ room, client, rights, seen }) => {
+      const { channel, counter, ackedThrough, parentSeq, payload } = frame;
+      if (!this.#rates.takeEdit(counter, seen, now)) return tooFast("edits");
+      if (!rights.write) return [nack(channel, counter, "read-only")];
+      if (payload.byteLength > this.#options.limits.editBytesMax) return [nack(channel, counter, "too-large")];
+      return [{ kind: "edit", room, edit: { author: { user: this.#identity.user, client }, counter, ackedThrough, parentSeq, payload: payload.slice() } }];
+    });
+  }
+
+  #receivePresence(frame: Frame & { type: "presence" }, now: Millis): Reply {
+    const taken = this.#rates.takePresence(now);
+    if (taken === "too-fast") return tooFast("presence");
+    return this.#inRoom(frame, ({ room }) => {
+      if (taken === "passed-over") return [{ kind: "presence-passed-over" }];
+      return [{ kind: "presence", room, fields: frame.fields.map(({ name, value }) => ({ name, value: value.slice() })) }];
+    });
+  }
+
+  #admit(room: RoomId): Admission {
+    const { tenant, user } = this.#identity;
+    return admit(this.#identity, room, (key) => this.#options.restrictionOn(tenant, user, key));
+  }
+
+  /** What a frame means in the room on its channel. Of a room that was taken away, the client may not know it yet. */
+  #inRoom({ channel }: { channel: Channel }, receive: (joined: JoinedRoom) => Reply): Reply {
+    const joined = this.#rooms.on(channel);
+    if (joined === "taken-away") return [];
+    return joined === undefined ? badFrame("a frame names a channel that is not joined: JOIN the room first") : receive(joined);
+  }
+
+  #takeAway(room: RoomKey, request: number, joined: JoinedRoom | undefined, reason: LeftReason): SessionEffect[] {
+    this.#rooms.takeAway(room);
+    const refused = (): SessionEffect => (reason === "deleted" ? joinRefused(request, "deleted", ROOM_DELETED) : joinRefused(request, "not-allowed", "the right to this room was taken away"));
+    const answer: SessionEffect = joined === undefined ? refused() : { kind: "send", frame: { type: "left", channel: joined.channel, reason } };
+    return [{ kind: "leave", room }, answer];
+  }
+
+  #entryOf(room: RoomKey) {
+    return this.#rooms.all().find((entry) => entry.room === room);
+  }
+}

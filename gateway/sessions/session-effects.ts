@@ -1,0 +1,49 @@
+/** What one connection's session asks for, and the answers that it gives in more than one place. */
+
+import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
+import type { ClientId, Position, RoomKey, Seq, UserId } from "../../shared/ids.ts";
+import type { CloseName } from "../../shared/wire/close-codes.ts";
+import type { Channel, Counter, JoinRefusal, NackReason, Rights, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
+import type { PresenceField } from "../../shared/wire/presence.ts";
+import type { BoardRequest } from "../boards/boards.ts";
+import type { ConnectionLimit } from "../limits/connection-rates.ts";
+
+export type SessionEffect =
+  | { kind: "verify"; token: string }
+  | { kind: "send"; frame: ServerFrame }
+  | { kind: "close"; close: CloseName }
+  | { kind: "limit-reached"; limit: ConnectionLimit }
+  | { kind: "join"; room: RoomKey; request: number; client: ClientId; user: UserId; name: string; position: Position; rights: Rights }
+  | { kind: "leave"; room: RoomKey }
+  | { kind: "edit"; room: RoomKey; edit: SubmittedEdit }
+  | { kind: "resubmit"; room: RoomKey; edit: TentativeEdit }
+  | { kind: "watch-board"; request: Omit<BoardRequest, "connection"> }
+  | { kind: "replay"; room: RoomKey; after: Seq; through: Seq }
+  | { kind: "presence"; room: RoomKey; fields: readonly PresenceField[] }
+  /** It came faster than it may. */
+  | { kind: "presence-passed-over" };
+
+/** Ends the connection. `limit`: the one that it came up against. */
+export type Refusal = { readonly kind: "refused"; readonly close: CloseName; readonly message: string; readonly limit?: ConnectionLimit };
+
+export function badFrame(message: string): Refusal {
+  return { kind: "refused", close: "badFrame", message };
+}
+
+export function outOfTurn({ type }: { type: string }, advice: string): Refusal {
+  return badFrame(`a frame of type ${type} came out of turn: ${advice}`);
+}
+
+export function tooFast(limit: ConnectionLimit): Refusal {
+  return { kind: "refused", close: "rateLimited", message: `too many ${limit}: keep to the limits told in WELCOME`, limit };
+}
+
+export const ROOM_DELETED = "the room is deleted for good: begin another under a new name";
+
+export function nack(channel: Channel, counter: Counter, reason: NackReason): SessionEffect {
+  return { kind: "send", frame: { type: "nack", channel, counter, reason, expected: counter, retryAfterMs: 0 } };
+}
+
+export function joinRefused(request: number, reason: JoinRefusal, message: string): SessionEffect {
+  return { kind: "send", frame: { type: "join-refused", request, reason, retryAfterMs: 0, message } };
+}

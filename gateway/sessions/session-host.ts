@@ -1,0 +1,286 @@
+/**
+ * Holds this gateway's connections, feeds each session what its client says and carries out what it decides.
+ * The only caller of `Session`.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { Millis, RoomKey } from "../../shared/ids.ts";
+import type { CloseName } from "../../shared/wire/close-codes.ts";
+import { encodeFrame } from "../../shared/wire/codec.ts";
+import type { ServerFrame } from "../../shared/wire/frames.ts";
+import type { Identity, TokenVerdict } from "./identity.ts";
+import type { BoardHost } from "../boards/board-host.ts";
+import type { ClientAddress } from "./client-address.ts";
+import type { Ban, DisciplineHost } from "../limits/discipline-host.ts";
+import type { Inside } from "./lobby-host.ts";
+import type { ConnectionId, Pace, Sockets, Tokens } from "../ports.ts";
+import type { PresenceHost } from "../presence/presence-host.ts";
+import type { Quotas } from "../limits/quotas.ts";
+import type { RoomHost } from "../rooms/room-host.ts";
+import type { HostDeps } from "../host-deps.ts";
+import { farewell } from "./farewell.ts";
+import { Session, type SessionOptions } from "./session.ts";
+import type { SessionEffect } from "./session-effects.ts";
+
+export type Sessions = Map<ConnectionId, Session>;
+
+export type SessionHostPorts = {
+  readonly sockets: Sockets;
+  readonly tokens: Tokens;
+  readonly rooms: RoomHost;
+  readonly presence: PresenceHost;
+  readonly boards: BoardHost;
+  readonly quotas: Quotas;
+  readonly discipline: DisciplineHost;
+};
+
+export type SessionHostOptions = {
+  /** What connections are named after. */
+  readonly name: string;
+  readonly session: SessionOptions;
+  readonly backboneLossMsMax: number;
+};
+
+const TICK_MS = 1_000;
+/** Of the time to drain: the rest is for the last who are asked, and for those who try again. */
+const SPREAD_SHARE = 0.75;
+/** NATS is often back in a moment: nobody needs to hear of that. */
+const DEGRADED_AFTER_MS = 1_000;
+
+export class SessionHost implements Inside {
+  readonly #ports: SessionHostPorts;
+  readonly #options: SessionHostOptions;
+  readonly #deps: HostDeps;
+  readonly #sessions: Sessions;
+  #stopTicking: () => void = () => {};
+  #draining: Promise<void> | undefined;
+  #drained: () => void = () => {};
+  #toldLost = false;
+
+  constructor(ports: SessionHostPorts, sessions: Sessions, options: SessionHostOptions, deps: HostDeps) {
+    this.#ports = ports;
+    this.#sessions = sessions;
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#stopTicking = this.#deps.clock.after(TICK_MS, () => {
+      this.#tick();
+      this.start();
+    });
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  get isDraining(): boolean {
+    return this.#draining !== undefined;
+  }
+
+  /** Asks everybody to move to another gateway, one after the other. Resolves once all are gone, or the time is up. Begins once. */
+  drain(drainMsMax: number): Promise<void> {
+    return (this.#draining ??= this.#drain(drainMsMax));
+  }
+
+  #drain(drainMsMax: number): Promise<void> {
+    const everybody = [...this.#sessions];
+    const stepMs = (drainMsMax * SPREAD_SHARE) / everybody.length;
+    return new Promise((resolve) => {
+      if (everybody.length === 0 || drainMsMax === 0) return resolve();
+      const stopWaiting = this.#deps.clock.after(drainMsMax, resolve);
+      this.#drained = () => {
+        stopWaiting();
+        resolve();
+      };
+      everybody.forEach(([connection, session], index) => this.carryOut(connection, session, session.receiveGoingAway(Math.floor(index * stepMs))));
+    });
+  }
+
+  /** Closes whoever is left. */
+  stop(): void {
+    this.#stopTicking();
+    this.#closeAll("goingAway");
+  }
+
+  receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
+    if (this.isDraining) return this.#turnAway(connection, "goingAway", { message: "this gateway stops: connect to another", retryAfterMs: 0 }); // It waited too long.
+    const ban = this.#ports.discipline.receiveAddress(address);
+    if (ban !== undefined) return this.#turnAway(connection, ban.close, ban);
+    if (!this.#ports.quotas.mayConnect(address)) return this.#receiveTooManyOf(connection);
+    this.#ports.quotas.receiveConnection(connection, address);
+    this.#sessions.set(connection, new Session(this.#options.session, `${this.#options.name}-${connection}`, this.#now()));
+    this.#deps.metrics.connects.inc();
+    this.#deps.metrics.connections.set(this.#sessions.size);
+  }
+
+  /** It has no session and costs nothing here. */
+  receiveTurnedAway(connection: ConnectionId): void {
+    this.#deps.metrics.turnedAway.inc({ reason: "herd" });
+    this.#turnAway(connection, "overloaded", { message: "too many connections come at once: try again later", retryAfterMs: this.#options.session.retryAfterMs });
+  }
+
+  /** Others of its address came in while it waited. */
+  #receiveTooManyOf(connection: ConnectionId): void {
+    this.#deps.metrics.turnedAway.inc({ reason: "ip" });
+    this.#turnAway(connection, "overloaded", { message: "too many connections from this address: close others, or try again later", retryAfterMs: this.#options.session.retryAfterMs });
+  }
+
+  #turnAway(connection: ConnectionId, close: CloseName, { message, retryAfterMs }: Omit<Ban, "close">): void {
+    for (const effect of farewell(close, message, retryAfterMs)) {
+      if (effect.kind === "send") this.#ports.sockets.send(connection, encodeFrame(effect.frame));
+      else this.#close(connection, effect.close);
+    }
+  }
+
+  receiveFrame(connection: ConnectionId, bytes: Uint8Array): void {
+    const session = this.#sessions.get(connection);
+    if (session !== undefined) this.carryOut(connection, session, session.receiveFrame(bytes, this.#now()));
+  }
+
+  receivePace(connection: ConnectionId, pace: Pace): void {
+    if (pace === "stuck") return this.#close(connection, "tooSlow");
+    if (pace === "behind") this.#deps.metrics.presenceBehind.inc();
+    for (const room of this.#sessions.get(connection)?.rooms ?? []) this.#ports.presence.receive(room, { kind: pace, connection });
+  }
+
+  receiveDisconnection(connection: ConnectionId): void {
+    const session = this.#sessions.get(connection);
+    if (session === undefined) return;
+    this.#sessions.delete(connection);
+    this.#ports.quotas.receiveDisconnection(connection);
+    this.#deps.metrics.connections.set(this.#sessions.size);
+    this.#ports.boards.receiveGone(connection);
+    for (const room of session.receiveClosed()) this.#ports.rooms.receive(room, { kind: "leave", connection });
+    if (this.#sessions.size === 0) this.#drained();
+  }
+
+  /** The room is deleted. */
+  expel(room: RoomKey, connection: ConnectionId): void {
+    const session = this.#sessions.get(connection);
+    if (session !== undefined) this.carryOut(connection, session, session.receiveDeleted(room));
+  }
+
+  carryOut(connection: ConnectionId, session: Session, effects: readonly SessionEffect[]): void {
+    const { rooms, presence, boards, discipline, sockets } = this.#ports;
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case "edit":
+          rooms.receiveEdit(effect.room, { kind: "edit", connection, edit: effect.edit });
+          break;
+        case "presence":
+          presence.receiveFields(effect.room, connection, effect.fields);
+          break;
+        case "presence-passed-over":
+          this.#deps.metrics.presenceRefused.inc({ limit: "rate" });
+          break;
+        case "verify":
+          this.#verify(connection, session, effect.token);
+          break;
+        case "send":
+          this.#count(effect.frame);
+          sockets.send(connection, encodeFrame(effect.frame));
+          break;
+        case "limit-reached":
+          this.#deps.metrics.limitsReached.inc({ limit: effect.limit });
+          break;
+        case "close":
+          discipline.receiveClose(connection, session.bearer, effect.close); // Before it is gone from the counts.
+          this.#close(connection, effect.close);
+          break;
+        case "join": {
+          const { room, user, name, ...join } = effect;
+          rooms.receiveJoin(room, { ...join, connection });
+          discipline.receiveJoin(session);
+          if (join.rights.write) boards.receiveWriter(room, user, name);
+          break;
+        }
+        case "leave":
+          rooms.receive(effect.room, { kind: "leave", connection });
+          boards.receiveLeft(connection, effect.room);
+          break;
+        case "watch-board":
+          boards.receiveRequest({ ...effect.request, connection });
+          break;
+        case "resubmit":
+          rooms.receive(effect.room, { kind: "resubmit", edit: effect.edit });
+          break;
+        case "replay":
+          rooms.receive(effect.room, { kind: "replay", connection, after: effect.after, through: effect.through });
+          break;
+        default:
+          assertNever(effect);
+      }
+    }
+  }
+
+  #verify(connection: ConnectionId, session: Session, token: string): void {
+    const conclude = (verdict: TokenVerdict): void => {
+      if (this.#sessions.get(connection) !== session) return;
+      const refused = verdict.kind === "valid" ? this.#refuseByIdentity(connection, session, verdict.identity) : undefined;
+      const isNew = session.identity === undefined;
+      this.carryOut(connection, session, refused ?? session.receiveVerdict(verdict, this.#now()));
+      if (isNew && this.#toldLost) this.#tellLost(connection, session, connection % this.#sessions.size); // It came while the others were told.
+    };
+    this.#ports.tokens.verify(token).then(conclude, (cause: unknown) => {
+      this.#deps.log.error({ cause }, "tokens cannot be checked: see whether the JWKS address answers");
+      conclude({ kind: "unchecked" });
+    });
+  }
+
+  /** For what it is, whatever its token says. Undefined: it is welcome. */
+  #refuseByIdentity(connection: ConnectionId, session: Session, identity: Identity): SessionEffect[] | undefined {
+    const { discipline, quotas } = this.#ports;
+    const ban = discipline.receiveIdentity(identity);
+    if (ban !== undefined) return session.receiveRefusal(ban.close, ban.message, ban.retryAfterMs);
+    if (quotas.admitTo(identity.tenant, connection)) return undefined;
+    this.#deps.metrics.limitsReached.inc({ limit: "tenant" });
+    return session.receiveRefusal("tenantFull", "the tenant has as many connections as it may: try again later");
+  }
+
+  #count(frame: ServerFrame): void {
+    if (frame.type === "nack") this.#deps.metrics.nacks.inc({ reason: frame.reason });
+    if (frame.type === "join-refused") this.#deps.metrics.joins.inc({ outcome: frame.reason });
+  }
+
+  #close(connection: ConnectionId, close: CloseName): void {
+    this.#deps.metrics.closes.inc({ close });
+    this.#ports.sockets.close(connection, close);
+  }
+
+  #closeAll(close: CloseName): void {
+    for (const connection of this.#sessions.keys()) this.#close(connection, close);
+  }
+
+  #tick(): void {
+    const { rooms } = this.#ports;
+    const now = this.#now();
+    for (const [connection, session] of this.#sessions) this.carryOut(connection, session, session.receiveTick(now));
+    rooms.closeIdle();
+    this.#lookAtBackbone(rooms.backboneLostAt, now);
+  }
+
+  /** Clients are asked to move one after the other, and closed when the time is up: there may be nowhere to move. */
+  #lookAtBackbone(lostAt: Millis | undefined, now: Millis): void {
+    const { backboneLossMsMax } = this.#options;
+    if (lostAt !== undefined && now - lostAt >= backboneLossMsMax) return this.#closeAll("degraded");
+    const isLost = lostAt !== undefined && now - lostAt >= DEGRADED_AFTER_MS;
+    if (isLost === this.#toldLost) return;
+    this.#toldLost = isLost;
+    [...this.#sessions].forEach(([connection, session], index) => {
+      if (isLost) this.#tellLost(connection, session, index);
+      else this.carryOut(connection, session, session.receiveBackbone("found", 0));
+    });
+  }
+
+  /** `place`: in the row of all, who are to move one after the other. */
+  #tellLost(connection: ConnectionId, session: Session, place: number): void {
+    const stepMs = (this.#options.backboneLossMsMax * SPREAD_SHARE) / this.#sessions.size;
+    this.carryOut(connection, session, session.receiveBackbone("lost", Math.floor(place * stepMs)));
+  }
+
+  #now(): Millis {
+    return this.#deps.clock.now();
+  }
+}

@@ -1,0 +1,242 @@
+/**
+ * One connection, from its hello to its end: what may be said before it is known who speaks (then see
+ * open-session.ts), how fast, and what ends it. Deterministic.
+ *
+ * The refusal of a frame closes the connection with a code that says what to do; nobody else notices.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { Millis, RoomKey } from "../../shared/ids.ts";
+import type { CloseName } from "../../shared/wire/close-codes.ts";
+import { decodeFrame } from "../../shared/wire/codec.ts";
+import { type BackboneState, type Frame, PROTOCOL_VERSION, type Rights, type ServerFrame } from "../../shared/wire/frames.ts";
+import { type ConnectionRateOptions, ConnectionRates } from "../limits/connection-rates.ts";
+import { farewell } from "./farewell.ts";
+import type { Identity, TokenVerdict } from "./identity.ts";
+import { type JoinFrame, type Joined, OpenSession, type OpenSessionOptions, type Reply, type Writing } from "./open-session.ts";
+import { badFrame, outOfTurn, type Refusal, type SessionEffect, tooFast } from "./session-effects.ts";
+
+/** One for all connections: what is copied for each weighs more than all else that an idle one holds. */
+export type SessionOptions = ConnectionRateOptions &
+  OpenSessionOptions & {
+    readonly helloMsMax: number;
+    /** What a client is told to wait that is closed for the load it makes or meets. */
+    readonly retryAfterMs: number;
+  };
+
+/** `name`: the connection's in WELCOME, for logs on both sides. */
+type State =
+  | { readonly kind: "awaiting-hello"; readonly name: string }
+  /** A client may ask for its rooms at once, without waiting for WELCOME. */
+  | { readonly kind: "checking-token"; readonly name: string; readonly early: JoinFrame[] }
+  | { readonly kind: "open"; readonly open: OpenSession }
+  | { readonly kind: "closed"; readonly rooms: readonly RoomKey[]; readonly identity: Identity | undefined };
+
+const TOKEN_EXPIRED: Refusal = { kind: "refused", close: "tokenExpired", message: "the token has expired: ask for a new one" };
+
+export class Session {
+  readonly #options: SessionOptions;
+  readonly #openedAt: Millis;
+  #heardAt: Millis;
+  readonly #rates: ConnectionRates;
+  #state: State;
+
+  constructor(options: SessionOptions, name: string, now: Millis) {
+    this.#options = options;
+    this.#state = { kind: "awaiting-hello", name };
+    this.#openedAt = now;
+    this.#heardAt = now;
+    this.#rates = new ConnectionRates(options);
+  }
+
+  /** Those asked for among them. */
+  get rooms(): readonly RoomKey[] {
+    return this.#open?.rooms ?? [];
+  }
+
+  /** Undefined: not in yet, or not any more. */
+  get identity(): Identity | undefined {
+    return this.#open?.identity;
+  }
+
+  /** As `identity`, and after its end too. */
+  get bearer(): Identity | undefined {
+    return this.#state.kind === "closed" ? this.#state.identity : this.identity;
+  }
+
+  /** Where it may write, and since when it is there. */
+  get writing(): readonly Writing[] {
+    return this.#open?.writing ?? [];
+  }
+
+  /** Its rights there; undefined where it is not. */
+  rightsIn(room: RoomKey): Rights | undefined {
+    return this.#open?.rightsIn(room);
+  }
+
+  /** `bytes` are lent: whatever is kept is copied. */
+  receiveFrame(bytes: Uint8Array, now: Millis): SessionEffect[] {
+    return this.#state.kind === "closed" ? [] : this.#answer(this.#read(bytes, now));
+  }
+
+  #read(bytes: Uint8Array, now: Millis): Reply {
+    const { frameBytesMax } = this.#options.limits;
+    this.#heardAt = now;
+    if (bytes.byteLength > frameBytesMax) return { kind: "refused", close: "frameTooLarge", message: `a frame may have ${frameBytesMax} bytes: split the edit` };
+    if (!this.#rates.takeBytes(bytes.byteLength, now)) return tooFast("bytes");
+    const frame = decodeFrame(bytes);
+    if (frame === undefined) return badFrame("a frame did not decode: see WIRE.md for its fields");
+    const hasRateOfItsOwn = this.#open !== undefined && (frame.type === "edit" || frame.type === "presence");
+    if (!hasRateOfItsOwn && !this.#rates.takeControl(now)) return tooFast("frames");
+    return frame.type === "unknown" ? [] : this.#receive(frame, now); // Unknown: of a newer protocol.
+  }
+
+  #receive(frame: Frame, now: Millis): Reply {
+    const state = this.#state;
+    switch (state.kind) {
+      case "awaiting-hello":
+        return frame.type === "hello" ? this.#receiveHello(state.name, frame) : outOfTurn(frame, "say HELLO first");
+      case "checking-token":
+        if (frame.type !== "join" || state.early.length >= this.#options.roomsMax) return outOfTurn(frame, "only JOIN may come before WELCOME");
+        state.early.push(frame);
+        return [];
+      case "open":
+        return state.open.receiveFrame(frame, now);
+      case "closed":
+        return [];
+      default:
+        return assertNever(state);
+    }
+  }
+
+  #receiveHello(name: string, frame: Frame & { type: "hello" }): Reply {
+    if (frame.version !== PROTOCOL_VERSION) return { kind: "refused", close: "versionUnsupported", message: `protocol version ${frame.version} is not served here, ${PROTOCOL_VERSION} is: update the client` };
+    this.#state = { kind: "checking-token", name, early: [] };
+    return [{ kind: "verify", token: frame.token }];
+  }
+
+  receiveVerdict(verdict: TokenVerdict, now: Millis): SessionEffect[] {
+    const state = this.#state;
+    return state.kind === "open" || state.kind === "checking-token" ? this.#answer(this.#conclude(state, verdict, now)) : [];
+  }
+
+  #conclude(state: State & { kind: "open" | "checking-token" }, verdict: TokenVerdict, now: Millis): Reply {
+    switch (verdict.kind) {
+      case "refused":
+        return { kind: "refused", close: "unauthorized", message: `the token was refused: ${verdict.why}` };
+      case "expired":
+        return TOKEN_EXPIRED;
+      case "unchecked":
+        return state.kind === "open" ? state.open.receiveRenewal(undefined, now) : { kind: "refused", close: "overloaded", message: "tokens cannot be checked right now: try again" };
+      case "valid":
+        if (verdict.identity.expiresAt <= now) return TOKEN_EXPIRED;
+        return state.kind === "open" ? state.open.receiveRenewal(verdict.identity, now) : this.#welcome(state, verdict.identity, now);
+      default:
+        return assertNever(verdict);
+    }
+  }
+
+  #welcome({ name, early }: State & { kind: "checking-token" }, identity: Identity, now: Millis): SessionEffect[] {
+    const open = new OpenSession(this.#options, this.#rates, identity);
+    this.#state = { kind: "open", open };
+    const welcome: ServerFrame = { type: "welcome", version: PROTOCOL_VERSION, connection: name, limits: this.#options.limits, tokenExpiresInMs: open.tokenLeftMs(now) };
+    return [{ kind: "send", frame: welcome }, ...early.flatMap((frame) => open.receiveJoin(frame))];
+  }
+
+  /** The room has let the connection in. */
+  receiveJoined(joined: Joined, now: Millis): void {
+    this.#open?.receiveJoined(joined, now);
+  }
+
+  receiveJoinRefused(room: RoomKey): void {
+    this.#open?.receiveJoinRefused(room);
+  }
+
+  /** So much of a room's past was sent because the client asked. */
+  receiveCaughtUp(bytes: number, now: Millis): void {
+    this.#rates.receiveCaughtUp(bytes, now);
+  }
+
+  receiveTick(now: Millis): SessionEffect[] {
+    const { helloMsMax, limits } = this.#options;
+    switch (this.#state.kind) {
+      case "awaiting-hello":
+      case "checking-token":
+        return now - this.#openedAt < helloMsMax ? [] : this.#refuse("helloTimeout", "no HELLO came in time");
+      case "open":
+        this.#rates.receiveTick(now);
+        if (now >= this.#state.open.identity.expiresAt) return this.#answer(TOKEN_EXPIRED);
+        return now - this.#heardAt < limits.silenceMsMax ? [] : this.#refuse("silent", `nothing was heard for ${limits.silenceMsMax} ms: send PING every ${limits.pingIntervalMs} ms`);
+      case "closed":
+        return [];
+      default:
+        return assertNever(this.#state);
+    }
+  }
+
+  /** The gateway stops soon. Whoever has not come in yet has nothing to move, and is closed. */
+  receiveGoingAway(reconnectAfterMs: number): SessionEffect[] {
+    switch (this.#state.kind) {
+      case "open":
+        return [{ kind: "send", frame: { type: "going-away", reconnectAfterMs } }];
+      case "awaiting-hello":
+      case "checking-token":
+        return this.#refuse("goingAway", "this gateway stops: connect to another");
+      case "closed":
+        return [];
+      default:
+        return assertNever(this.#state);
+    }
+  }
+
+  receiveBackbone(backbone: BackboneState, reconnectAfterMs: number): SessionEffect[] {
+    return this.#open === undefined ? [] : [{ kind: "send", frame: { type: "degraded", backbone, reconnectAfterMs } }];
+  }
+
+  /** The gateway will not have the connection, whatever it says. */
+  receiveRefusal(close: CloseName, message: string, retryAfterMs?: number): SessionEffect[] {
+    return this.#state.kind === "closed" ? [] : this.#refuse(close, message, retryAfterMs);
+  }
+
+  /** What its user may do in some room is another thing now. */
+  receiveRestriction(): SessionEffect[] {
+    return this.#open?.receiveRestriction() ?? [];
+  }
+
+  /** Out of one room. */
+  receiveKick(room: RoomKey): SessionEffect[] {
+    return this.#open?.receiveKick(room) ?? [];
+  }
+
+  /** The room is no more. */
+  receiveDeleted(room: RoomKey): SessionEffect[] {
+    return this.#open?.receiveDeleted(room) ?? [];
+  }
+
+  /** The rooms to leave. */
+  receiveClosed(): RoomKey[] {
+    this.#end();
+    return this.#state.kind === "closed" ? [...this.#state.rooms] : [];
+  }
+
+  get #open(): OpenSession | undefined {
+    return this.#state.kind === "open" ? this.#state.open : undefined;
+  }
+
+  #answer(reply: Reply): SessionEffect[] {
+    if (!("kind" in reply)) return reply;
+    const { close, message, limit } = reply;
+    return [...(limit === undefined ? [] : [{ kind: "limit-reached" as const, limit }]), ...this.#refuse(close, message)];
+  }
+
+  /** The error is for whoever reads logs; the code tells the client what to do. */
+  #refuse(close: CloseName, message: string, retryAfterMs = this.#options.retryAfterMs): SessionEffect[] {
+    this.#end();
+    return farewell(close, message, retryAfterMs);
+  }
+
+  #end(): void {
+    if (this.#state.kind === "closed") return;
+    this.#state = { kind: "closed", rooms: this.rooms, identity: this.identity };
+  }
+}

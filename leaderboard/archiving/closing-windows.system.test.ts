@@ -1,0 +1,83 @@
+/** Windows that end: archived once, whoever dies meanwhile, and read from the archive when Redis has them no more. */
+
+import { expect, test } from "vitest";
+
+import { Prng } from "../../shared/prng.ts";
+import { eventually } from "../../test/system/eventually.ts";
+import { keysOf } from "../boards/keys.ts";
+import type { LeaderboardPorts } from "../leaderboard-host.ts";
+import { counted, expectReference, expectTenantReference, MINUTE_MS, NEW_YEARS_EVE, ROOMS, TENANT, type, USERS } from "../testing/expected-boards.ts";
+import { LeaderboardRig, SetClock } from "../testing/leaderboard-rig.ts";
+import { MadeUpLog } from "../testing/made-up-log.ts";
+import { parseWindow } from "../boards/windows.ts";
+
+const rig = LeaderboardRig.forThisFile();
+
+test("[LB5] a window that ended is archived once, and read from there when Redis has it no more", async () => {
+  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(5)];
+  const started = await rig.start("lb5", log, clock);
+  const other = await rig.start("lb5", log, clock);
+  type(log, prng, clock.wallNow(), 60);
+  await eventually("all is counted", () => counted(log, started));
+  const ended = ["2028-12-31T23", "2028-12-31", "2028-W52", "2028-12", "2028"];
+  expect(await started.ports.archive.read(ROOMS[0]!, parseWindow(ended[0]!)!)).toBeUndefined();
+  clock.advance(30 * MINUTE_MS);
+  for (const id of ended) for (const room of ROOMS) await eventually(`${id} of ${room} is archived`, async () => (await started.ports.archive.read(room, parseWindow(id)!)) !== undefined);
+  await eventually("nothing is left to archive but what still runs", async () => (await started.ports.closings.due(0, clock.wallNow(), 100)).length === 0);
+  const hour = started.line.redis;
+  expect(await hour.pttl(keysOf("lb5").board(ROOMS[0]!, "everyone", { id: ended[0]! }).full)).toBeGreaterThan(0);
+  expect(await hour.pttl(keysOf("lb5").board(ROOMS[0]!, "everyone", { id: "all" }).full)).toBe(-1);
+  // A second writer changes nothing.
+  const before = await started.ports.archive.read(ROOMS[0]!, parseWindow("2028")!);
+  expect(await other.ports.archive.write(ROOMS[0]!, parseWindow("2028")!, { applied: before!.applied, boards: [] })).toBe("there");
+  for (const room of ROOMS) for (const id of ended) await hour.del(Object.values(keysOf("lb5").board(room, "everyone", { id })));
+  for (const id of ended) await eventually(`${id} of the tenant is archived`, async () => (await started.ports.tenantArchive.read(TENANT, parseWindow(id)!)) !== undefined);
+  for (const id of ended) await hour.del(keysOf("lb5").tenant(TENANT, { id }), keysOf("lb5").people(TENANT, { id }));
+  clock.advance(1_000); // So that no snapshot is shared any more.
+  await expectReference(log, other);
+  await expectTenantReference(log, other);
+  const rooms = await other.host.tenants.page(TENANT, "2028", { offset: 0, limit: 10 });
+  expect(rooms.kind === "rooms" && [rooms.about.isArchived, rooms.about.rooms, rooms.about.people]).toEqual([true, ROOMS.length, USERS.length]);
+});
+
+test("[LB8] whoever dies between writing a closed window and letting it go: another finishes it, and each is written once", async () => {
+  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(8)];
+  const written: string[] = [];
+  const watched = (ports: LeaderboardPorts): LeaderboardPorts => ({
+    ...ports,
+    archive: {
+      ...ports.archive,
+      write: async (room, window, archived) => {
+        const outcome = await ports.archive.write(room, window, archived);
+        if (outcome === "written") written.push(`${room} ${window.id}`);
+        return outcome;
+      },
+    },
+    tenantArchive: {
+      ...ports.tenantArchive,
+      write: async (tenant, window, archived) => {
+        const outcome = await ports.tenantArchive.write(tenant, window, archived);
+        if (outcome === "written") written.push(`${tenant} ${window.id}`);
+        return outcome;
+      },
+    },
+  });
+  const dying = (ports: LeaderboardPorts): LeaderboardPorts => ({
+    ...watched(ports),
+    closings: { ...ports.closings, finish: () => Promise.reject(new Error("it died")) },
+    closedTenants: { ...ports.closedTenants, finish: () => Promise.reject(new Error("it died")) },
+  });
+  const first = await rig.start("lb8", log, clock, {}, dying);
+  type(log, prng, clock.wallNow(), 60);
+  await eventually("all is counted", () => counted(log, first));
+  clock.advance(30 * MINUTE_MS);
+  await eventually("it has written some and let none go", () => written.length > 0);
+  const second = await rig.start("lb8", log, clock, {}, watched);
+  await first.host.stop();
+  const ended = ["2028-12-31T23", "2028-12-31", "2028-W52", "2028-12", "2028"];
+  const wanted = [...ROOMS, TENANT].flatMap((owner) => ended.map((id) => `${owner} ${id}`)).sort();
+  await eventually("all is written", () => written.length >= wanted.length);
+  await eventually("nothing is left", async () => (await second.ports.closings.due(0, clock.wallNow(), 100)).length + (await second.ports.closedTenants.due(clock.wallNow(), 100)).length === 0);
+  expect([...written].sort()).toEqual(wanted);
+  await expectReference(log, second);
+});

@@ -1,0 +1,48 @@
+/** A room that is deleted: its boards are gone wherever they were, and stay gone. */
+
+import { expect, test } from "vitest";
+
+import type { RoomKey } from "../../shared/ids.ts";
+import { Prng } from "../../shared/prng.ts";
+import { eventually } from "../../test/system/eventually.ts";
+import type { LeaderboardHost } from "../leaderboard-host.ts";
+import { appliedOf, counted, MINUTE_MS, NEW_YEARS_EVE, ROOMS, type, USERS } from "../testing/expected-boards.ts";
+import { LeaderboardRig, SetClock } from "../testing/leaderboard-rig.ts";
+import { MadeUpLog } from "../testing/made-up-log.ts";
+import { parseWindow } from "../boards/windows.ts";
+
+const rig = LeaderboardRig.forThisFile();
+
+test("[LB10] of a room that is deleted no board is left, in Redis, checkpoints or the archive, and whoever is late brings nothing back", async () => {
+  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(10)];
+  const first = await rig.start("lb10", log, clock);
+  const [doomed, other] = ROOMS as [RoomKey, RoomKey];
+  const keysOfRoom = async (room: RoomKey) => (await first.line.redis.keys(`lb10:board:{${room}}*`)).sort();
+  const pageOf = async (host: LeaderboardHost, room: RoomKey, window = "all") => (await host.reader.page({ room, role: "everyone", window, ranking: "unique" }, { offset: 0, limit: 3 })).kind;
+  type(log, prng, clock.wallNow(), 100);
+  await eventually("all is counted", () => counted(log, first));
+  await eventually("it has a checkpoint", async () => (await first.ports.checkpoints.mark(doomed)).revision > 0);
+  const [late, mark] = [(await first.ports.boards.dump(doomed, [parseWindow("all")!]))!, await first.ports.checkpoints.mark(doomed)];
+  clock.advance(60 * MINUTE_MS);
+  type(log, prng, clock.wallNow(), 20);
+  await eventually("an hour is in the archive", async () => (await first.ports.archive.read(doomed, parseWindow("2028-12-31T23")!)) !== undefined);
+  await first.ports.names.write(doomed, "ann", "Ann");
+
+  log.delete(doomed, clock.wallNow());
+  await eventually("only that it is deleted is left", async () => JSON.stringify(await keysOfRoom(doomed)) === JSON.stringify([`lb10:board:{${doomed}}:applied`]));
+  await eventually("it is in no checkpoint", async () => (await first.ports.checkpoints.mark(doomed)).isDeleted);
+  await eventually("it is in no archive", async () => (await first.ports.archive.read(doomed, parseWindow("2028-12-31T23")!)) === undefined);
+  await eventually("it has left its tenant's rooms", async () => (await first.ports.tenants.rankOf(doomed, parseWindow("all")!)) === undefined);
+  expect([await pageOf(first.host, doomed), await pageOf(first.host, other)]).toEqual(["unknown-room", "page"]);
+
+  expect(await first.ports.boards.restore(doomed, late)).toMatchObject({ kind: "stale" });
+  expect((await first.ports.checkpoints.write(doomed, late, mark.revision)).kind).toBe("superseded");
+  await first.ports.names.write(doomed, "ann", "Ann");
+  log.tell(doomed, { kind: "present", users: USERS }, clock.wallNow());
+  log.append(other, [{ user: USERS[0]!, bytes: 10, time: clock.wallNow() }]);
+  await eventually("what came since is counted", async () => appliedOf(await first.ports.boards.load(other)).seq === log.editsOf(other).length);
+  await first.line.redis.flushall();
+  await eventually("the others are put back", async () => (await pageOf(first.host, other)) === "page");
+  await eventually("Redis knows again that it is deleted", async () => (await first.ports.boards.load(doomed)) === "deleted");
+  expect(await keysOfRoom(doomed)).toEqual([`lb10:board:{${doomed}}:applied`]);
+});

@@ -1,0 +1,76 @@
+/**
+ * A room's boards as they are written down: each member's name once, however many windows it is in. Read back
+ * only after the whole was found to be well formed.
+ */
+
+import { z } from "zod";
+
+import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import type { BoardsDump, Use } from "./board.ts";
+import { ROLES } from "./keys.ts";
+import { parseWindow } from "./windows.ts";
+
+const whole = z.int().nonnegative();
+/** Scores reach 2^53, one past what `int` takes. */
+const score = z.number().positive();
+
+export const WrittenApplied = z.object({
+  epoch: whole.transform((number) => number as Epoch),
+  seq: whole.transform((number) => number as Seq),
+  streamSeq: whole,
+  time: whole.transform((number) => number as UnixMillis),
+  missing: whole,
+  instant: whole.default(0),
+  activity: whole.default(0),
+  activityInstant: whole.default(0),
+});
+
+const WrittenUse = z.object({ period: whole, points: z.array(z.tuple([z.string(), whole])) }).default({ period: 0, points: [] });
+
+const WrittenBoards = z.object({
+  applied: WrittenApplied,
+  uses: z.object({ edits: WrittenUse, deeds: WrittenUse, present: WrittenUse }).prefault({}),
+  names: z.array(z.tuple([z.string(), z.string()])).default([]),
+  members: z.array(z.string()),
+  /** Of each member its number, score, and the instant at which that was reached. */
+  boards: z.array(z.object({ role: z.enum(ROLES), window: z.string(), standings: z.array(z.tuple([whole, score, whole])) })),
+});
+export type WrittenBoards = z.infer<typeof WrittenBoards>;
+
+export function writeBoards({ applied, uses, names, boards }: BoardsDump): WrittenBoards {
+  const numbers = new Map<string, number>();
+  const numberOf = (member: string): number => {
+    const number = numbers.get(member) ?? numbers.size;
+    numbers.set(member, number);
+    return number;
+  };
+  const written = boards.map(({ role, window, standings }) => ({
+    role,
+    window: window.id,
+    standings: standings.map(({ member, score, reachedAt }): [number, number, number] => [numberOf(member), score, reachedAt]),
+  }));
+  const { edits, deeds, present } = uses;
+  return { applied, uses: { edits: writtenUse(edits), deeds: writtenUse(deeds), present: writtenUse(present) }, names: [...names], members: [...numbers.keys()], boards: written };
+}
+
+/** Undefined for what is no checkpoint. */
+export function readBoards(json: unknown): BoardsDump | undefined {
+  const { data } = WrittenBoards.safeParse(json);
+  if (data === undefined) return undefined;
+  const boards: BoardsDump["boards"][number][] = [];
+  for (const { role, window: id, standings } of data.boards) {
+    const window = parseWindow(id);
+    if (window === undefined || standings.some(([number]) => number >= data.members.length)) return undefined;
+    boards.push({ role, window, standings: standings.map(([number, points, reachedAt]) => ({ member: data.members[number]!, score: points, reachedAt })) });
+  }
+  const { edits, deeds, present } = data.uses;
+  return { applied: data.applied, uses: { edits: useOf(edits), deeds: useOf(deeds), present: useOf(present) }, names: new Map(data.names), boards };
+}
+
+function writtenUse({ period, points }: Use): z.infer<typeof WrittenUse> {
+  return { period, points: [...points] };
+}
+
+function useOf({ period, points }: z.infer<typeof WrittenUse>): Use {
+  return { period, points: new Map(points as [UserId, number][]) };
+}

@@ -1,0 +1,57 @@
+/**
+ * Every Redis key, built here and nowhere else. `{env}` is the environment's name. What one script touches
+ * shares a hash tag in braces, so that it lies in one slot of a Redis Cluster.
+ *
+ *   {env}:board:{<room>}:applied               hash: how far the room's streams are counted; the writer's fence, and all that is left of a room that is deleted
+ *   {env}:board:{<room>}:use:<cap>             hash: user -> points in the stretch of time that `applied` names
+ *   {env}:board:{<room>}:whole                 never there: whoever names it beside others is refused while the room's slot moves to another server
+ *   {env}:board:{<room>}:names                 hash: user -> how the user is called, of those who were told of
+ *   {env}:board:{<room>}:<role>:<window>:hot     sorted set: the first `boardHotMembers` members, tie-break in the member
+ *   {env}:board:{<room>}:<role>:<window>:full    hash: member -> stamp and score, of all members
+ *   {env}:board:{<room>}:<role>:<window>:counts  hash: band of scores -> members in it; `points` -> sum of all scores; `ordered` -> 1 where there are
+ *   {env}:board:{<room>}:<role>:<window>:in:<band>  sorted set: the band's members, as in the hot set; of long boards, where exact ranks are wanted
+ *   {env}:tenant:{<tenant>}:<window>             sorted set: the tenant's rooms, by their points in the window
+ *   {env}:tenant:{<tenant>}:<window>:people      HyperLogLog: users with points in any of the rooms
+ *   {env}:tenants:closing                      sorted set: tenants' windows to archive, by the instant they end
+ *   {env}:boards:<partition>:progress          string: the projector's word on how far it is; gone when Redis lost its data
+ *   {env}:boards:<partition>:closing           sorted set: windows to archive, by the instant they end
+ */
+
+import type { RoomKey, TenantId } from "../../shared/ids.ts";
+import type { Cap } from "../counting/scoring.ts";
+import type { Window } from "./windows.ts";
+
+export type BoardKeys = { readonly hot: string; readonly full: string; readonly counts: string; readonly inBand: string };
+export type Keys = ReturnType<typeof keysOf>;
+
+/** Boards of those who edit or comment only, beside the one of everyone. */
+export const ROLES = ["everyone", "editors", "commenters"] as const;
+export type Role = (typeof ROLES)[number];
+
+export function keysOf(env: string) {
+  const ofRoom = (room: RoomKey) => `${env}:board:{${room}}`;
+  return {
+    applied: (room: RoomKey) => `${ofRoom(room)}:applied`,
+    use: (room: RoomKey, cap: Cap) => `${ofRoom(room)}:use:${cap}`,
+    /**
+     * Never written. A script that writes boards touches keys that it does not declare; while a slot moves, some of those
+     * lie on the other server, and the script would stop half done, its mark written already. At the declared ones Redis
+     * looks before it begins, and where one of several is missing it says TRYAGAIN. This one is missing on both servers.
+     */
+    whole: (room: RoomKey) => `${ofRoom(room)}:whole`,
+    names: (room: RoomKey) => `${ofRoom(room)}:names`,
+    board: (room: RoomKey, role: Role, window: Pick<Window, "id">): BoardKeys => {
+      const board = `${ofRoom(room)}:${role}:${window.id}`;
+      return { hot: `${board}:hot`, full: `${board}:full`, counts: `${board}:counts`, inBand: `${board}:in:` };
+    },
+    tenant: (tenant: TenantId, window: Pick<Window, "id">) => `${env}:tenant:{${tenant}}:${window.id}`,
+    people: (tenant: TenantId, window: Pick<Window, "id">) => `${env}:tenant:{${tenant}}:${window.id}:people`,
+    tenantsClosing: `${env}:tenants:closing`,
+    progress: (partition: number) => `${env}:boards:${partition}:progress`,
+    closing: (partition: number) => `${env}:boards:${partition}:closing`,
+  } as const;
+}
+
+export function parseRole(text: string): Role | undefined {
+  return ROLES.find((role) => role === text);
+}

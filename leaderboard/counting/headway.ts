@@ -1,0 +1,65 @@
+/** How far a pass has come on both streams: what was handed over, what is counted for sure, and what of it is told. */
+
+import type { UnixMillis } from "../../shared/ids.ts";
+import { type Source, SOURCES } from "./instants.ts";
+
+export type Ends = Readonly<Record<Source, number>>;
+
+export class Headway {
+  readonly #received: Record<Source, number>;
+  /** Once all up to `ends` is counted, all is that the streams took before `asked`. */
+  #target: { readonly ends: Ends; readonly asked: UnixMillis } | undefined;
+  #through: UnixMillis;
+  #told = 0 as UnixMillis;
+  #hasCaughtUp = false;
+
+  /** `through`: how far the pass before had come, for those who ask meanwhile. */
+  constructor(received: Ends, through: UnixMillis) {
+    this.#received = { ...received };
+    this.#through = through;
+  }
+
+  /** The last stream sequences handed to a room. */
+  get received(): Ends {
+    return { ...this.#received };
+  }
+
+  /** All that the streams took before it is counted. */
+  get through(): UnixMillis {
+    return this.#through;
+  }
+
+  /** And the rooms' totals are told. */
+  get told(): UnixMillis {
+    return this.#told;
+  }
+
+  get hasCaughtUp(): boolean {
+    return this.#hasCaughtUp;
+  }
+
+  receive(source: Source, streamSeq: number): void {
+    this.#received[source] = Math.max(this.#received[source], streamSeq);
+  }
+
+  /** The streams ended there when they were asked, after `asked`. */
+  aimAt(ends: Ends, asked: UnixMillis): void {
+    this.#target ??= { ends, asked };
+  }
+
+  /** All that was received up to there is counted. True: that is the first time that nothing is left. */
+  count(counted: Ends): boolean {
+    const target = this.#target;
+    if (target === undefined || SOURCES.some((source) => counted[source] < target.ends[source])) return false;
+    this.#through = target.asked;
+    this.#target = undefined;
+    const isFirst = !this.#hasCaughtUp;
+    this.#hasCaughtUp = true;
+    return isFirst;
+  }
+
+  /** All totals were told after it was counted so far. */
+  tell(through: UnixMillis): void {
+    this.#told = through;
+  }
+}

@@ -1,0 +1,85 @@
+/** A leaderboard whose stream of activities is lost, or put back from an old backup, under it: what is told afterwards counts. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { jetstreamManager } from "@nats-io/jetstream";
+import { Registry } from "prom-client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import type { Engine } from "../../engines/engine.ts";
+import { natsActivities } from "../../gateway/io/nats-activities.ts";
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import { readSettings } from "../../shared/config.ts";
+import type { RoomKey, UserId } from "../../shared/ids.ts";
+import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
+import { pinoLog } from "../../shared/io/pino-log.ts";
+import type { Running } from "../../shared/lifecycle.ts";
+import { sharedSettings } from "../../shared/settings.ts";
+import { startTestNats, startTestRedis } from "../../test/contract/test-engines.ts";
+import { eventually } from "../../test/system/eventually.ts";
+import { leaderboardSettings } from "../config.ts";
+import { startLeaderboard } from "../main.ts";
+
+const SECRET = "a secret of the tests, 32 characters";
+const ROOM = "acme.notes" as RoomKey;
+const subjects = subjectsOf("lost");
+
+let dataDir: string;
+let redis: Engine;
+let server: Engine;
+let nats: NatsConnection;
+let leaderboard: Running & { url: string };
+const registry = new Registry();
+let told = 0;
+
+beforeAll(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), "coroom-lost-activities-"));
+  [redis, server] = await Promise.all([startTestRedis({ dataDir: join(dataDir, "redis") }), startTestNats({ dataDir: join(dataDir, "nats") })]);
+  nats = await connectNats({ servers: server.url, name: "test" });
+  const flags = { environment: "lost", natsUrl: server.url, redisUrl: redis.url, internalSecret: SECRET, boardKinds: "comment:1", boardPushMs: "20" };
+  leaderboard = await startLeaderboard(readSettings({ ...sharedSettings, ...leaderboardSettings }, { flags, env: {} }), { log: pinoLog({}, process.env["TEST_LOG"] ?? "silent"), registry });
+});
+afterAll(async () => {
+  await leaderboard?.stop();
+  await nats?.close();
+  await Promise.all([redis?.stop(), server?.stop()]);
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+/** The same id again is the same deed, whose answer was lost. */
+function tell(id = `comment-${++told}`): Promise<string> {
+  return natsActivities(nats, subjects, { logPartitions: 1 }).tell(ROOM, { kind: "deeds", deeds: [{ user: "ann" as UserId, kind: "comment", times: 1 }] }, id);
+}
+
+async function points(): Promise<number> {
+  const answer = await fetch(`${leaderboard.url}/v1/rooms/notes/leaderboard`, { headers: { "x-coroom-internal": SECRET, "x-coroom-tenant": "acme" } });
+  return ((await answer.json()) as { points?: number }).points ?? 0;
+}
+
+test("[BLOST1] a stream of activities that was lost is made anew while the leaderboard runs, and what is told from then on counts", async () => {
+  for (const id of ["one", "two", "three"]) await eventually(`${id} is stored`, async () => (await tell(id)) === "stored");
+  await eventually("three are counted", async () => (await points()) === 3);
+  await (await jetstreamManager(nats)).streams.delete(subjects.activityStream(0));
+  await eventually("something is taken again", async () => (await tell("four")) === "stored");
+  await eventually("and counted", async () => (await points()) === 4);
+  await eventually("five is stored", async () => (await tell("five")) === "stored");
+  await eventually("as is all that follows", async () => (await points()) === 5);
+});
+
+test("[BLOST2] a stream of activities that was put back from an old backup goes on behind what was counted of it", async () => {
+  const before = await points();
+  const { streams } = await jetstreamManager(nats);
+  const { config } = await streams.info(subjects.activityStream(0));
+  await streams.delete(config.name);
+  await streams.add({ ...config, first_seq: 1 });
+  await eventually("it is found out", async () => {
+    await tell();
+    return ((await registry.getSingleMetric("coroom_boards_rolled_back_activities_total")!.get()).values[0]?.value ?? 0) === 1;
+  });
+  const counted = await points();
+  expect(counted).toBeGreaterThanOrEqual(before);
+  await eventually("another is stored", async () => (await tell("another")) === "stored");
+  await eventually("what is told counts", async () => (await points()) > counted);
+});

@@ -1,0 +1,298 @@
+/**
+ * One pass over a partition of the log and its activities: from the floor (up to there everything is in checkpoints),
+ * with an empty memory, to the first surprise. What Redis has counted already is passed over, so a pass costs time and never a
+ * point. What it holds is bounded: past the limits it stops reading, and the log waits.
+ */
+
+import { Activity } from "../../shared/bus/activity.ts";
+import { decodeJson } from "../../shared/bus/placement-messages.ts";
+import { decodeRecord, isDeletedRecord } from "../../shared/bus/record.ts";
+import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
+import { pause, unlessMistake } from "../../shared/pause.ts";
+import { ActivitiesEnd } from "./activities-end-host.ts";
+import { archiveWindow, type ArchivingOptions, type ArchivingPorts } from "../archiving/archiving-host.ts";
+import { Headway } from "./headway.ts";
+import type { Source } from "./instants.ts";
+import { PassRooms, type PassRoomsOptions } from "./pass-rooms.ts";
+import type { ActivityStream, EditLog, Progress, Word } from "../ports.ts";
+import { BoardRoom, type Received, type RoomDeps, type RoomOptions, type RoomPorts } from "./room-host.ts";
+import { Trouble } from "./trouble.ts";
+import { archiveTenants, type TenantArchivingOptions, type TenantArchivingPorts } from "../archiving/tenant-archiving-host.ts";
+import { eachOf } from "./turns.ts";
+
+export type PassPorts = RoomPorts &
+  ArchivingPorts &
+  TenantArchivingPorts & { readonly log: EditLog; readonly activities: ActivityStream; readonly progress: Progress };
+export type PassOptions = RoomOptions &
+  ArchivingOptions &
+  TenantArchivingOptions &
+  PassRoomsOptions & {
+    /** This run of the leaderboard: no other ever has its name. */
+    readonly service: string;
+    readonly boardsDrainMsMax: number;
+    readonly boardBatchMs: number;
+    readonly boardWritesMax: number;
+    readonly boardCheckpointWritesMax: number;
+    readonly boardTotalsMs: number;
+  };
+export type PassDeps = Omit<RoomDeps, "expectBehind"> & { readonly watchedRooms: () => Iterable<RoomKey>; readonly onFloor: (floor: number) => void };
+
+/** Rooms whose boards are watched are counted so many times as often. */
+const WATCHED_TURNS = 4;
+const BEAT_MS = 1_000;
+const FULL_PAUSE_MS = 20;
+const SAVE_MS = 500;
+const CLOSINGS_AT_A_TIME = 100;
+
+export class PassHost {
+  readonly #partition: number;
+  readonly #ports: PassPorts;
+  readonly #options: PassOptions;
+  readonly #deps: PassDeps;
+  readonly #over = new AbortController();
+  readonly #rooms: PassRooms;
+  #floor: number;
+  /** What checkpoints cover of the activities is not there any more. */
+  #forgotten = 0;
+  readonly #activitiesEnd: ActivitiesEnd;
+  readonly #headway: Headway;
+  #reason = "lease";
+
+  /** `through`: how far the pass before had come, for those who ask meanwhile. */
+  constructor(partition: number, from: { floor: number; through: UnixMillis }, ports: PassPorts, options: PassOptions, deps: PassDeps) {
+    this.#partition = partition;
+    this.#floor = from.floor;
+    this.#headway = new Headway({ edits: from.floor, activities: 0 }, from.through);
+    this.#ports = ports;
+    this.#options = options;
+    this.#deps = deps;
+    this.#activitiesEnd = new ActivitiesEnd(partition, ports.activities, { ...deps, onSkip: (through) => this.#headway.receive("activities", through) });
+    this.#rooms = new PassRooms(options, { newRoom: (key) => this.#newRoom(key), onFailure: (cause) => this.#fail(cause) });
+  }
+
+  get hasCaughtUp(): boolean {
+    return this.#headway.hasCaughtUp;
+  }
+
+  get through(): UnixMillis {
+    return this.#headway.through;
+  }
+
+  /** Resolves once all that the streams have of the room now is counted, or after a while. */
+  async countNow(room: RoomKey): Promise<void> {
+    await Promise.all([this.#ports.log.readNow(this.#partition), this.#ports.activities.readNow(this.#partition)]);
+    const known = this.#rooms.get(room);
+    if (known !== undefined && !this.#isOver) await known.apply().catch((cause: unknown) => this.#fail(cause));
+  }
+
+  /** Returns why it ended. */
+  async run(signal: AbortSignal): Promise<string> {
+    const end = (): void => this.#over.abort();
+    signal.addEventListener("abort", end);
+    await this.#part(async () => {
+      this.#forgotten = await this.#ports.activities.forgotten(this.#partition);
+      this.#headway.receive("activities", this.#forgotten);
+      if ((await this.#ports.progress.beat(this.#partition, this.#word())) === "lost") await this.#restoreAll();
+      await Promise.all([() => this.#follow("edits"), () => this.#follow("activities"), () => this.#count(), () => this.#save(), () => this.#beat(), () => this.#archive(), () => this.#tellTotals()].map((work) => this.#part(work)));
+    });
+    signal.removeEventListener("abort", end);
+    return this.#reason;
+  }
+
+  /** Checkpoints what is left, so that whoever comes next begins at the end of the log. */
+  async drain(): Promise<void> {
+    const { clock } = this.#deps;
+    const deadline = clock.now() + this.#options.boardsDrainMsMax;
+    await this.#part(() =>
+      eachOf(this.#rooms.all, this.#options.boardCheckpointWritesMax, async (room) => {
+        if (clock.now() < deadline && !room.isCovered) await room.saveCheckpoint();
+      }),
+    );
+    this.#raiseFloor();
+  }
+
+  /** The first part that fails ends them all. */
+  async #part(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (cause) {
+      this.#fail(cause);
+    } finally {
+      this.#over.abort();
+    }
+  }
+
+  #fail(cause: unknown): void {
+    unlessMistake(cause);
+    if (this.#isOver) return;
+    this.#reason = cause instanceof Trouble ? cause.reason : "failed";
+    this.#deps.log.warn({ partition: this.#partition, after: this.#floor, cause }, "counting begins again from the last checkpoints");
+    this.#over.abort();
+  }
+
+  get #isOver(): boolean {
+    return this.#over.signal.aborted;
+  }
+
+  /** Redis has nothing of what it had: every room that has a checkpoint gets its boards back. */
+  async #restoreAll(): Promise<void> {
+    const rooms = await this.#ports.checkpoints.rooms(this.#partition);
+    if (rooms.length > 0) this.#deps.log.warn({ partition: this.#partition, rooms: rooms.length }, "Redis has no boards: they are put back from checkpoints, and the log is counted from there");
+    await eachOf(rooms, this.#options.boardCheckpointWritesMax, async (room) => {
+      if (this.#isOver) return;
+      const restored = this.#newRoom(room);
+      await restored.open();
+      await restored.tellTotals();
+    });
+    if (!this.#isOver) await this.#ports.progress.begin(this.#partition, this.#word());
+  }
+
+  async #follow(source: Source): Promise<void> {
+    const stream = source === "edits" ? this.#ports.log : this.#ports.activities;
+    for await (const stored of stream.follow(this.#partition, this.#headway.received[source], this.#over.signal)) {
+      if (source === "edits" && isDeletedRecord(stored.bytes)) this.#rooms.delete(stored.room, stored.streamSeq);
+      else {
+        const received = this.#read(source, stored);
+        if (received !== undefined) this.#rooms.receive(stored.room, received);
+      }
+      this.#headway.receive(source, stored.streamSeq);
+      this.#deps.metrics.records.inc();
+      while (this.#rooms.isFull && !this.#isOver) await pause(this.#deps.clock, FULL_PAUSE_MS, this.#over.signal);
+    }
+    if (!this.#isOver) throw new Error(`the stream of ${source} ended: is NATS reachable?`);
+  }
+
+  /** Undefined: nothing to count. */
+  #read(source: Source, { room, streamSeq, time, bytes }: StoredRecord): Received | undefined {
+    if (source === "edits") {
+      const record = decodeRecord(bytes);
+      if (record !== undefined) return record.kind !== "edits" ? undefined : { source, record, entries: record.edits.edits.length, streamSeq, time };
+    } else {
+      const activity = decodeJson(Activity, bytes);
+      if (activity !== undefined) return { source, activity, entries: 1, streamSeq, time };
+    }
+    this.#deps.metrics.unreadable.inc();
+    this.#deps.log.warn({ room, source, streamSeq }, "a record does not decode and counts for nothing: was it written by a newer version?");
+    return undefined;
+  }
+
+  #newRoom(key: RoomKey): BoardRoom {
+    return new BoardRoom(key, this.#partition, this.#ports, this.#options, { ...this.#deps, expectBehind: (activity) => this.#activitiesEnd.expectBehind(activity, this.#over.signal) });
+  }
+
+  /** Applies what came, and knows how far everything is then. Where that takes longer than a batch may, the next begins at once. */
+  async #count(): Promise<void> {
+    const { clock } = this.#deps;
+    const batchMs = this.#options.boardBatchMs;
+    for (let allDue = clock.now() + batchMs; ; ) {
+      const turnMs = this.#watched().length > 0 ? batchMs / WATCHED_TURNS : batchMs;
+      await pause(clock, Math.max(0, Math.min(turnMs, allDue - clock.now())), this.#over.signal);
+      if (this.#isOver) return;
+      const begin = clock.now();
+      const isForAll = begin >= allDue;
+      const received = this.#rooms.areOpen ? this.#headway.received : undefined;
+      const rooms = isForAll ? this.#rooms.all : this.#watched();
+      await eachOf(rooms.filter(({ pending }) => pending > 0), this.#options.boardWritesMax, (room) => room.apply());
+      if (this.#isOver) return;
+      if (!isForAll) continue;
+      allDue = begin + batchMs;
+      if (received !== undefined && this.#headway.count(received)) this.#deps.log.info({ partition: this.#partition, through: received }, "the boards are up to date");
+      this.#observe();
+    }
+  }
+
+  #watched(): BoardRoom[] {
+    return [...this.#deps.watchedRooms()].flatMap((key) => this.#rooms.get(key) ?? []);
+  }
+
+  /** Checkpoints what is due, and forgets who is quiet. */
+  async #save(): Promise<void> {
+    const { clock } = this.#deps;
+    for (;;) {
+      await pause(clock, SAVE_MS, this.#over.signal);
+      await eachOf(this.#rooms.checkpointsDue(clock.now()), this.#options.boardCheckpointWritesMax, async (room) => {
+        if (!this.#isOver) await room.saveCheckpoint();
+      });
+      if (this.#isOver) return;
+      this.#raiseFloor();
+      this.#rooms.retire();
+      await this.#forgetActivities();
+    }
+  }
+
+  #raiseFloor(): void {
+    this.#floor = Math.max(this.#floor, this.#rooms.coveredThrough("edits", this.#headway.received.edits));
+    this.#deps.onFloor(this.#floor);
+  }
+
+  /** What checkpoints cover of them nobody reads again. */
+  async #forgetActivities(): Promise<void> {
+    const covered = this.#rooms.coveredThrough("activities", this.#headway.received.activities);
+    if (covered <= this.#forgotten) return;
+    await this.#ports.activities.forget(this.#partition, covered);
+    this.#forgotten = covered;
+  }
+
+  #word(): Word {
+    const { through, told, hasCaughtUp } = this.#headway;
+    return { service: this.#options.service, through, told, isRebuilding: !hasCaughtUp };
+  }
+
+  async #beat(): Promise<void> {
+    while (!this.#isOver) {
+      await this.#expectKept();
+      const [asked, received] = [this.#deps.clock.wallNow(), this.#headway.received];
+      const [edits, activities] = await Promise.all([this.#ports.log.end(this.#partition), this.#ports.activities.end(this.#partition)]);
+      for (const [source, end] of [["edits", edits], ["activities", activities]] as const) {
+        if (end < received[source]) throw new Error(`the stream of ${source} ends at ${end}, before ${received[source]} which had been read: it was lost or put back from a backup`);
+      }
+      this.#headway.aimAt({ edits, activities }, asked);
+      await pause(this.#deps.clock, BEAT_MS, this.#over.signal);
+    }
+  }
+
+  async #expectKept(): Promise<void> {
+    const beat = await this.#ports.progress.beat(this.#partition, this.#word());
+    if (beat !== "kept") throw new Trouble("doubtful", "Redis was away or lost data: what it still has is looked at anew");
+  }
+
+  async #archive(): Promise<void> {
+    while (!this.#isOver) {
+      await pause(this.#deps.clock, BEAT_MS, this.#over.signal);
+      if (this.#isOver || !this.hasCaughtUp) continue;
+      const due = await this.#ports.closings.due(this.#partition, (this.through - this.#options.boardArchiveGraceMs) as UnixMillis, CLOSINGS_AT_A_TIME);
+      await eachOf(due, this.#options.boardCheckpointWritesMax, async (closing) => {
+        if (this.#isOver) return;
+        const outcome = await archiveWindow(closing, this.#partition, this.#ports, this.#options, { wallNow: this.#deps.clock.wallNow(), confirm: () => this.#expectKept() });
+        this.#rooms.get(closing.room)?.forgetWindow(closing.window.id);
+        this.#deps.metrics.archived.inc({ outcome });
+      });
+      if (this.#partition !== 0 || this.#isOver) continue; // Of all partitions one looks after the tenants.
+      const outcomes = await archiveTenants(this.#ports, this.#options, { wallNow: this.#deps.clock.wallNow(), confirm: () => this.#expectKept() });
+      for (const outcome of outcomes) this.#deps.metrics.archived.inc({ outcome });
+    }
+  }
+
+  /** Those who have to catch up first tell what they came to, not what is on the way: checkpoints tell for themselves. */
+  async #tellTotals(): Promise<void> {
+    while (!this.#isOver) {
+      await pause(this.#deps.clock, this.#options.boardTotalsMs, this.#over.signal);
+      if (!this.hasCaughtUp) continue;
+      const { through } = this.#headway;
+      const untold = this.#rooms.all.filter(({ isUntold }) => isUntold);
+      await eachOf(untold, this.#options.boardWritesMax, async (room) => {
+        if (!this.#isOver) await room.tellTotals();
+      });
+      if (!this.#isOver) this.#headway.tell(through);
+    }
+  }
+
+  #observe(): void {
+    const { metrics, clock } = this.#deps;
+    const partition = String(this.#partition);
+    metrics.rooms.set({ partition }, this.#rooms.size);
+    metrics.pending.set({ partition }, this.#rooms.pending);
+    metrics.behind.set({ partition }, (clock.wallNow() - this.through) / 1_000);
+  }
+}

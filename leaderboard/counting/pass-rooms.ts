@@ -1,0 +1,93 @@
+/** The rooms that a pass has met: opened when they are first heard of, forgotten when they are quiet and there are many. Bounded by when it is full. */
+
+import type { Millis, RoomKey } from "../../shared/ids.ts";
+import type { Source } from "./instants.ts";
+import type { BoardRoom, Received } from "./room-host.ts";
+
+export type PassRoomsOptions = { readonly boardPendingEditsMax: number; readonly boardRoomsMax: number; readonly boardOpeningsMax: number };
+
+/** From so much of the rooms it may know on, quiet ones are checkpointed early and forgotten. */
+const PRESSED = 0.5;
+
+export class PassRooms {
+  readonly #options: PassRoomsOptions;
+  readonly #newRoom: (key: RoomKey) => BoardRoom;
+  readonly #onFailure: (cause: unknown) => void;
+  readonly #rooms = new Map<RoomKey, BoardRoom>();
+  readonly #opening = new Set<BoardRoom>();
+  /** Summed up anew now and then only: it is asked for with each record. */
+  #pendingAtMost = 0;
+
+  constructor(options: PassRoomsOptions, { newRoom, onFailure }: { newRoom: (key: RoomKey) => BoardRoom; onFailure: (cause: unknown) => void }) {
+    this.#options = options;
+    this.#newRoom = newRoom;
+    this.#onFailure = onFailure;
+  }
+
+  get size(): number {
+    return this.#rooms.size;
+  }
+
+  get all(): BoardRoom[] {
+    return [...this.#rooms.values()];
+  }
+
+  get(key: RoomKey): BoardRoom | undefined {
+    return this.#rooms.get(key);
+  }
+
+  receive(key: RoomKey, received: Received): void {
+    this.#pendingAtMost += received.entries;
+    this.#room(key).receive(received);
+  }
+
+  delete(key: RoomKey, streamSeq: number): void {
+    this.#room(key).receiveDeleted(streamSeq);
+  }
+
+  /** Every room's boards were looked up: what was received is waiting to be applied. */
+  get areOpen(): boolean {
+    return this.#opening.size === 0;
+  }
+
+  get isFull(): boolean {
+    if (this.#opening.size >= this.#options.boardOpeningsMax || this.#rooms.size >= this.#options.boardRoomsMax) return true;
+    return this.#pendingAtMost >= this.#options.boardPendingEditsMax && this.pending >= this.#options.boardPendingEditsMax;
+  }
+
+  get pending(): number {
+    let pending = 0;
+    for (const room of this.#rooms.values()) pending += room.pending;
+    this.#pendingAtMost = pending;
+    return pending;
+  }
+
+  checkpointsDue(now: Millis): BoardRoom[] {
+    return this.all.filter((room) => room.isCheckpointDue(now, { isPressed: this.#isPressed }));
+  }
+
+  retire(): void {
+    if (this.#isPressed) for (const room of this.#rooms.values()) if (room.canRetire) this.#rooms.delete(room.room);
+  }
+
+  /** Everything of the stream up to there is in checkpoints, of what was received up to `received`. */
+  coveredThrough(source: Source, received: number): number {
+    let lowest = received;
+    for (const room of this.#rooms.values()) lowest = Math.min(lowest, (room.uncoveredFrom(source) ?? Number.POSITIVE_INFINITY) - 1);
+    return lowest;
+  }
+
+  get #isPressed(): boolean {
+    return this.#rooms.size > this.#options.boardRoomsMax * PRESSED;
+  }
+
+  #room(key: RoomKey): BoardRoom {
+    const known = this.#rooms.get(key);
+    if (known !== undefined) return known;
+    const room = this.#newRoom(key);
+    this.#rooms.set(key, room);
+    this.#opening.add(room);
+    room.open().then(() => this.#opening.delete(room), this.#onFailure);
+    return room;
+  }
+}

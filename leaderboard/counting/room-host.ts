@@ -1,0 +1,287 @@
+/**
+ * One room in the making: its stored boards are looked up (and put back from the checkpoint where Redis has
+ * less), its records and activities counted, its batches applied one at a time, its checkpoint written. Any surprise
+ * is thrown: the partition then begins again from its floor.
+ */
+
+import type { Activity } from "../../shared/bus/activity.ts";
+import { headOf, type OwnersRecord } from "../../shared/bus/record.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import { type Batch, isAhead, type Mark, NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
+import { Coverage } from "./coverage.ts";
+import type { Source } from "./instants.ts";
+import type { LeaderboardMetrics } from "../metrics.ts";
+import type { Boards, Checkpoints, Closings, TenantBoards } from "../ports.ts";
+import { removeBoards, type RemovalPorts } from "../archiving/removal-host.ts";
+import { type ProjectionOptions, RoomProjection } from "./room-projection.ts";
+import { Trouble } from "./trouble.ts";
+import { type Window, windowsAt } from "../boards/windows.ts";
+
+export type RoomPorts = RemovalPorts & { readonly boards: Boards; readonly closings: Closings; readonly checkpoints: Checkpoints; readonly tenants: Pick<TenantBoards, "meet" | "tell" | "remove"> };
+export type RoomOptions = ProjectionOptions & { readonly boardCheckpointMsMax: number };
+export type RoomDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: LeaderboardMetrics;
+  readonly onCounted: (room: RoomKey) => void;
+  /** Resolves once the partition's stream of activities is sure to go on behind a number that was counted. */
+  readonly expectBehind: (activity: number) => Promise<void>;
+};
+
+/** What one of the two streams has of the room, and how many entries that is. */
+export type Received = { readonly streamSeq: number; readonly time: UnixMillis; readonly entries: number } & ({ readonly source: "edits"; readonly record: OwnersRecord } | { readonly source: "activities"; readonly activity: Activity });
+
+const NOTHING_COVERED: Mark & { readonly revision: number } = { seq: 0 as Seq, activity: 0, revision: 0 };
+
+export class BoardRoom {
+  readonly room: RoomKey;
+  readonly #partition: number;
+  readonly #ports: RoomPorts;
+  readonly #options: RoomOptions;
+  readonly #deps: RoomDeps;
+  #projection: RoomProjection | undefined;
+  /** What came before the boards were looked up. */
+  #waiting: Received[] = [];
+  #waitingEntries = 0;
+  /** What the checkpoint covers, and which revision it has. */
+  #covered = NOTHING_COVERED;
+  readonly #uncovered: Readonly<Record<Source, Coverage>> = { edits: new Coverage(), activities: new Coverage() };
+  /** Windows that may have points and are not in the archive, by id. */
+  readonly #windows = new Map<string, Window>();
+  /** Those of which the tenant's board may not have the newest total. */
+  readonly #untold = new Map<string, Window>();
+  /** Until then all of a stream lies in windows that are known. */
+  readonly #hourEnds: Record<Source, number> = { edits: 0, activities: 0 };
+  readonly #registered = new Set<string>();
+  /** Users that the tenant's windows of an hour know of. */
+  #met: { readonly hour: string; readonly users: Set<UserId> } = { hour: "", users: new Set() };
+  #applying: Promise<void> | undefined;
+  #isSaving = false;
+  #isOpen = false;
+  #isDeleted = false;
+  /** Where the log says that the room is deleted, until its boards are removed. */
+  #endsAt: number | undefined;
+
+  constructor(room: RoomKey, partition: number, ports: RoomPorts, options: RoomOptions, deps: RoomDeps) {
+    this.room = room;
+    this.#partition = partition;
+    this.#ports = ports;
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  get pending(): number {
+    return this.#isDeleted ? 0 : this.#waitingEntries + (this.#projection?.entries ?? 0);
+  }
+
+  /** The first of a stream that no checkpoint covers. */
+  uncoveredFrom(source: Source): number | undefined {
+    if (this.#isDeleted) return source === "edits" ? this.#endsAt : undefined;
+    return this.#uncovered[source].from;
+  }
+
+  get isCovered(): boolean {
+    return this.uncoveredFrom("edits") === undefined && this.uncoveredFrom("activities") === undefined;
+  }
+
+  get isIdle(): boolean {
+    return (this.#projection !== undefined || this.#isDeleted) && this.pending === 0 && this.#applying === undefined && !this.#isSaving && !this.isUntold;
+  }
+
+  get isUntold(): boolean {
+    return !this.#isDeleted && this.#untold.size > 0;
+  }
+
+  /** Nothing would be lost if it were forgotten. */
+  get canRetire(): boolean {
+    return this.isIdle && this.isCovered;
+  }
+
+  /** `isPressed`: there is no room for more rooms. */
+  isCheckpointDue(now: Millis, { isPressed }: { isPressed: boolean }): boolean {
+    if (this.#isDeleted) return this.#endsAt !== undefined && this.#isOpen && !this.#isSaving;
+    if (this.#projection === undefined || this.#isSaving || this.isCovered) return false;
+    const { edits, activities } = this.#uncovered;
+    const since = Math.min(edits.since ?? now, activities.since ?? now);
+    return (isPressed && this.isIdle) || now - since >= this.#options.boardCheckpointMsMax;
+  }
+
+  forgetWindow(id: string): void {
+    this.#windows.delete(id);
+  }
+
+  async open(): Promise<void> {
+    await this.#open();
+    this.#isOpen = true;
+  }
+
+  async #open(): Promise<void> {
+    const { boards, checkpoints } = this.#ports;
+    const [stored, mark] = await Promise.all([boards.load(this.room), checkpoints.mark(this.room)]);
+    if (mark.isDeleted || stored === "deleted") {
+      this.#isDeleted = true;
+      if (stored !== "deleted") await boards.remove(this.room, []); // Redis has lost that, and is to know it for whoever is late.
+    }
+    if (this.#isDeleted) return; // Or so it was heard meanwhile.
+    this.#covered = mark;
+    for (const window of mark.windows) this.#know(window);
+    const current = isAhead(mark, appliedOf(stored)) ? await this.#restore() : stored;
+    if (current === "deleted") throw new Trouble("stale", `room ${this.room} was deleted while its boards were looked up`);
+    await this.#deps.expectBehind(current?.applied.activity ?? 0);
+    if (this.#isDeleted) return;
+    const projection = new RoomProjection(current?.applied ?? NOTHING_APPLIED, current?.uses ?? NO_USES, this.#options);
+    this.#projection = projection;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#waitingEntries = 0;
+    for (const coverage of Object.values(this.#uncovered)) coverage.forget(); // The checkpoint may cover the first of them.
+    for (const received of waiting) this.#count(projection, received);
+  }
+
+  async #restore(): ReturnType<Boards["load"]> {
+    const { boards, checkpoints, closings } = this.#ports;
+    const dump = await checkpoints.read(this.room);
+    if (dump !== undefined) {
+      await closings.open(this.#partition, this.room, dump.boards.map(({ window }) => window));
+      for (const { window, standings } of dump.boards) await this.#ports.tenants.meet(this.room, [window], standings.map(({ member }) => member));
+      if ((await boards.restore(this.room, dump)).kind === "written") this.#deps.metrics.restores.inc();
+    }
+    return boards.load(this.room);
+  }
+
+  /** The log says so: nothing more is counted, and what there is goes with the next checkpoint. */
+  receiveDeleted(streamSeq: number): void {
+    this.#isDeleted = true;
+    this.#endsAt = streamSeq;
+    this.#projection = undefined;
+    this.#waiting = [];
+  }
+
+  receive(received: Received): void {
+    if (this.#isDeleted) return;
+    if (this.#projection !== undefined) return this.#count(this.#projection, received);
+    this.#waiting.push(received);
+    this.#waitingEntries += received.entries;
+    this.#uncovered[received.source].receive(received.streamSeq, this.#deps.clock.now());
+  }
+
+  #count(projection: RoomProjection, received: Received): void {
+    const { source, streamSeq, time } = received;
+    if (!this.#isCoveredAlready(received)) this.#uncovered[source].receive(streamSeq, this.#deps.clock.now());
+    const outcome = source === "edits" ? projection.receiveRecord(received.record, streamSeq, time) : projection.receiveActivity(received.activity, streamSeq, time);
+    // Also where it was counted before: whoever counted it may have died before its windows were told of.
+    if (time >= this.#hourEnds[source]) this.#enterHour(source, time);
+    if (outcome.kind === "known" || outcome.missing === 0) return;
+    this.#deps.metrics.missing.inc(outcome.missing);
+    this.#deps.log.warn({ room: this.room, streamSeq, missing: outcome.missing }, "the log had lost edits before they were counted: the room's boards lack them");
+  }
+
+  #isCoveredAlready(received: Received): boolean {
+    return received.source === "edits" ? headOf(received.record) <= this.#covered.seq : received.streamSeq <= this.#covered.activity;
+  }
+
+  #enterHour(source: Source, time: UnixMillis): void {
+    const windows = windowsAt(time);
+    this.#hourEnds[source] = windows[0]!.end;
+    for (const window of windows) this.#know(window);
+  }
+
+  #know(window: Window): void {
+    this.#windows.set(window.id, window);
+    this.#untold.set(window.id, window); // A leaderboard may have died before it was told.
+  }
+
+  /** Resolves once all that was received before is in the boards. */
+  apply(): Promise<void> {
+    return (this.#applying ??= this.#applyAll().finally(() => (this.#applying = undefined)));
+  }
+
+  async #applyAll(): Promise<void> {
+    for (let batch = this.#projection?.takeBatch(); batch !== undefined; batch = this.#projection?.takeBatch()) {
+      await this.#register(batch.windows);
+      await this.#meet(batch);
+      const endTimer = this.#deps.metrics.batches.startTimer();
+      const write = await this.#ports.boards.apply(this.room, batch);
+      endTimer();
+      if (write.kind === "stale") throw new Trouble("stale", `room ${this.room} is counted up to ${JSON.stringify(write.counted)}, not ${JSON.stringify(batch.after)}`);
+      for (const window of batch.windows) this.#know(window);
+      this.#deps.metrics.edits.inc(batch.applied.seq - batch.after.seq);
+      this.#deps.onCounted(this.room);
+    }
+  }
+
+  async #register(windows: readonly Window[]): Promise<void> {
+    const fresh = windows.filter(({ id, kind }) => kind !== "all" && !this.#registered.has(id));
+    if (fresh.length === 0) return;
+    await this.#ports.closings.open(this.#partition, this.room, fresh);
+    this.#registered.clear();
+    for (const { id } of windows) this.#registered.add(id);
+  }
+
+  /** Who was met in this hour was met in all windows of it. */
+  async #meet({ windows, awards }: Batch): Promise<void> {
+    const [hour] = windows;
+    if (hour !== undefined && this.#met.hour !== hour.id) this.#met = { hour: hour.id, users: new Set() };
+    const fresh = new Set<UserId>();
+    for (const ofRole of awards.values()) for (const { member } of ofRole) if (!this.#met.users.has(member)) fresh.add(member);
+    if (fresh.size === 0) return;
+    await this.#ports.tenants.meet(this.room, windows, [...fresh]);
+    for (const user of fresh) this.#met.users.add(user);
+  }
+
+  /** Brings the tenant's board of rooms up to date. */
+  async tellTotals(): Promise<void> {
+    const windows = [...this.#untold.values()];
+    this.#untold.clear();
+    try {
+      await this.#ports.tenants.tell(this.room, windows);
+    } catch (error) {
+      for (const window of windows) this.#untold.set(window.id, window); // Whatever it was: it is still to be told.
+      throw error;
+    }
+  }
+
+  /** Writes what is counted where Redis cannot lose it. */
+  async saveCheckpoint(): Promise<void> {
+    if (this.#isDeleted) return this.#remove();
+    if (this.#isSaving || this.#projection === undefined) return;
+    this.#isSaving = true;
+    try {
+      for (const coverage of Object.values(this.#uncovered)) coverage.beginCheckpoint();
+      const through = this.#projection.applied;
+      await this.apply();
+      await this.tellTotals(); // What a checkpoint covers is not read again.
+      const dump = await this.#ports.boards.dump(this.room, [...this.#windows.values()]);
+      if (dump === undefined || isAhead(through, dump.applied)) throw new Trouble("stale", `the boards of room ${this.room} are counted less far than they were: did Redis lose data?`);
+      const endTimer = this.#deps.metrics.checkpoints.startTimer();
+      const write = await this.#ports.checkpoints.write(this.room, dump, this.#covered.revision);
+      endTimer({ outcome: write.kind });
+      if (write.kind === "superseded") throw new Trouble("stale", `another leaderboard wrote the checkpoint of room ${this.room}`);
+      this.#covered = { seq: dump.applied.seq, activity: dump.applied.activity, revision: write.revision };
+      for (const coverage of Object.values(this.#uncovered)) coverage.endCheckpoint();
+    } finally {
+      this.#isSaving = false;
+    }
+  }
+
+  /** Once nothing of it is on its way. */
+  async #remove(): Promise<void> {
+    const endsAt = this.#endsAt;
+    if (this.#isSaving || !this.#isOpen || endsAt === undefined) return;
+    this.#isSaving = true;
+    try {
+      await this.#applying;
+      await removeBoards(this.room, this.#partition, this.#ports, this.#deps.clock.wallNow());
+      if (this.#endsAt === endsAt) this.#endsAt = undefined;
+      this.#deps.metrics.removals.inc();
+    } finally {
+      this.#isSaving = false;
+    }
+  }
+}
+
+function appliedOf(stored: Awaited<ReturnType<Boards["load"]>>): Mark {
+  return stored === undefined || stored === "deleted" ? NOTHING_APPLIED : stored.applied;
+}

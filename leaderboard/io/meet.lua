@@ -1,0 +1,11 @@
+-- Users whom a tenant's windows have heard of: some more. A window that nobody comes to archive goes in the end.
+--
+-- KEYS  the tenant's people of each window
+-- ARGV  of each window when it is to go at the latest, 0: never; and then the users
+
+local AT_ONCE = 1000 -- A call takes no more than 8000.
+
+for index, people in ipairs(KEYS) do
+  for first = #KEYS + 1, #ARGV, AT_ONCE do redis.call("PFADD", people, unpack(ARGV, first, math.min(first + AT_ONCE - 1, #ARGV))) end
+  if ARGV[index] ~= "0" then redis.call("PEXPIREAT", people, ARGV[index]) end
+end

@@ -1,0 +1,165 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { BoardNews } from "../../shared/bus/board-messages.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import type { BoardState } from "../boards/board.ts";
+import { LiveHost } from "./live-host.ts";
+import type { Counted } from "./watched-boards.ts";
+import { leaderboardMetrics } from "../metrics.ts";
+
+const ROOM = "acme.notes" as RoomKey;
+const PUSH_MS = 500;
+const watch = (isNew: boolean, role = "everyone") => ({ room: ROOM, role, window: "day", isNew });
+
+function begin() {
+  const [clock, news] = [new FakeClock(), [] as BoardNews[]];
+  const world = { counted: "current" as Counted, score: 1, uncounted: 0, isAway: false, reads: 0 };
+  const readNow = (): Promise<BoardState> => {
+    world.reads += 1;
+    if (world.isAway) return Promise.reject(new Error("Redis is away"));
+    return Promise.resolve({ applied: undefined, hot: [{ member: "ann", score: world.score, reachedAt: 1 }], members: 1, points: world.score, bands: new Map() });
+  };
+  let recent: Promise<BoardState> | undefined;
+  const reader = { readNow: () => (recent = readNow()), readRecent: () => recent ?? readNow() };
+  const countNow = (): Promise<void> => {
+    [world.score, world.uncounted] = [world.score + world.uncounted, 0];
+    return Promise.resolve();
+  };
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+  const options = { boardRoles: ["everyone" as const], boardShownMax: 10, boardPushMs: PUSH_MS, boardWatchMs: 5_000, boardWatchesMax: 2, boardWritesMax: 4 };
+  const ports = { reader, names: { of: () => Promise.resolve(new Map()) }, shown: { publish: (one: BoardNews) => void news.push(one) } };
+  const live = new LiveHost(ports, options, { clock, log, metrics: leaderboardMetrics(new Registry()), counted: () => world.counted, countNow });
+  const said = () => news.splice(0).map((one) => (one.kind === "shown" ? one.ranking[0]![1] : one.kind));
+  return { clock, world, live, news, said };
+}
+
+test("[LIVE1] whoever is new is told though nothing changed, whoever only still looks is not", async () => {
+  const { clock, live, said } = begin();
+  live.receiveWatch(watch(true));
+  await clock.advance(100);
+  expect(said()).toEqual([1]);
+  live.receiveWatch(watch(false));
+  live.receiveChange(ROOM);
+  await clock.advance(1_000);
+  expect(said()).toEqual([]);
+  live.receiveWatch(watch(true));
+  await clock.advance(1_000);
+  expect(said()).toEqual([1]);
+});
+
+test("[LIVE2] a board that changes all the time is told of once in the push interval, and the last state comes", async () => {
+  const { clock, world, live, said } = begin();
+  live.receiveWatch(watch(true));
+  for (let change = 0; change < 100; change++) {
+    world.score += 1;
+    live.receiveChange(ROOM);
+    await clock.advance(20);
+  }
+  await clock.advance(PUSH_MS);
+  const told = said();
+  expect(told.length).toBeLessThanOrEqual(2_600 / PUSH_MS + 1);
+  expect(told.at(-1)).toBe(101);
+});
+
+test("[LIVE3] a board that falls behind says so once, and is told anew when it is current again", async () => {
+  const { clock, world, live, said } = begin();
+  live.receiveWatch(watch(true));
+  await clock.advance(600);
+  world.counted = "behind";
+  await clock.advance(3_000);
+  world.counted = "current";
+  await clock.advance(1_000);
+  expect(said()).toEqual([1, "behind", 1]);
+});
+
+test("[LIVE4] Redis that does not answer is asked no more often than boards are pushed, and makes the board behind", async () => {
+  const { clock, world, live, said } = begin();
+  live.receiveWatch(watch(true));
+  await clock.advance(600);
+  [world.isAway, world.reads] = [true, 0];
+  live.receiveChange(ROOM);
+  await clock.advance(2_000);
+  expect(world.reads).toBeLessThanOrEqual(2_000 / PUSH_MS + 1);
+  world.isAway = false;
+  await clock.advance(1_000);
+  expect(said()).toEqual([1, "behind", 1]);
+});
+
+test("[LIVE5] only who counts the room tells of it, and who takes it over tells of it at once", async () => {
+  const { clock, world, live, said } = begin();
+  world.counted = "elsewhere";
+  live.receiveWatch(watch(true));
+  live.receiveWatch(watch(true, "editors"));
+  await clock.advance(1_000);
+  expect(said()).toEqual([]);
+  world.counted = "current";
+  await clock.advance(PUSH_MS + 100);
+  expect(said()).toEqual([1]);
+});
+
+test("[LIVE6] a board that is not kept, or one too many, is told to be unavailable; one that nobody looks at is forgotten", async () => {
+  const { clock, live, said } = begin();
+  live.receiveWatch(watch(true, "editors"));
+  for (const window of ["hour", "week", "month"]) live.receiveWatch({ ...watch(true), window });
+  expect(said()).toEqual(["unavailable", "unavailable"]);
+  await clock.advance(6_000); // Longer than a watch holds.
+  said();
+  live.receiveWatch({ ...watch(true), window: "month" });
+  await clock.advance(100);
+  expect(said()).toEqual([1]);
+});
+
+test("[LIVE7] what was not counted yet when its time came is counted before it is told", async () => {
+  const { clock, world, live, said } = begin();
+  live.receiveWatch(watch(true));
+  await clock.advance(100);
+  said();
+  live.receiveChange(ROOM);
+  world.uncounted = 5;
+  await clock.advance(PUSH_MS);
+  expect(said()).toEqual([6]);
+});
+
+test("[LIVE8] a room's boards are told together, so that one room is told of once in the push interval", async () => {
+  const { clock, world, live, news } = begin();
+  live.receiveWatch(watch(true));
+  live.receiveWatch({ ...watch(true), window: "week" });
+  await clock.advance(PUSH_MS + 100);
+  news.splice(0);
+  for (let change = 0; change < 20; change++) {
+    world.score += 1;
+    live.receiveChange(ROOM);
+    await clock.advance(100);
+    if (news.length > 0) expect(news.splice(0).map((one) => one.window)).toEqual(["day", "week"]);
+  }
+});
+
+test("[LIVE9] whoever comes within the interval is told what the others were, and the next state when they are", async () => {
+  const { clock, world, live, said } = begin();
+  live.receiveWatch(watch(true));
+  await clock.advance(50);
+  expect(said()).toEqual([1]);
+  world.score = 2;
+  live.receiveChange(ROOM);
+  live.receiveWatch(watch(true));
+  await clock.advance(50);
+  expect(said()).toEqual([1]);
+  await clock.advance(PUSH_MS);
+  expect(said()).toEqual([2]);
+});
+
+test("[LIVE10] while nobody looks nothing ticks, and it begins again with the next who does", async () => {
+  const { clock, live, said } = begin();
+  expect(clock.pending).toBe(0);
+  live.receiveWatch(watch(true));
+  await clock.advance(6_000);
+  said();
+  expect(clock.pending).toBe(0);
+  live.receiveWatch(watch(true));
+  await clock.advance(100);
+  expect(said()).toEqual([1]);
+  live.stop();
+  expect(clock.pending).toBe(0);
+});

@@ -1,0 +1,40 @@
+/** A watched board is told of by the one of several leaderboards that counts it, when it changed and not more often. */
+
+import { expect, test } from "vitest";
+
+import { eventually } from "../../test/system/eventually.ts";
+import { appliedOf, MINUTE_MS, NEW_YEARS_EVE, ROOMS, USERS } from "../testing/expected-boards.ts";
+import { LeaderboardRig, SetClock } from "../testing/leaderboard-rig.ts";
+import { MadeUpLog } from "../testing/made-up-log.ts";
+
+const rig = LeaderboardRig.forThisFile();
+
+test("[LB6] a watched board is published when it changed, at most once in the push interval, and only by who counts it", async () => {
+  const [log, clock] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE)];
+  // Whoever counts first counts to the end: that a lease was taken over, after a pause of the machine say, is another reason to publish.
+  const flags = { boardPushMs: "200", boardWatchMs: "3600000", boardsLeaseMs: String(24 * 60 * MINUTE_MS) };
+  const [first, second] = [await rig.start("lb6", log, clock, flags), await rig.start("lb6", log, clock, flags)];
+  const room = ROOMS[0]!;
+  const all = () => [...first.shown, ...second.shown];
+  const watch = () => [first, second].forEach(({ host }) => host.receiveWatch({ room, role: "everyone", window: "day", isNew: false }));
+  log.append(room, [{ user: USERS[0]!, bytes: 1, time: clock.wallNow() }]);
+  watch();
+  await eventually("the first state is published", () => all().at(-1)?.seq === 1);
+  expect(all().at(-1)).toMatchObject({ room, window: "day", windowId: "2028-12-31", seq: 1, members: 1, ranking: [["ann", 1, ""]] });
+  const begin = performance.now();
+  for (let edit = 0; edit < 100; edit++) {
+    log.append(room, [{ user: USERS[edit % 2]!, bytes: 1, time: clock.wallNow() }]);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  await eventually("the last state is published", () => all().at(-1)?.ranking.every(([, score]) => score === 20) === true);
+  expect(all().length).toBeLessThanOrEqual(3 + (performance.now() - begin) / 200);
+  const count = all().length;
+  // Over the cap nothing moves: the room is counted on, and nothing is published.
+  for (const user of USERS.slice(0, 2)) log.append(room, [{ user, bytes: 1, time: clock.wallNow() }]);
+  await eventually("all is counted", async () => appliedOf(await first.ports.boards.load(room)).seq === 103);
+  await new Promise((resolve) => setTimeout(resolve, 400)); // Twice the push interval, in which nothing may come.
+  expect(all().length).toBe(count);
+  clock.advance(30 * MINUTE_MS);
+  await eventually("another day begins for those who watch", () => all().at(-1)?.windowId === "2029-01-01");
+  expect(all().length).toBeLessThanOrEqual(count + 2); // Set ahead, the counter is behind for a moment, and current again.
+});

@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+
+import type { RoomKey, UserId } from "../../shared/ids.ts";
+import { NamesHost } from "./names-host.ts";
+import type { StoredNames } from "../ports.ts";
+
+const ROOM = "acme.notes" as RoomKey;
+const ANN = "ann" as UserId;
+const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+class Stored implements StoredNames {
+  readonly names = new Map<string, string>();
+  reads = 0;
+  writes = 0;
+  isAway = false;
+
+  async write(_: RoomKey, user: string, name: string): Promise<void> {
+    this.writes += 1;
+    if (this.isAway) throw new Error("Redis is away");
+    this.names.set(user, name);
+  }
+
+  async read(_: RoomKey, users: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    this.reads += 1;
+    return new Map(users.flatMap((user) => (this.names.has(user) ? [[user, this.names.get(user)!]] : [])));
+  }
+}
+
+test("[LBN1] a name is stored once however often it is said, and again when it is another", async () => {
+  const stored = new Stored();
+  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log });
+  for (const name of ["Ann", "Ann", "Ann", "Anne"]) await names.receiveName({ room: ROOM, user: ANN, name });
+  expect([stored.writes, await names.of(ROOM, ["ann"]), stored.reads]).toEqual([2, new Map([["ann", "Anne"]]), 0]);
+});
+
+test("[LBN2] showing the same users again looks nothing up, known or not", async () => {
+  const stored = new Stored();
+  stored.names.set("ann", "Ann");
+  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log });
+  for (let push = 0; push < 5; push++) expect(await names.of(ROOM, ["ann", "bob"])).toEqual(new Map([["ann", "Ann"]]));
+  expect(stored.reads).toBe(1);
+  await names.receiveName({ room: ROOM, user: "bob" as UserId, name: "Bob" });
+  expect(await names.of(ROOM, ["bob"])).toEqual(new Map([["bob", "Bob"]]));
+});
+
+test("[LBN3] a name that was not stored is stored when it is said again", async () => {
+  const stored = new Stored();
+  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log });
+  stored.isAway = true;
+  await names.receiveName({ room: ROOM, user: ANN, name: "Ann" });
+  stored.isAway = false;
+  await names.receiveName({ room: ROOM, user: ANN, name: "Ann" });
+  expect(stored.names.get("ann")).toBe("Ann");
+});
+
+test("[LBN4] no more names are remembered than the setting says", async () => {
+  const stored = new Stored();
+  const names = new NamesHost(stored, { boardNamesMax: 2 }, { log });
+  for (const user of ["ann", "bob", "cy"]) await names.receiveName({ room: ROOM, user: user as UserId, name: user.toUpperCase() });
+  await names.of(ROOM, ["cy", "bob"]);
+  expect(stored.reads).toBe(0);
+  expect((await names.of(ROOM, ["ann"])).get("ann")).toBe("ANN");
+  expect(stored.reads).toBe(1);
+});

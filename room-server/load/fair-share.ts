@@ -1,0 +1,104 @@
+/**
+ * Which rooms are held back while the server is late: those that cost it most, one step at a time, so that a hot room
+ * pays for itself and the others do not notice. Once the server has been on time for a while, each gets a step back.
+ */
+
+import type { Millis, RoomKey } from "../../shared/ids.ts";
+
+export type FairShareOptions = {
+  /** An event loop so late is too much; half of it is on time again. */
+  readonly shareDelayMsMin: number;
+  readonly shareCalmMs: number;
+};
+
+/** 0: nothing is held back. */
+export type BudgetLevel = number;
+export type BudgetChange = { readonly room: RoomKey; readonly from: BudgetLevel; readonly to: BudgetLevel };
+
+/**
+ * What a room over its budget loses, by level: `shed` as gateways and clients know it. First presence, told more seldom
+ * and less of it; then its edits gather for longer before they share a record, and are acknowledged later; in the end
+ * new joins are refused for a moment. No edit is ever refused for it.
+ */
+const BUDGETS = [
+  { tickFactor: 1, perSecondMax: 30, gathersEdits: false, shed: 0 },
+  { tickFactor: 2, perSecondMax: 10, gathersEdits: false, shed: 4 },
+  { tickFactor: 4, perSecondMax: 5, gathersEdits: false, shed: 5 },
+  { tickFactor: 4, perSecondMax: 1, gathersEdits: false, shed: 6 },
+  { tickFactor: 4, perSecondMax: 1, gathersEdits: true, shed: 7 },
+  { tickFactor: 4, perSecondMax: 1, gathersEdits: true, shed: 8 },
+] as const;
+
+export type Budget = (typeof BUDGETS)[number];
+export const BUDGET_LEVEL_MAX = BUDGETS.length - 1;
+
+/** Of all that the rooms cost, so much is looked for among the costliest. */
+const SHARE_OF_THE_HOT = 0.5;
+
+export function budgetOf(level: BudgetLevel): Budget {
+  return BUDGETS[Math.min(level, BUDGET_LEVEL_MAX)]!;
+}
+
+export class FairShare {
+  readonly #options: FairShareOptions;
+  readonly #levels = new Map<RoomKey, BudgetLevel>();
+  #calmSince: Millis | undefined;
+
+  constructor(options: FairShareOptions) {
+    this.#options = options;
+  }
+
+  /** How many rooms are held back that far. */
+  heldAt(level: BudgetLevel): number {
+    return this.#roomsAt(level).length;
+  }
+
+  /** They take nobody new. */
+  get full(): readonly RoomKey[] {
+    return this.#roomsAt(BUDGET_LEVEL_MAX);
+  }
+
+  forget(room: RoomKey): void {
+    this.#levels.delete(room);
+  }
+
+  /** At a steady pace. `costs`: what each room has cost since the last time, in any one unit. */
+  receiveCosts(costs: ReadonlyMap<RoomKey, number>, delayMs: number, now: Millis): BudgetChange[] {
+    const { shareDelayMsMin, shareCalmMs } = this.#options;
+    if (delayMs >= shareDelayMsMin) {
+      this.#calmSince = undefined;
+      return hottest(costs).flatMap((room) => this.#step(room, 1));
+    }
+    if (delayMs >= shareDelayMsMin / 2) this.#calmSince = undefined;
+    else this.#calmSince ??= now;
+    if (this.#calmSince === undefined || now - this.#calmSince < shareCalmMs) return [];
+    this.#calmSince = now;
+    return [...this.#levels.keys()].flatMap((room) => this.#step(room, -1));
+  }
+
+  #roomsAt(level: BudgetLevel): RoomKey[] {
+    return [...this.#levels].filter(([, held]) => held === level).map(([room]) => room);
+  }
+
+  #step(room: RoomKey, by: number): BudgetChange[] {
+    const from = this.#levels.get(room) ?? 0;
+    const to = Math.min(from + by, BUDGET_LEVEL_MAX);
+    if (to === 0) this.#levels.delete(room);
+    else this.#levels.set(room, to);
+    return to === from ? [] : [{ room, from, to }];
+  }
+}
+
+/** The fewest rooms that cost half of it all. */
+function hottest(costs: ReadonlyMap<RoomKey, number>): RoomKey[] {
+  const falling = [...costs].filter(([, cost]) => cost > 0).sort(([, a], [, b]) => b - a);
+  const all = falling.reduce((sum, [, cost]) => sum + cost, 0);
+  const hot: RoomKey[] = [];
+  let sum = 0;
+  for (const [room, cost] of falling) {
+    if (sum >= all * SHARE_OF_THE_HOT) break;
+    hot.push(room);
+    sum += cost;
+  }
+  return hot;
+}

@@ -1,0 +1,72 @@
+/**
+ * How much of its budget this server uses, and which rooms take most of it: edits and bytes a second over the last few
+ * seconds, and memory, each as a share of what the server is meant for; the scarcest counts. Rules LOAD1 to LOAD4.
+ */
+
+import type { ServerLoad } from "../../shared/bus/placement-messages.ts";
+import type { Millis, RoomKey } from "../../shared/ids.ts";
+
+export type LoadMeterOptions = { readonly budgetEditsPerSecond: number; readonly budgetEgressBytesPerSecond: number; readonly budgetMemoryBytes: number };
+
+type Rates = { edits: number; bytes: number; editsPerSecond: number; bytesPerSecond: number };
+
+/** What was counted so long ago weighs a third of what was counted now. */
+const MEMORY_MS = 5_000;
+const SAMPLE_MS = 1_000;
+/** Rooms below it are not worth a word. */
+const HOT_SHARE_MIN = 0.05;
+const HOT_ROOMS_MAX = 16;
+/** Rates that have faded so far are forgotten. */
+const FORGOTTEN = 0.01;
+
+export class LoadMeter {
+  readonly #options: LoadMeterOptions;
+  readonly #rooms = new Map<RoomKey, Rates>();
+  #sampledAt: Millis | undefined;
+  #load: ServerLoad = { used: 0, hot: [] };
+
+  constructor(options: LoadMeterOptions) {
+    this.#options = options;
+  }
+
+  /** What the room has just cost. */
+  count(room: RoomKey, edits: number, bytes: number): void {
+    const rates = this.#rooms.get(room);
+    if (rates === undefined) this.#rooms.set(room, { edits, bytes, editsPerSecond: 0, bytesPerSecond: 0 });
+    else {
+      rates.edits += edits;
+      rates.bytes += bytes;
+    }
+  }
+
+  /** To be asked as often as wanted; it looks again every second. */
+  read(memoryBytes: number, now: Millis): ServerLoad {
+    this.#sampledAt ??= now;
+    const ms = now - this.#sampledAt;
+    if (ms < SAMPLE_MS) return this.#load;
+    this.#sampledAt = now;
+    this.#fade(ms);
+    const { budgetEditsPerSecond, budgetEgressBytesPerSecond, budgetMemoryBytes } = this.#options;
+    let [edits, bytes] = [0, 0];
+    const hot: { room: RoomKey; share: number }[] = [];
+    for (const [room, { editsPerSecond, bytesPerSecond }] of this.#rooms) {
+      edits += editsPerSecond;
+      bytes += bytesPerSecond;
+      const share = Math.max(editsPerSecond / budgetEditsPerSecond, bytesPerSecond / budgetEgressBytesPerSecond);
+      if (share >= HOT_SHARE_MIN) hot.push({ room, share });
+    }
+    hot.sort((a, b) => b.share - a.share);
+    this.#load = { used: Math.max(edits / budgetEditsPerSecond, bytes / budgetEgressBytesPerSecond, memoryBytes / budgetMemoryBytes), hot: hot.slice(0, HOT_ROOMS_MAX) };
+    return this.#load;
+  }
+
+  #fade(ms: number): void {
+    const kept = Math.exp(-ms / MEMORY_MS);
+    for (const [room, rates] of this.#rooms) {
+      rates.editsPerSecond = rates.editsPerSecond * kept + ((rates.edits * 1_000) / ms) * (1 - kept);
+      rates.bytesPerSecond = rates.bytesPerSecond * kept + ((rates.bytes * 1_000) / ms) * (1 - kept);
+      [rates.edits, rates.bytes] = [0, 0];
+      if (rates.editsPerSecond < FORGOTTEN && rates.bytesPerSecond < 1) this.#rooms.delete(room);
+    }
+  }
+}

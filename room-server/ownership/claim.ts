@@ -1,0 +1,287 @@
+/**
+ * A claim of a room, until it has become this server's or cannot:
+ *
+ *   subscribing -> (expecting ->) reading -> fencing -> loading -> won
+ *   subscribing -> fencing -> won, or reading                             a takeover
+ *
+ * It subscribes before it fences, so that gateways' edits have somewhere to go the moment they hear of the new epoch.
+ * The epoch record in the log is the claim: from then on no earlier owner can append. With a warm copy there is nothing
+ * left to load. A room that is about to be handed over is expected: then its owner tells the log's end, and there is
+ * nothing left to read either. Nor is there in a takeover: the warm copy knows the end, and the log refuses the epoch
+ * record if that is the end no longer. Then it is read after all.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import type { LogEnd } from "../../shared/bus/placement-messages.ts";
+import { encodeEpochRecord, epochOf, headOf, type OwnersRecord, type RecordStamp, serverOf } from "../../shared/bus/record.ts";
+import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
+import type { BacklogBudget } from "../rooms/backlog.ts";
+import { type Hole, Loading, type LoadingOptions } from "../rooms/loading.ts";
+import type { AppendOutcome, KnownCheckpoint, LastRecord, OutgoingRecord, StoredRecord } from "../ports.ts";
+import type { RoomStart } from "../rooms/room.ts";
+
+export type ClaimInput =
+  | { kind: "subscribed" }
+  | { kind: "log-end-read"; last: LastRecord | undefined; checkpoint: KnownCheckpoint }
+  | { kind: "append-settled"; outcome: AppendOutcome }
+  | { kind: "log-read"; record: OwnersRecord }
+  | { kind: "log-read-whole" }
+  | { kind: "checkpoint-read"; checkpoint: KnownCheckpoint }
+  /** The room that was expected is handed over. */
+  | { kind: "end-told"; end: LogEnd }
+  /** It is to be claimed, handed over or not. */
+  | { kind: "claimed" }
+  | { kind: "tick" };
+
+export type ClaimEffect =
+  /** The room's edits are heard from now on: its owner may stop. */
+  | { kind: "expecting" }
+  | { kind: "read-log-end" }
+  | { kind: "append"; record: OutgoingRecord; edits: 0 }
+  /** The claim stands: nobody before can append any more. */
+  | { kind: "fenced-others"; epoch: Epoch }
+  /** Reads the room's records in `after < streamSeq <= through`. */
+  | { kind: "load"; after: number; through: number }
+  | { kind: "read-checkpoint" }
+  | { kind: "log-hole"; hole: Hole };
+
+/** What a claim has come to. */
+export type ClaimStep =
+  | { kind: "under-way"; effects: readonly ClaimEffect[] }
+  | { kind: "won"; effects: readonly ClaimEffect[]; start: RoomStart }
+  | { kind: "lost"; why: "fenced" | "failed" | "deleted"; reason: string };
+
+/** What a server that followed the room knows of it already: every record up to `last`, whose id is empty where only a checkpoint tells of it. */
+export type WarmCopy = { readonly loading: Loading; readonly last: LogEnd };
+
+export type ClaimBeginning =
+  | { kind: "claim" }
+  /** Waits to be handed the room. */
+  | { kind: "expectation" }
+  /** Its owner is gone, as the warm copy knew it. */
+  | { kind: "takeover"; from: ServerId };
+
+export type ClaimOptions = LoadingOptions & { readonly claimMsMax: number };
+/** `nextStamp`: what the next record is marked with. `warmCopy`: is taken, and no longer kept anywhere else. */
+export type ClaimDeps = { readonly budget: BacklogBudget; readonly nextStamp: () => RecordStamp; readonly warmCopy: () => WarmCopy | undefined };
+
+/** Times that checkpoint and log are read again when they do not fit together. */
+const RELOADS_MAX = 3;
+/** A room that is not handed over by then is expected no longer. */
+const EXPECT_MS_MAX = 3_000;
+
+type EndBy = "log" | "copy";
+
+/** What is to be done once subscribed. */
+type Next = { kind: "wait" } | { kind: "read" } | { kind: "fence"; end: LogEnd } | { kind: "fence-behind-copy"; of: ServerId };
+
+type State =
+  | { kind: "subscribing"; next: Next }
+  | { kind: "expecting" }
+  | { kind: "reading" }
+  /** `endBy`: who told the log's end; the copy may be behind. */
+  | { kind: "fencing"; epoch: Epoch; head: Seq; recordId: string; checkpoint: Checkpoint | undefined; end: LogEnd | undefined; endBy: EndBy; claimedAt: UnixMillis }
+  | { kind: "loading"; epoch: Epoch; head: Seq; recordId: string; streamSeq: number; loading: Loading; reloads: number; claimedAt: UnixMillis };
+
+export class Claim {
+  readonly #key: RoomKey;
+  readonly #options: ClaimOptions;
+  readonly #deps: ClaimDeps;
+  #begun: Millis;
+  #warm: WarmCopy | undefined;
+  #state: State;
+
+  constructor(key: RoomKey, options: ClaimOptions, deps: ClaimDeps, now: Millis, beginning: ClaimBeginning) {
+    this.#key = key;
+    this.#options = options;
+    this.#deps = deps;
+    this.#begun = now;
+    this.#state = { kind: "subscribing", next: firstOf(beginning) };
+  }
+
+  /** It waits for another to hand the room over. */
+  get isExpecting(): boolean {
+    return this.#state.kind === "expecting" || (this.#state.kind === "subscribing" && this.#state.next.kind === "wait");
+  }
+
+  /** Once the claim stands. */
+  get epoch(): Epoch | undefined {
+    return this.#state.kind === "loading" ? this.#state.epoch : undefined;
+  }
+
+  /** Gives back what was gathered. */
+  clear(): void {
+    this.#warm?.loading.clear();
+    if (this.#state.kind === "loading") this.#state.loading.clear();
+  }
+
+  receive(input: ClaimInput, now: Millis): ClaimStep {
+    switch (input.kind) {
+      case "subscribed":
+        return this.#state.kind === "subscribing" ? this.#begin(this.#state.next) : NOTHING;
+      case "log-end-read":
+        return this.#state.kind === "reading" ? this.#receiveLogEnd(input) : NOTHING;
+      case "end-told":
+        return this.#receiveClaimed({ kind: "fence", end: input.end }, now);
+      case "claimed":
+        return this.#receiveClaimed({ kind: "read" }, now);
+      case "append-settled":
+        return input.outcome.kind === "fenced" ? this.#receiveRefused() : this.#receiveFenced(input.outcome.streamSeq, now);
+      case "log-read":
+        if (this.#state.kind === "loading") this.#state.loading.receiveRecord(input.record);
+        return NOTHING;
+      case "log-read-whole":
+        return this.#receiveLoaded([]);
+      case "checkpoint-read":
+        return this.#reload(input.checkpoint, now);
+      case "tick":
+        return this.#receiveTick(now);
+      default:
+        return assertNever(input);
+    }
+  }
+
+  #begin(next: Next): ClaimStep {
+    switch (next.kind) {
+      case "wait":
+        this.#state = { kind: "expecting" };
+        return goingOn({ kind: "expecting" });
+      case "read":
+        this.#state = { kind: "reading" };
+        return goingOn({ kind: "read-log-end" });
+      case "fence":
+        return this.#fence(next.end, undefined, "log"); // No checkpoint is of a later epoch than a living owner's.
+      case "fence-behind-copy":
+        return this.#fenceBehindCopy(next.of);
+      default:
+        return assertNever(next);
+    }
+  }
+
+  #receiveLogEnd({ last, checkpoint }: ClaimInput & { kind: "log-end-read" }): ClaimStep {
+    // Either says so for good: should the log ever be lost, the room does not come back as a new one.
+    if (checkpoint === "deleted" || last?.record.kind === "deleted") return DELETED;
+    const end = last && endAt({ record: last.record, streamSeq: last.streamSeq });
+    if (this.#warm !== undefined && (end?.epoch ?? 0) > this.#warm.last.epoch) return FASTER;
+    return this.#fence(end, checkpoint, "log");
+  }
+
+  #receiveClaimed(next: Next, now: Millis): ClaimStep {
+    if (!this.isExpecting) return NOTHING;
+    this.#begun = now;
+    if (this.#state.kind === "expecting") return this.#begin(next);
+    this.#state = { kind: "subscribing", next };
+    return NOTHING;
+  }
+
+  #receiveTick(now: Millis): ClaimStep {
+    if (this.isExpecting) return now - this.#begun > EXPECT_MS_MAX ? lost("failed", "the room was not handed over after all") : NOTHING;
+    if (this.#state.kind === "loading") return NOTHING; // Takes as long as there is to read; each read has a deadline of its own.
+    return now - this.#begun > this.#options.claimMsMax ? lost("failed", "the claim took too long: look at the log's health") : NOTHING;
+  }
+
+  /** Nor is any than that of the log's last record. */
+  #fenceBehindCopy(owner: ServerId): ClaimStep {
+    this.#warm = this.#deps.warmCopy();
+    if (this.#warm === undefined) return this.#begin({ kind: "read" });
+    return serverOf(this.#warm.last) === owner ? this.#fence(this.#warm.last, undefined, "copy") : FASTER;
+  }
+
+  /** The epoch record does not stand where it was to. */
+  #receiveRefused(): ClaimStep {
+    if (this.#state.kind !== "fencing" || this.#state.endBy === "log") return lost("fenced", "another server has claimed the room");
+    return this.#begin({ kind: "read" });
+  }
+
+  #fence(end: LogEnd | undefined, checkpoint: Checkpoint | undefined, endBy: EndBy): ClaimStep {
+    // Above the checkpoint too: should the log ever be lost, the snapshot's seqs and epochs are not given out again.
+    const epoch = (Math.max(end?.epoch ?? 0, checkpoint?.epoch ?? 0) + 1) as Epoch;
+    const head = Math.max(end?.head ?? 0, checkpoint?.seq ?? 0) as Seq;
+    const stamp = this.#deps.nextStamp();
+    this.#warm ??= this.#deps.warmCopy(); // Now, or it would hear of the claim itself.
+    this.#state = { kind: "fencing", epoch, head, recordId: stamp.id, checkpoint, end, endBy, claimedAt: stamp.time };
+    const bytes = encodeEpochRecord({ ...stamp, epoch, head });
+    return goingOn({ kind: "append", record: { id: stamp.id, bytes, expectedStreamSeq: end?.streamSeq ?? 0 }, edits: 0 });
+  }
+
+  #receiveFenced(streamSeq: number, now: Millis): ClaimStep {
+    if (this.#state.kind !== "fencing") return NOTHING;
+    const { epoch, head, recordId, checkpoint, end, claimedAt } = this.#state;
+    const warm = this.#takeWarm(end);
+    const loading = warm?.loading ?? this.#startLoading(checkpoint, claimedAt, now);
+    this.#state = { kind: "loading", epoch, head, recordId, streamSeq, loading, reloads: 0, claimedAt };
+    const announced: ClaimEffect = { kind: "fenced-others", epoch };
+    const after = warm?.last.streamSeq ?? checkpoint?.streamSeq ?? 0;
+    if (after >= (end?.streamSeq ?? 0)) return this.#receiveLoaded([announced]);
+    return goingOn(announced, { kind: "load", after, through: streamSeq });
+  }
+
+  /** Of no use where the log has lost what it holds, or holds something else in its place. */
+  #takeWarm(end: LogEnd | undefined): WarmCopy | undefined {
+    const warm = this.#warm;
+    this.#warm = undefined;
+    if (warm === undefined) return undefined;
+    const through = end?.streamSeq ?? 0;
+    if (warm.last.streamSeq < through || (warm.last.streamSeq === through && warm.last.id === end?.id)) return warm;
+    warm.loading.clear();
+    return undefined;
+  }
+
+  #startLoading(checkpoint: Checkpoint | undefined, claimedAt: UnixMillis, now: Millis): Loading {
+    return new Loading(checkpoint, this.#options, this.#deps.budget, { now, wallNow: claimedAt });
+  }
+
+  #receiveLoaded(before: readonly ClaimEffect[]): ClaimStep {
+    const state = this.#state;
+    if (state.kind !== "loading") return NOTHING;
+    const { sequencer, backlog, hole } = state.loading.receiveEnd(state.head);
+    if (hole !== undefined && state.reloads < RELOADS_MAX) {
+      state.loading.clear();
+      return goingOn(...before, { kind: "read-checkpoint" });
+    }
+    const { epoch, streamSeq, recordId } = state;
+    const effects = hole === undefined ? before : [...before, { kind: "log-hole", hole } as const];
+    return { kind: "won", effects, start: { key: this.#key, epoch, last: { id: recordId, streamSeq }, sequencer, backlog } };
+  }
+
+  #reload(checkpoint: KnownCheckpoint, now: Millis): ClaimStep {
+    const state = this.#state;
+    if (state.kind !== "loading") return NOTHING;
+    if (checkpoint === "deleted") return DELETED;
+    if (checkpoint !== undefined && checkpoint.seq > state.head) return lost("fenced", "a checkpoint covers edits of a later owner");
+    this.#state = { ...state, loading: this.#startLoading(checkpoint, state.claimedAt, now), reloads: state.reloads + 1 };
+    return goingOn({ kind: "load", after: checkpoint?.streamSeq ?? 0, through: state.streamSeq });
+  }
+}
+
+const NOTHING: ClaimStep = { kind: "under-way", effects: [] };
+const FASTER = lost("fenced", "another server was faster to take the room over");
+
+function firstOf(beginning: ClaimBeginning): Next {
+  switch (beginning.kind) {
+    case "claim":
+      return { kind: "read" };
+    case "expectation":
+      return { kind: "wait" };
+    case "takeover":
+      return { kind: "fence-behind-copy", of: beginning.from };
+    default:
+      return assertNever(beginning);
+  }
+}
+
+/** Where the log ends with this record. */
+export function endAt({ record, streamSeq }: StoredRecord): LogEnd {
+  return { id: record.id, streamSeq, epoch: epochOf(record), head: headOf(record) };
+}
+
+function goingOn(...effects: readonly ClaimEffect[]): ClaimStep {
+  return { kind: "under-way", effects };
+}
+
+const DELETED: ClaimStep = { kind: "lost", why: "deleted", reason: "the room is deleted" };
+
+function lost(why: "fenced" | "failed", reason: string): ClaimStep {
+  return { kind: "lost", why, reason };
+}

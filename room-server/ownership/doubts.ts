@@ -1,0 +1,69 @@
+/**
+ * An owner's doubts whether it is one still, settled by a look at the log's end. A look answers only for the
+ * requests that were there when it began: a later owner may have come in between.
+ *
+ * Whoever catches somebody up doubts a moment later: deposed while its line was bad, and with nobody there who heard
+ * of its successor, it would answer from an old log for as long as nobody writes.
+ */
+
+import type { Millis } from "../../shared/ids.ts";
+import type { CatchUpRequest } from "../rooms/catch-ups.ts";
+
+/** One look answers for all who were caught up in so long. */
+const LOOK_AFTER_MS = 1_000;
+
+export class Doubts {
+  readonly #waitingMax: number;
+  /** Those that the look under way is for. */
+  #asking: readonly CatchUpRequest[] | undefined;
+  #waiting: CatchUpRequest[] = [];
+  /** Since when somebody believes what no look has confirmed. */
+  #answeredAt: Millis | undefined;
+
+  constructor(options: { deferredCatchUpsMax: number }) {
+    this.#waitingMax = options.deferredCatchUpsMax;
+  }
+
+  /** A request from a gateway that has heard of a later owner. False when too many wait. */
+  add(request: CatchUpRequest): boolean {
+    if (this.#waiting.length >= this.#waitingMax) return false;
+    this.#waiting.push(request);
+    return true;
+  }
+
+  /** Somebody was told where the room stands. */
+  answered(now: Millis): void {
+    this.#answeredAt ??= now;
+  }
+
+  /** Whether to look at the log for the sake of those who were answered. */
+  due(now: Millis): boolean {
+    return this.#answeredAt !== undefined && now - this.#answeredAt >= LOOK_AFTER_MS && this.begin();
+  }
+
+  /** Whether to look at the log now: not while a look is under way. */
+  begin(): boolean {
+    if (this.#asking !== undefined) return false;
+    this.#asking = this.#waiting;
+    this.#waiting = [];
+    this.#answeredAt = undefined;
+    return true;
+  }
+
+  /** The look found no later owner: for these requests that holds. */
+  settle(): readonly CatchUpRequest[] {
+    const settled = this.#asking ?? [];
+    this.#asking = undefined;
+    return settled;
+  }
+
+  get waiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** The log could not be asked. Gateways send again what they want to know. */
+  drop(): void {
+    this.#asking = undefined;
+    this.#waiting = [];
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Hears which other room servers live, and says at a steady pace that this one lives, and how it is. One that falls
+ * silent is lost. So is one that somebody does not reach, if NATS says here as well that nobody listens there: a process
+ * that ends leaves its line at once, long before its heartbeats are missed.
+ */
+
+import type { ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { ServerId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import type { Membership } from "../../shared/membership.ts";
+import type { Peers } from "../ports.ts";
+
+/** Heartbeats that may be missed before a server is taken for dead. */
+export const BEATS_MISSED_MAX = 3;
+/** How long a server listens before it takes rooms: until it has heard every live peer, else it would take theirs. */
+export const LISTEN_BEATS = 1.5;
+
+export type PeersDeps = { readonly clock: Clock; readonly log: Log; readonly receiveLost: (server: ServerId) => void };
+
+/** `own`: heard like all others, unless it is this server's line that is silent. */
+export function listenToPeers(own: ServerId, membership: Membership, peers: Peers, { clock, log, receiveLost }: PeersDeps): () => void {
+  const lose = (server: ServerId, how: string): void => {
+    const hearsItself = membership.isFresh(own, clock.now());
+    log.info({ server, how, hearsItself }, "another room server is gone, or this one is cut off");
+    if (hearsItself) receiveLost(server);
+  };
+  const receiveGone = (server: ServerId): void => {
+    if (!membership.isLive(server, clock.now())) return; // Noticed meanwhile, or asked about twice.
+    membership.forget(server);
+    lose(server, "nobody listens there");
+  };
+  peers.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
+  peers.onUnreached((server) => void peers.isGone(server).then((isGone) => isGone && receiveGone(server)));
+  let cancel = (): void => {};
+  const look = (): void => {
+    const now = clock.now();
+    for (const server of membership.takeLost(now)) lose(server, "it is no longer heard");
+    cancel = clock.after(membership.nextLookAt(now) - now, look);
+  };
+  look();
+  return () => cancel();
+}
+
+export function beatHeart(describe: () => Omit<ServerHeartbeat, "time">, peers: Peers, clock: Clock, heartbeatMs: number): () => void {
+  let cancel = (): void => {};
+  const beat = (): void => {
+    peers.sayAlive({ ...describe(), time: clock.wallNow() });
+    cancel = clock.after(heartbeatMs, beat);
+  };
+  beat();
+  return () => cancel();
+}

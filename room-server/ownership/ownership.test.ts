@@ -1,0 +1,404 @@
+import { expect, test } from "vitest";
+
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import type { ToOwner } from "../../shared/bus/envelope.ts";
+import { encodeEditsRecord, type OwnersRecord } from "../../shared/bus/record.ts";
+import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
+import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, ServerId, UnixMillis, UserId } from "../../shared/ids.ts";
+import { BacklogBudget } from "../rooms/backlog.ts";
+import { Loading } from "../rooms/loading.ts";
+import type { ClaimBeginning, WarmCopy } from "./claim.ts";
+import type { OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
+import { Ownership, type OwnershipOptions } from "./ownership.ts";
+import type { LastRecord, StoredRecord } from "../ports.ts";
+
+const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
+const gateway = "gw" as GatewayId;
+const at = (ms: number) => ms as Millis;
+const DATE = 0 as UnixMillis;
+
+const OPTIONS: OwnershipOptions = {
+  unackedEditsMax: 100,
+  unackedBytesMax: 1_000,
+  recordBytesMax: 100,
+  answerBytesMax: 1_000,
+  savingAfterMs: 100,
+  refusingAfterMs: 10_000,
+  refusedRetryMs: 1_000,
+  gapQuietMs: 200,
+  beaconMs: 1_000,
+  beaconsWhenQuiet: 2,
+  deferredCatchUpsMax: 2,
+  heldMessagesMax: 2,
+  heldBytesMax: 100,
+  claimMsMax: 5_000,
+  idleMsMax: 60_000,
+  dedupeMsMin: 300_000,
+  writersMax: 100,
+  runsPerWriterMax: 8,
+  backlogMsMax: 300_000,
+  backlogBytesMax: 100_000,
+};
+
+/** Of a room without edits. */
+function warmCopy(streamSeq: number, id: string): WarmCopy {
+  return { loading: new Loading(undefined, OPTIONS, new BacklogBudget({ bytesMax: 1_000 }), { now: at(0), wallNow: DATE }), last: { id, streamSeq, epoch: 6 as Epoch, head: 0 as Seq } };
+}
+
+function claimOf(more: Partial<OwnershipOptions> = {}, { warm, begin = { kind: "claim" } }: { warm?: WarmCopy; begin?: ClaimBeginning } = {}) {
+  const seal = { sealOf: () => new Uint8Array(16), isGenuine: () => true };
+  let records = 0;
+  const budget = new BacklogBudget({ bytesMax: 1_000_000 });
+  const ownership = new Ownership("acme.notes" as RoomKey, { ...OPTIONS, ...more }, { seal, budget, warmCopy: () => warm, nextStamp: () => ({ id: `s.${++records}`, time: DATE }) }, at(0), begin);
+  const receive = (input: OwnershipInput, now = 0): readonly OwnershipEffect[] => ownership.receive(input, at(now));
+  return { ownership, receive, budget };
+}
+
+const last = (epoch: number, head: number, streamSeq: number): StoredRecord => ({ streamSeq, record: { kind: "epoch", id: "other.1", time: DATE, epoch: epoch as Epoch, head: head as Seq } });
+const edits = (...counters: number[]): ToOwner => ({ kind: "edits", gateway, edits: counters.map((counter) => ({ author: ann, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) })) });
+const ask = (epoch: number): ToOwner => ({ kind: "catch-up-request", gateway, request: 1, after: { epoch: epoch as Epoch, seq: 0 as Seq }, through: 0 as Seq });
+const message = (of: ToOwner): OwnershipInput => ({ kind: "message", message: of, bytes: 10 });
+const appended = (streamSeq: number): OwnershipInput => ({ kind: "append-settled", outcome: { kind: "appended", streamSeq } });
+const FENCED: OwnershipInput = { kind: "append-settled", outcome: { kind: "fenced" } };
+const checkpoint = (epoch: number, seq: number, streamSeq: number): Checkpoint => ({ epoch: epoch as Epoch, seq: seq as Seq, streamSeq, time: DATE, clients: [], snapshot: { object: "o", bytes: 1, sha256: "s" } });
+const kinds = (effects: readonly OwnershipEffect[]) => effects.map(({ kind }) => kind);
+const records = (effects: readonly OwnershipEffect[]): OwnersRecord[] => effects.flatMap((effect) => (effect.kind === "append" ? [ownersRecordOf(effect.record.bytes)] : []));
+
+/** A new room, claimed with epoch 1 at stream sequence 5. */
+function owning(more: Partial<OwnershipOptions> = {}) {
+  const claim = claimOf(more);
+  claim.receive({ kind: "subscribed" });
+  claim.receive({ kind: "log-end-read", last: undefined, checkpoint: undefined });
+  claim.receive(appended(5));
+  return claim;
+}
+
+test("[OWN1] a claim subscribes, reads the room's last record, and fences behind it with the next epoch", () => {
+  const { receive } = claimOf();
+  expect(kinds(receive({ kind: "subscribed" }))).toEqual(["read-log-end"]);
+  const [effect] = receive({ kind: "log-end-read", last: last(6, 90, 400), checkpoint: undefined });
+  expect(effect).toMatchObject({ kind: "append", record: { id: "s.1", expectedStreamSeq: 400 }, edits: 0 });
+  expect(records([effect!])).toMatchObject([{ kind: "epoch", epoch: 7, head: 90 }]);
+});
+
+test("[OWN2] once it has fenced, it says so and loads what lies behind the checkpoint; edits wait until then", () => {
+  const { receive } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: last(6, 0, 400), checkpoint: undefined });
+  expect(receive(message(edits(1)))).toEqual([]);
+  expect(receive(appended(401))).toEqual([{ kind: "fenced-others", epoch: 7 }, { kind: "load", after: 0, through: 401 }]);
+  expect(receive(message(edits(2)))).toEqual([]);
+  const served = receive({ kind: "log-read-whole" });
+  expect(records(served)).toMatchObject([{ kind: "edits", edits: { epoch: 7, firstSeq: 1, edits: [{ counter: 1 }] } }]);
+  expect(records(receive(appended(402)))).toMatchObject([{ edits: { firstSeq: 2, edits: [{ counter: 2 }] } }]);
+});
+
+test("[OWN3] a room without a record has nothing to load", () => {
+  const { receive, ownership } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: undefined, checkpoint: undefined });
+  expect(receive(appended(5))).toEqual([{ kind: "fenced-others", epoch: 1 }]);
+  expect(ownership.kind).toBe("owning");
+});
+
+test("[OWN4] a claim that another was faster than ends, and was never an owner", () => {
+  const { receive } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: undefined, checkpoint: undefined });
+  expect(receive(FENCED)).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: false }]);
+});
+
+test("[OWN5] an owner that is fenced ends at once: its unacked edits are simply not acknowledged", () => {
+  const { receive, ownership, budget } = owning();
+  receive(message(edits(1)));
+  receive(appended(6));
+  receive(message(edits(2)));
+  expect(receive(FENCED)).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: true }]);
+  expect(receive(message(edits(3)))).toEqual([]);
+  expect(ownership.kind).toBe("ended");
+  expect(budget.bytes).toBe(0);
+});
+
+test("[OWN6] what is held during a claim is bounded", () => {
+  const { receive } = claimOf();
+  receive(message(edits(1)));
+  receive(message(edits(2)));
+  expect(receive(message(edits(3)))).toEqual([{ kind: "limit-reached", limit: "held-messages" }]);
+});
+
+test("[OWN7] asked again, an owner looks at the log before it says that it is one", () => {
+  const { receive } = owning();
+  expect(receive({ kind: "doubted" })).toEqual([{ kind: "look-behind", streamSeq: 5 }]);
+  expect(receive({ kind: "looked-behind", isEnd: true })).toEqual([{ kind: "confirmed", epoch: 1 }]);
+  receive({ kind: "doubted" });
+  expect(kinds(receive({ kind: "looked-behind", isEnd: false }))).toEqual(["read-log-end"]);
+  expect(receive({ kind: "log-end-read", last: last(2, 0, 9), checkpoint: undefined })).toMatchObject([{ kind: "broadcast" }, { kind: "ended", why: "fenced", wasOwner: true }]);
+});
+
+test("[OWN19] an owner that caught somebody up looks at the log a second later, and deposed, it tells where the room stands", () => {
+  const { receive } = owning();
+  const looks = (at: number) => kinds(receive({ kind: "tick" }, at)).includes("look-behind");
+  expect(kinds(receive(message(ask(0)), 100))).toEqual(["answer"]);
+  expect([looks(1_099), looks(1_100), looks(5_000)]).toEqual([false, true, false]);
+  expect(kinds(receive({ kind: "looked-behind", isEnd: true }, 5_000))).toEqual(["confirmed"]);
+  receive(message(ask(0)), 5_000);
+  receive({ kind: "tick" }, 6_000);
+  expect(kinds(receive({ kind: "looked-behind", isEnd: false }, 6_005))).toEqual(["read-log-end"]);
+  const [told, ended] = receive({ kind: "log-end-read", last: last(3, 8, 20), checkpoint: undefined }, 6_010);
+  expect(told).toEqual({ kind: "broadcast", message: { kind: "beacon", epoch: 3, head: 8 } });
+  expect(ended).toMatchObject({ kind: "ended", why: "fenced" });
+});
+
+test("[OWN8] a gateway that has heard of a later owner makes it look; what it asked is answered only by a look that began after", () => {
+  const { receive } = owning();
+  expect(kinds(receive(message(ask(3))))).toEqual(["read-log-end"]);
+  expect(receive(message(ask(3)))).toEqual([]);
+  const first = receive({ kind: "log-end-read", last: last(1, 0, 5), checkpoint: undefined });
+  expect(kinds(first)).toEqual(["confirmed", "answer", "read-log-end"]);
+  expect(kinds(receive({ kind: "log-end-read", last: last(3, 0, 8), checkpoint: undefined }))).toEqual(["broadcast", "ended"]);
+});
+
+test("[OWN9] when the log cannot be asked, the owner goes on and says that it is not confirmed", () => {
+  const { receive, ownership } = owning();
+  receive({ kind: "doubted" });
+  expect(kinds(receive({ kind: "failed", reason: "NATS is away" }))).toEqual(["unconfirmed"]);
+  expect(ownership.kind).toBe("owning");
+  expect(kinds(receive({ kind: "doubted" }))).toEqual(["look-behind"]);
+});
+
+test("[OWN10] released, it takes what has arrived, commits it, and only then ends", () => {
+  const { receive } = owning();
+  receive(message(edits(1)));
+  expect(receive({ kind: "release" })).toEqual([{ kind: "unsubscribe" }]);
+  receive(message(edits(2)));
+  expect(receive({ kind: "unsubscribed" })).toEqual([]);
+  expect(records(receive(appended(6)))).toMatchObject([{ edits: { edits: [{ counter: 2 }] } }]);
+  expect(receive(appended(7))).toMatchObject([{ kind: "ended", why: "released" }]);
+});
+
+test("[OWN11] a room that nobody uses is released; one that is caught up with is not", () => {
+  const { receive } = owning();
+  receive({ kind: "tick" }, 30_000);
+  receive(message(ask(1)), 50_000);
+  expect(kinds(receive({ kind: "tick" }, 60_000))).not.toContain("unsubscribe");
+  expect(kinds(receive({ kind: "tick" }, 110_000))).toEqual(["unsubscribe"]);
+});
+
+test("[OWN12] a claim that takes too long is given up, but loading takes as long as there is to read", () => {
+  const slow = claimOf();
+  slow.receive({ kind: "subscribed" });
+  expect(slow.receive({ kind: "tick" }, 5_001)).toMatchObject([{ kind: "ended", why: "failed" }]);
+
+  const loading = claimOf();
+  loading.receive({ kind: "subscribed" });
+  loading.receive({ kind: "log-end-read", last: last(1, 0, 5), checkpoint: undefined });
+  loading.receive(appended(6));
+  expect(loading.receive({ kind: "tick" }, 60_000)).toEqual([]);
+});
+
+test("[OWN13] a checkpoint replaced while it loaded is read again; a hole that stays is told", () => {
+  const { receive, ownership } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: last(1, 50, 400), checkpoint: checkpoint(1, 10, 100) });
+  receive(appended(401));
+  expect(kinds(receive({ kind: "log-read-whole" }))).toEqual(["read-checkpoint"]);
+  expect(receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 40, 300) })).toEqual([{ kind: "load", after: 300, through: 401 }]);
+  for (let reload = 0; reload < 2; reload++) {
+    expect(kinds(receive({ kind: "log-read-whole" }))).toEqual(["read-checkpoint"]);
+    receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 40, 300) });
+  }
+  expect(receive({ kind: "log-read-whole" })).toEqual([{ kind: "log-hole", hole: { after: 40, before: 51 } }]);
+  expect(ownership.kind).toBe("owning");
+});
+
+test("[OWN14] a checkpoint of edits beyond its own claim shows that it has a successor", () => {
+  const { receive } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: last(1, 50, 400), checkpoint: checkpoint(1, 10, 100) });
+  receive(appended(401));
+  receive({ kind: "log-read-whole" });
+  expect(receive({ kind: "checkpoint-read", checkpoint: checkpoint(2, 60, 500) })).toMatchObject([{ kind: "ended", why: "fenced" }]);
+});
+
+test("[OWN15] over a log that was lost, neither epochs nor seqs of the snapshot are given out again", () => {
+  const { receive } = claimOf();
+  receive({ kind: "subscribed" });
+  expect(records(receive({ kind: "log-end-read", last: undefined, checkpoint: checkpoint(6, 90, 400) }))).toMatchObject([{ kind: "epoch", epoch: 7, head: 90 }]);
+  receive(appended(1));
+  expect(records(receive(message(edits(1))))).toMatchObject([{ edits: { epoch: 7, firstSeq: 91 } }]);
+});
+
+test("[OWN16] an owner whose subscription was lost ends, so that the room can be claimed anew", () => {
+  expect(owning().receive({ kind: "unsubscribed" })).toMatchObject([{ kind: "ended", why: "failed", wasOwner: true }]);
+});
+
+test("[OWN17] a failure before the claim stands ends it", () => {
+  const { receive } = claimOf();
+  expect(receive({ kind: "failed", reason: "NATS is away" })).toEqual([{ kind: "ended", why: "failed", reason: "NATS is away", wasOwner: false, wasClaim: true }]);
+});
+
+test("[OWN18] a release whose unsubscribing fails still ends, once nothing waits for the log", () => {
+  const { receive } = owning();
+  receive(message(edits(1)));
+  receive({ kind: "release" });
+  expect(receive({ kind: "failed", reason: "NATS is away" })).toEqual([]);
+  expect(receive(appended(6))).toMatchObject([{ kind: "ended", why: "released" }]);
+});
+
+test("[OWN30] a hand-over waits for the append in flight, and edits wait for the hand-over", () => {
+  const { receive, ownership } = owning();
+  expect(kinds(receive(message(edits(1))))).toEqual(["append"]);
+  receive(message(edits(2)));
+  expect(receive({ kind: "hand-over" })).toEqual([]);
+  expect(kinds(receive(appended(6)))).toEqual(["ready-to-hand-over"]);
+  expect(receive(message(edits(3)))).toEqual([]);
+  expect(receive({ kind: "handed-over" })).toMatchObject([{ kind: "ended", why: "handed-over", wasOwner: true }]);
+  expect(ownership.kind).toBe("ended");
+});
+
+test("[OWN31] a room that nobody took goes on with all that waited, and asks the log whether it may", () => {
+  const { receive } = owning();
+  expect(receive({ kind: "hand-over" })).toEqual([{ kind: "ready-to-hand-over", end: { id: "s.1", streamSeq: 5, epoch: 1, head: 0 } }]);
+  expect(receive(message(edits(1)))).toEqual([]);
+  const kept = receive({ kind: "keep" });
+  expect(kinds(kept)).toEqual(["append", "look-behind"]);
+  expect(records(kept)).toMatchObject([{ kind: "edits", edits: { firstSeq: 1 } }]);
+});
+
+test("[OWN32] an owner that is fenced while it hands over ends like any other", () => {
+  const { receive } = owning();
+  receive(message(edits(1)));
+  receive({ kind: "hand-over" });
+  expect(receive(FENCED)).toMatchObject([{ kind: "ended", why: "fenced" }]);
+});
+
+test("[OWN33] with a warm copy there is nothing left to load, unless the log has gone on or holds something else", () => {
+  const claimWith = (streamSeq: number, id: string) => {
+    const { receive, ownership } = claimOf({}, { warm: warmCopy(streamSeq, id) });
+    receive({ kind: "subscribed" });
+    receive({ kind: "log-end-read", last: last(6, 0, 400), checkpoint: undefined });
+    return { effects: receive(appended(401)), kind: ownership.kind };
+  };
+  expect(claimWith(400, "other.1")).toEqual({ effects: [{ kind: "fenced-others", epoch: 7 }], kind: "owning" });
+  expect(claimWith(390, "other.0").effects).toContainEqual({ kind: "load", after: 390, through: 401 });
+  expect(claimWith(400, "lost.1").effects).toContainEqual({ kind: "load", after: 0, through: 401 });
+  expect(claimWith(410, "lost.2").effects).toContainEqual({ kind: "load", after: 0, through: 401 });
+});
+
+test("[OWN34] a room that was expected is claimed where its owner says the log ends, with nothing to read, and goes on with what it heard", () => {
+  const { receive, ownership } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: { kind: "expectation" } });
+  expect(receive({ kind: "subscribed" })).toEqual([{ kind: "expecting" }]);
+  expect([ownership.isExpecting, receive(message(edits(1)))]).toEqual([true, []]);
+  const claim = receive({ kind: "end-told", end: { id: "other.1", streamSeq: 400, epoch: 6 as Epoch, head: 0 as Seq } });
+  expect(claim).toMatchObject([{ kind: "append", record: { expectedStreamSeq: 400 } }]);
+  expect(records(claim)).toMatchObject([{ kind: "epoch", epoch: 7, head: 0 }]);
+  const won = receive(appended(401));
+  expect(kinds(won)).toEqual(["fenced-others", "append"]);
+  expect(records(won)).toMatchObject([{ kind: "edits", edits: { epoch: 7, firstSeq: 1 } }]);
+  expect([ownership.kind, ownership.isExpecting]).toEqual(["owning", false]);
+});
+
+test("[OWN35] a room that is expected can be claimed like any other, and a claim comes before its subscription or after", () => {
+  for (const early of [true, false]) {
+    const { receive } = claimOf({}, { begin: { kind: "expectation" } });
+    const first = early ? { kind: "claimed" as const } : { kind: "subscribed" as const };
+    const second = early ? { kind: "subscribed" as const } : { kind: "claimed" as const };
+    expect(kinds([...receive(first), ...receive(second)]).filter((kind) => kind !== "expecting")).toEqual(["read-log-end"]);
+  }
+});
+
+test("[OWN36] a room that is not handed over after all is expected no longer; a claim by then has its own time", () => {
+  const waiting = claimOf({}, { begin: { kind: "expectation" } });
+  waiting.receive({ kind: "subscribed" });
+  expect(waiting.receive({ kind: "tick" }, 3_000)).toEqual([]);
+  expect(waiting.receive({ kind: "tick" }, 3_001)).toMatchObject([{ kind: "ended", why: "failed", wasOwner: false }]);
+  const claimed = claimOf({ claimMsMax: 5_000 }, { begin: { kind: "expectation" } });
+  claimed.receive({ kind: "subscribed" });
+  claimed.receive({ kind: "claimed" }, 2_900);
+  expect(claimed.receive({ kind: "tick" }, 7_900)).toEqual([]);
+  expect(claimed.receive({ kind: "tick" }, 7_901)).toMatchObject([{ kind: "ended", why: "failed" }]);
+});
+
+test("[OWN37] an end that the log has left behind is refused by the log, as any stale claim is", () => {
+  const { receive, ownership } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: { kind: "expectation" } });
+  receive({ kind: "subscribed" });
+  receive({ kind: "end-told", end: { id: "other.1", streamSeq: 400, epoch: 6 as Epoch, head: 0 as Seq } });
+  expect(receive(FENCED)).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: false }]);
+  expect(ownership.kind).toBe("ended");
+});
+
+test("[OWN40] however much a message held during the claim leads to, it is carried out", () => {
+  const { receive } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: last(6, 1, 400), checkpoint: undefined });
+  receive(appended(401));
+  const repeat = { author: ann, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) };
+  receive(message({ kind: "edits", gateway, edits: Array.from({ length: 200_000 }, () => repeat) }));
+  const committed = encodeEditsRecord({ id: "other.2", time: DATE, users: new Map([[ann.client, ann.user]]), edits: { epoch: 6 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] } });
+  receive({ kind: "log-read", record: ownersRecordOf(committed) });
+  expect(receive({ kind: "log-read-whole" })).toHaveLength(200_000);
+});
+
+const deleted: LastRecord = { streamSeq: 9, record: { kind: "deleted", id: "deletion.1", time: DATE } };
+
+test("[OWN41] a room that its log or its checkpoint says is deleted is claimed by nobody", () => {
+  for (const end of [{ last: deleted, checkpoint: undefined }, { last: last(6, 90, 400), checkpoint: "deleted" }, { last: undefined, checkpoint: "deleted" }] as const) {
+    const { receive } = claimOf();
+    receive({ kind: "subscribed" });
+    expect(receive({ kind: "log-end-read", ...end })).toMatchObject([{ kind: "ended", why: "deleted", wasOwner: false }]);
+  }
+});
+
+test("[OWN42] an owner that is told to look at the log finds the room deleted, tells all gateways, and ends", () => {
+  const { receive } = owning();
+  expect(receive(message({ kind: "doubt" }))).toEqual([{ kind: "look-behind", streamSeq: 5 }]);
+  expect(receive({ kind: "looked-behind", isEnd: false })).toEqual([{ kind: "read-log-end" }]);
+  expect(receive({ kind: "log-end-read", last: deleted, checkpoint: undefined })).toMatchObject([
+    { kind: "broadcast", message: { kind: "deleted", id: "deletion.1" } },
+    { kind: "ended", why: "deleted", wasOwner: true },
+  ]);
+  expect(receive(message(edits(1)))).toEqual([]);
+});
+
+test("[OWN42] told so while it is the owner still, it goes on", () => {
+  const { receive } = owning();
+  receive(message({ kind: "doubt" }));
+  expect(receive({ kind: "log-end-read", last: last(1, 0, 5), checkpoint: undefined })).toMatchObject([{ kind: "confirmed", epoch: 1 }]);
+});
+
+const TAKEOVER = { kind: "takeover", from: "other" as ServerId } as const;
+
+test("[OWN43] a takeover fences behind its warm copy without reading anything, and owns the room with that one append", () => {
+  const { receive, ownership } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: TAKEOVER });
+  const [effect] = receive({ kind: "subscribed" });
+  expect(effect).toMatchObject({ kind: "append", record: { expectedStreamSeq: 400 }, edits: 0 });
+  expect(records([effect!])).toMatchObject([{ kind: "epoch", epoch: 7, head: 0 }]);
+  receive(message(edits(1)));
+  const won = receive(appended(401));
+  expect(kinds(won)).toEqual(["fenced-others", "append"]);
+  expect(ownership.kind).toBe("owning");
+});
+
+test("[OWN44] one whose copy missed the end reads it, and loads what is missing", () => {
+  const { receive } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: TAKEOVER });
+  receive({ kind: "subscribed" });
+  expect(kinds(receive(FENCED))).toEqual(["read-log-end"]);
+  const [effect] = receive({ kind: "log-end-read", last: last(6, 0, 402), checkpoint: undefined });
+  expect(effect).toMatchObject({ kind: "append", record: { expectedStreamSeq: 402 } });
+  expect(receive(appended(403))).toEqual([{ kind: "fenced-others", epoch: 7 }, { kind: "load", after: 400, through: 403 }]);
+});
+
+test("[OWN45] whoever was faster keeps the room, known by the copy or by the log", () => {
+  const heard = claimOf({}, { warm: warmCopy(400, "third.1"), begin: TAKEOVER });
+  expect(heard.receive({ kind: "subscribed" })).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: false }]);
+
+  const refused = claimOf({}, { warm: warmCopy(400, "other.1"), begin: TAKEOVER });
+  refused.receive({ kind: "subscribed" });
+  refused.receive(FENCED);
+  expect(refused.receive({ kind: "log-end-read", last: last(7, 0, 402), checkpoint: undefined })).toMatchObject([{ kind: "ended", why: "fenced" }]);
+});
+
+test("[OWN46] a takeover whose copy is gone is a claim like any other", () => {
+  const { receive } = claimOf({}, { begin: TAKEOVER });
+  expect(kinds(receive({ kind: "subscribed" }))).toEqual(["read-log-end"]);
+});

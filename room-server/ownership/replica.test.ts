@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+
+import { encodeEditsRecord, encodeEpochRecord, type OwnersRecord } from "../../shared/bus/record.ts";
+import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
+import type { ClientId, Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { BacklogBudget } from "../rooms/backlog.ts";
+import { Replica, type ReplicaEffect, type ReplicaInput } from "./replica.ts";
+
+const OPTIONS = { dedupeMsMin: 300_000, writersMax: 100, runsPerWriterMax: 8, backlogMsMax: 300_000, backlogBytesMax: 100_000 };
+const MOMENT = { now: 0 as Millis, wallNow: 0 as UnixMillis };
+const client = "annannannannann1" as ClientId;
+
+const epoch = (number: number, head: number): OwnersRecord => ownersRecordOf(encodeEpochRecord({ id: `s.e${number}`, time: 0 as UnixMillis, epoch: number as Epoch, head: head as Seq }));
+const edits = (first: number, count = 1): OwnersRecord =>
+  ownersRecordOf(
+    encodeEditsRecord({
+      id: `s.${first}`,
+      time: 0 as UnixMillis,
+      users: new Map([[client, "ann" as UserId]]),
+      edits: { epoch: 1 as Epoch, firstSeq: first as Seq, edits: Array.from({ length: count }, (_, index) => ({ client, counter: first + index, parentSeq: 0 as Seq, payload: new Uint8Array(1) })) },
+    }),
+  );
+const stored = (record: OwnersRecord, streamSeq: number) => ({ record, streamSeq });
+
+function replica() {
+  const budget = new BacklogBudget({ bytesMax: 1_000_000 });
+  const copy = new Replica(OPTIONS, budget);
+  const receive = (...inputs: ReplicaInput[]): ReplicaEffect[] => inputs.flatMap((input) => copy.receive(input, MOMENT));
+  return { copy, receive, budget };
+}
+
+/** It has the epoch record at 5 and one edit at 7. */
+function following() {
+  const made = replica();
+  made.receive({ kind: "attached" }, { kind: "log-end-read", last: stored(edits(1), 7), checkpoint: undefined });
+  made.receive({ kind: "log-read", stored: stored(epoch(1, 0), 5) }, { kind: "log-read", stored: stored(edits(1), 7) }, { kind: "log-read-whole" });
+  return made;
+}
+
+test("[REP1] a copy is warm once it has all that the log had when it asked", () => {
+  const { receive, copy } = replica();
+  expect(receive({ kind: "attached" })).toEqual([{ kind: "read-log-end" }]);
+  expect(receive({ kind: "log-end-read", last: stored(edits(1), 7), checkpoint: undefined })).toEqual([{ kind: "load", after: 0, through: 7 }]);
+  expect(receive({ kind: "log-read", stored: stored(epoch(1, 0), 5) }, { kind: "log-read", stored: stored(edits(1), 7) }, { kind: "log-read-whole" })).toEqual([{ kind: "warm" }]);
+  expect(copy.take()?.last).toMatchObject({ id: "s.1", streamSeq: 7 });
+});
+
+test("[REP2] what is heard follows on; a repeat changes nothing", () => {
+  const { receive, copy } = following();
+  expect(receive({ kind: "heard", stored: stored(edits(2, 3), 9) }, { kind: "heard", stored: stored(edits(2, 3), 9) }, { kind: "heard", stored: stored(epoch(2, 4), 10) })).toEqual([]);
+  const taken = copy.take();
+  expect(taken?.last.streamSeq).toBe(10);
+  expect(taken?.loading.head).toBe(4);
+});
+
+test("[REP3] a gap in what is heard is read from the log before anything after it is taken", () => {
+  const { receive, copy } = following();
+  expect(receive({ kind: "heard", stored: stored(edits(4), 12) })).toEqual([{ kind: "load", after: 7, through: 12 }]);
+  expect(receive({ kind: "heard", stored: stored(edits(5), 13) })).toEqual([]);
+  const read = [stored(edits(2, 2), 11), stored(edits(4), 12)].map((one): ReplicaInput => ({ kind: "log-read", stored: one }));
+  expect(receive(...read, { kind: "log-read-whole" })).toEqual([{ kind: "load", after: 12, through: 13 }]);
+  expect(receive({ kind: "log-read", stored: stored(edits(5), 13) }, { kind: "log-read-whole" })).toEqual([{ kind: "warm" }]);
+  expect(copy.take()?.loading.head).toBe(5);
+});
+
+test("[REP4] the owner's beacon tells of a lost tail, and a line that was lost of anything", () => {
+  const { receive } = following();
+  expect(receive({ kind: "beacon", head: 1 as Seq })).toEqual([]);
+  expect(receive({ kind: "beacon", head: 2 as Seq })).toEqual([{ kind: "read-log-end" }]);
+  expect(receive({ kind: "log-end-read", last: stored(edits(1), 7), checkpoint: undefined })).toEqual([{ kind: "warm" }]);
+  expect(receive({ kind: "attached" })).toEqual([{ kind: "read-log-end" }]);
+});
+
+test("[REP5] a copy of what the log has lost begins anew", () => {
+  const { receive, copy } = following();
+  receive({ kind: "attached" });
+  expect(receive({ kind: "log-end-read", last: stored(epoch(1, 0), 5), checkpoint: undefined })).toEqual([{ kind: "load", after: 0, through: 5 }]);
+  receive({ kind: "log-read", stored: stored(epoch(1, 0), 5) }, { kind: "log-read-whole" });
+  expect(copy.take()).toMatchObject({ last: { streamSeq: 5 } });
+});
+
+test("[REP6] one that could not read tries again, and gives its memory back when it is not taken", () => {
+  const { receive, copy, budget } = replica();
+  receive({ kind: "attached" }, { kind: "failed" });
+  expect(receive({ kind: "tick" })).toEqual([{ kind: "read-log-end" }]);
+  // Trimmed between the look and the read, so that seq 2 is missing.
+  receive({ kind: "log-end-read", last: stored(edits(3), 9), checkpoint: undefined }, { kind: "log-read", stored: stored(edits(3), 9) });
+  expect(receive({ kind: "log-read-whole" })).toEqual([]);
+  expect(copy.isWarm).toBe(false);
+  expect(copy.take()).toBeUndefined();
+  expect(budget.bytes).toBe(0);
+});

@@ -1,0 +1,184 @@
+/**
+ * A warm copy of a room that another server owns: who has written how far, and the newest edits, kept by what the log
+ * republishes and repaired from the log itself. With it a takeover has nothing left to load. Rules REP1 to REP6.
+ *
+ * A copy is a guess that costs nothing when it is wrong: whoever takes over with it fences at the log's end, and loads
+ * whatever the copy lacks.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import type { LogEnd } from "../../shared/bus/placement-messages.ts";
+import { headOf, type OwnersRecord, serverOf } from "../../shared/bus/record.ts";
+import type { Epoch, Seq, ServerId } from "../../shared/ids.ts";
+import type { BacklogBudget } from "../rooms/backlog.ts";
+import { Loading, type LoadingOptions, type Moment } from "../rooms/loading.ts";
+import { endAt, type WarmCopy } from "./claim.ts";
+import type { StoredRecord } from "../ports.ts";
+
+export type ReplicaInput =
+  /** From now on nothing said in the room is missed; what was said before may have been. */
+  | { kind: "attached" }
+  | { kind: "log-end-read"; last: StoredRecord | undefined; checkpoint: Checkpoint | undefined }
+  | { kind: "log-read"; stored: StoredRecord }
+  | { kind: "log-read-whole" }
+  | { kind: "heard"; stored: StoredRecord }
+  /** The owner tells where the room stands. */
+  | { kind: "beacon"; head: Seq }
+  /** What it waits for failed. */
+  | { kind: "failed" }
+  | { kind: "tick" };
+
+export type ReplicaEffect =
+  | { kind: "read-log-end" }
+  /** Reads the room's records in `after < streamSeq <= through`. */
+  | { kind: "load"; after: number; through: number }
+  /** It has everything that the log had when it asked. */
+  | { kind: "warm" };
+
+type State =
+  | { kind: "idle" }
+  | { kind: "reading" }
+  | { kind: "loading"; through: number }
+  | { kind: "following" }
+  /** Tries again at the next tick. */
+  | { kind: "failed" };
+
+export class Replica {
+  readonly #options: LoadingOptions;
+  readonly #budget: BacklogBudget;
+  #state: State = { kind: "idle" };
+  #loading: Loading | undefined;
+  #last = NOTHING;
+  /** The newest record heard of; what lies between is to be read. */
+  #heardOf = 0;
+  /** Something was missed while the log was read. */
+  #missed = false;
+
+  constructor(options: LoadingOptions, budget: BacklogBudget) {
+    this.#options = options;
+    this.#budget = budget;
+  }
+
+  get isWarm(): boolean {
+    return this.#state.kind === "following";
+  }
+
+  get hasFailed(): boolean {
+    return this.#state.kind === "failed";
+  }
+
+  /** Who wrote the newest record here, if any is. */
+  get writer(): ServerId | undefined {
+    return this.#last.id === "" ? undefined : serverOf(this.#last);
+  }
+
+  /** What there is of it, for a takeover. Of no use to this object any more. */
+  take(): WarmCopy | undefined {
+    const loading = this.#loading;
+    this.#loading = undefined;
+    this.#state = { kind: "idle" };
+    if (loading === undefined) return undefined;
+    if (loading.isWhole && this.#last.streamSeq > 0) return { loading, last: this.#last };
+    loading.clear();
+    return undefined;
+  }
+
+  receive(input: ReplicaInput, moment: Moment): ReplicaEffect[] {
+    switch (input.kind) {
+      case "attached":
+        return this.#lookAtEnd();
+      case "log-end-read":
+        return this.#state.kind === "reading" ? this.#receiveEnd(input.last, input.checkpoint, moment) : [];
+      case "log-read":
+        if (this.#state.kind === "loading") this.#add(input.stored, moment);
+        return [];
+      case "log-read-whole":
+        return this.#state.kind === "loading" ? this.#receiveWhole(this.#state.through) : [];
+      case "heard":
+        return this.#receiveHeard(input.stored, moment);
+      case "beacon":
+        return this.#state.kind === "following" && input.head > (this.#loading?.head ?? 0) ? this.#lookAtEnd() : [];
+      case "failed":
+        this.#state = { kind: "failed" };
+        return [];
+      case "tick":
+        this.#loading?.expire(moment.now);
+        return this.#state.kind === "failed" ? this.#lookAtEnd() : [];
+      default:
+        return assertNever(input);
+    }
+  }
+
+  #lookAtEnd(): ReplicaEffect[] {
+    if (this.#state.kind === "reading" || this.#state.kind === "loading") {
+      this.#missed = true;
+      return [];
+    }
+    this.#state = { kind: "reading" };
+    this.#heardOf = 0; // What was heard of before, the log has or has lost.
+    return [{ kind: "read-log-end" }];
+  }
+
+  #receiveEnd(last: StoredRecord | undefined, checkpoint: Checkpoint | undefined, moment: Moment): ReplicaEffect[] {
+    const end = last?.streamSeq ?? 0;
+    // Where the log no longer has what the copy holds, and where the copy has a hole, it begins anew.
+    if (this.#loading?.isWhole !== true || this.#isOff(last)) this.#begin(checkpoint, moment);
+    if (last !== undefined && end === this.#last.streamSeq) this.#last = endAt(last);
+    this.#heardOf = Math.max(this.#heardOf, end);
+    return this.#loadOrFollow();
+  }
+
+  #begin(checkpoint: Checkpoint | undefined, moment: Moment): void {
+    this.#loading?.clear();
+    this.#loading = new Loading(checkpoint, this.#options, this.#budget, moment);
+    this.#last = checkpoint === undefined ? NOTHING : { id: "", streamSeq: checkpoint.streamSeq, epoch: checkpoint.epoch, head: checkpoint.seq };
+  }
+
+  #isOff(last: StoredRecord | undefined): boolean {
+    const end = last?.streamSeq ?? 0;
+    return this.#last.streamSeq > end || (this.#last.streamSeq === end && this.#last.id !== last?.record.id);
+  }
+
+  #receiveWhole(through: number): ReplicaEffect[] {
+    if (this.#loading?.isWhole === true && this.#last.streamSeq >= through) return this.#loadOrFollow();
+    this.#state = { kind: "failed" }; // The log was trimmed meanwhile, or has lost its end.
+    return [];
+  }
+
+  #loadOrFollow(): ReplicaEffect[] {
+    if (this.#heardOf > this.#last.streamSeq) {
+      this.#state = { kind: "loading", through: this.#heardOf };
+      return [{ kind: "load", after: this.#last.streamSeq, through: this.#heardOf }];
+    }
+    this.#state = { kind: "following" };
+    if (!this.#missed) return [{ kind: "warm" }];
+    this.#missed = false;
+    return this.#lookAtEnd();
+  }
+
+  #receiveHeard(stored: StoredRecord, moment: Moment): ReplicaEffect[] {
+    this.#heardOf = Math.max(this.#heardOf, stored.streamSeq);
+    if (this.#state.kind !== "following" || this.#loading === undefined) return [];
+    if (this.#follows(stored.record)) {
+      this.#add(stored, moment);
+      return [];
+    }
+    return this.#loadOrFollow();
+  }
+
+  /** Whether nothing that has a seq lies between what is here and this record. */
+  #follows(record: OwnersRecord): boolean {
+    const head = this.#loading?.head ?? 0;
+    return record.kind === "epoch" ? record.head <= head : record.edits.firstSeq <= head + 1;
+  }
+
+  #add(stored: StoredRecord, moment: Moment): void {
+    if (stored.streamSeq <= this.#last.streamSeq) return;
+    if (headOf(stored.record) > (this.#loading?.head ?? 0)) this.#loading?.receiveRecord(stored.record, moment);
+    this.#last = endAt(stored);
+  }
+}
+
+const NOTHING: LogEnd = { id: "", streamSeq: 0, epoch: 0 as Epoch, head: 0 as Seq };
+

@@ -1,0 +1,118 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import { readSettings } from "../../shared/config.ts";
+import type { Epoch, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { BacklogBudget } from "../rooms/backlog.ts";
+import { roomHostOptions, roomServerSettings } from "../config.ts";
+import { roomServerMetrics } from "../metrics.ts";
+import type { DeletedRecord } from "../../shared/bus/record.ts";
+import type { Beacon, LastRecord, StoredRecord } from "../ports.ts";
+import { Replicas } from "./replicas-host.ts";
+
+const room = "acme.notes" as RoomKey;
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const epochRecord = (epoch: number, streamSeq: number): StoredRecord => ({ streamSeq, record: { kind: "epoch", id: `one.${epoch}`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: 0 as Seq } });
+
+function replicasWith(settings: Record<string, string> = {}) {
+  const clock = new FakeClock();
+  const stored: LastRecord[] = [epochRecord(1, 5)];
+  const state = { natsAnswers: true, subscriptions: 0, reads: 0 };
+  let hear: (heard: StoredRecord | Beacon | DeletedRecord) => void = () => {};
+  let loseLine: () => void = () => {};
+  const answering = async <Value>(value: () => Value): Promise<Value> => {
+    if (!state.natsAnswers) throw new Error("no answer");
+    return value();
+  };
+  const ports = {
+    log: {
+      append: () => () => {},
+      endsAt: async () => true,
+      readLast: () => answering(() => (state.reads++, stored.at(-1))),
+      read: async function* (_: RoomKey, after: number, through: number) {
+        yield* stored.filter((one): one is StoredRecord => one.record.kind !== "deleted" && one.streamSeq > after && one.streamSeq <= through);
+      },
+    },
+    checkpoints: { newest: async () => undefined },
+    fanOut: {
+      subscribe: (_: RoomKey, receive: typeof hear) =>
+        answering(() => {
+          hear = receive;
+          state.subscriptions += 1;
+          return { isOpen: () => true, close: async () => void (state.subscriptions -= 1) };
+        }),
+      onGap: (receive: () => void) => (loseLine = receive),
+    },
+  };
+  const options = roomHostOptions(readSettings(roomServerSettings, { flags: settings, env: {} }), undefined);
+  const metrics = roomServerMetrics(new Registry());
+  const replicas = new Replicas(ports, options, { clock, log: silent, metrics, budget: new BacklogBudget({ bytesMax: 1_000_000 }) });
+  const settle = (ms = 0): Promise<void> => clock.advance(ms);
+  return { replicas, state, stored, settle, hear: (heard: StoredRecord | Beacon | DeletedRecord) => hear(heard), loseLine: () => loseLine() };
+}
+
+test("[RPH1] following resolves once the copy has all that the log had, and a second time at once", async () => {
+  const { replicas, state } = replicasWith();
+  expect(await replicas.follow(room)).toBe(true);
+  expect(await replicas.follow(room)).toBe(true);
+  expect([replicas.size, state.subscriptions, state.reads]).toEqual([1, 1, 1]);
+});
+
+test("[RPH2] who takes the copy has what was read and what was heard since, and it is kept here no longer", async () => {
+  const { replicas, state, hear, settle } = replicasWith();
+  await replicas.follow(room);
+  hear(epochRecord(2, 9));
+  expect(replicas.take(room)?.last).toMatchObject({ id: "one.2", streamSeq: 9 });
+  await settle();
+  expect([replicas.size, state.subscriptions, replicas.take(room)]).toEqual([0, 0, undefined]);
+});
+
+test("[RPH3] a copy taken before it is warm leaves nobody waiting", async () => {
+  const { replicas } = replicasWith();
+  const followed = replicas.follow(room);
+  replicas.unfollow(room);
+  expect(await followed).toBe(false);
+});
+
+test("[RPH4] what was said while the line was lost is read from the log", async () => {
+  const { replicas, stored, settle, loseLine } = replicasWith();
+  await replicas.follow(room);
+  stored.push(epochRecord(2, 9));
+  loseLine();
+  await settle();
+  expect(replicas.take(room)?.last).toMatchObject({ id: "one.2", streamSeq: 9 });
+});
+
+test("[RPH5] what NATS does not answer is asked again until it does", async () => {
+  const { replicas, state, settle } = replicasWith();
+  state.natsAnswers = false;
+  const followed = replicas.follow(room);
+  await settle(2_500);
+  state.natsAnswers = true;
+  await settle(2_500);
+  expect(await followed).toBe(true);
+});
+
+test("[RPH6] there are no more copies than may be, and one that nobody adds to is let go", async () => {
+  const { replicas, settle } = replicasWith({ replicasMax: "1", roomIdleMsMax: "5000" });
+  expect(await replicas.follow(room)).toBe(true);
+  expect(await replicas.follow("acme.other" as RoomKey)).toBe(false);
+  await settle(12_000);
+  expect(replicas.size).toBe(0);
+  expect(await replicas.follow("acme.other" as RoomKey)).toBe(true);
+  replicas.stop();
+});
+
+test("[RPH7] the copy of a room that is deleted is let go, whether that is heard or read, and nobody waits for it", async () => {
+  const heard = replicasWith();
+  await heard.replicas.follow(room);
+  heard.hear({ kind: "deleted", id: "deletion.1", time: 0 as UnixMillis });
+  const read = replicasWith();
+  read.stored.push({ streamSeq: 9, record: { kind: "deleted", id: "deletion.1", time: 0 as UnixMillis } });
+  expect(await read.replicas.follow(room)).toBe(false);
+  for (const { replicas, settle, state } of [heard, read]) {
+    await settle();
+    expect([replicas.size, state.subscriptions]).toEqual([0, 0]);
+  }
+});

@@ -1,0 +1,51 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { encodePresenceToOwner, type PresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import type { ClientId, Epoch, GatewayId, UserId } from "../../shared/ids.ts";
+import { MemberParts } from "./member-parts.ts";
+
+type Members = PresenceToOwner & { kind: "members" };
+
+const [here, there] = ["gw-here", "gw-there"] as GatewayId[] as [GatewayId, GatewayId];
+const member = (index: number) => ({ client: `client${index}`.padEnd(16, "1") as ClientId, user: "ann" as UserId, name: `Ann ${index}`, canWrite: true, spectator: false });
+const part = (gateway: GatewayId, version: number, number: number, parts: number): Members => ({ kind: "members", gateway, epoch: 1 as Epoch, version, whole: true, entered: [member(number)], exited: [], partOf: { part: number, parts } });
+const names = (outcome: Members | "incomplete" | "broken") => (typeof outcome === "string" ? outcome : outcome.entered.map(({ name }) => name));
+
+test("[MPT1] parts count once the last has come, whatever other gateways say in between", () => {
+  const parts = new MemberParts();
+  expect(parts.receive(part(here, 7, 1, 3))).toBe("incomplete");
+  expect(parts.receive(part(there, 7, 1, 2))).toBe("incomplete");
+  expect(parts.receive(part(here, 7, 2, 3))).toBe("incomplete");
+  expect(names(parts.receive(part(here, 7, 3, 3)))).toEqual(["Ann 1", "Ann 2", "Ann 3"]);
+  expect(names(parts.receive(part(there, 7, 2, 2)))).toEqual(["Ann 1", "Ann 2"]);
+});
+
+test("[MPT2] with one lost, or of another version, they are worth nothing; said again they count", () => {
+  const parts = new MemberParts();
+  parts.receive(part(here, 7, 1, 3));
+  expect(parts.receive(part(here, 7, 3, 3))).toBe("broken");
+  parts.receive(part(here, 7, 1, 2));
+  expect(parts.receive(part(here, 8, 2, 2))).toBe("broken");
+  expect(parts.receive(part(here, 8, 2, 2)), "of what nothing is left").toBe("broken");
+  parts.receive(part(here, 9, 1, 2));
+  expect(names(parts.receive(part(here, 9, 2, 2)))).toEqual(["Ann 1", "Ann 2"]);
+});
+
+test("[MPT3] whatever is lost, nothing is made of parts of two versions", () => {
+  fc.assert(
+    fc.property(fc.array(fc.boolean(), { minLength: 12, maxLength: 12 }), (isLost) => {
+      const parts = new MemberParts();
+      const said = [1, 2, 3, 4].flatMap((version) => [1, 2, 3].map((number) => part(here, version, number, 3)));
+      for (const message of said.filter((_, index) => !isLost[index])) {
+        const outcome = parts.receive(message);
+        if (typeof outcome !== "string") expect(names(outcome)).toEqual(["Ann 1", "Ann 2", "Ann 3"]);
+      }
+    }),
+  );
+});
+
+test("[MPT4] a message in one part is as long as it was before there were parts", () => {
+  const { partOf: _, ...whole } = part(here, 7, 1, 1);
+  expect(encodePresenceToOwner(part(here, 7, 1, 1)).byteLength - encodePresenceToOwner(whole).byteLength).toBe(2);
+});

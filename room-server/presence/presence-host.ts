@@ -1,0 +1,181 @@
+/**
+ * Holds the presence of the rooms that this server owns, feeds each what gateways say and carries out what it decides:
+ * on subscriptions and timers of its own, so that edits never wait for it. It begins and ends with a room's ownership.
+ */
+
+import { Alarm, type AlarmDeps } from "../../shared/alarm.ts";
+import { assertNever } from "../../shared/assert.ts";
+import type { PresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import type { Epoch, Millis, RoomKey } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import type { Operations } from "../../shared/operations.ts";
+import type { BudgetLevel } from "../load/fair-share.ts";
+import { GatewaysAlive } from "./gateways-alive.ts";
+import type { RoomServerMetrics } from "../metrics.ts";
+import type { Activity, PresenceBus } from "../ports.ts";
+import { Presence, type PresenceAccount, type PresenceEffect, type PresenceInput, type PresenceOptions } from "./presence.ts";
+
+export type PresenceHostOptions = PresenceOptions & { readonly gatewaySilenceMsMax: number };
+
+export type PresenceHostDeps = AlarmDeps & {
+  readonly log: Log;
+  readonly metrics: RoomServerMetrics;
+  readonly operations: Operations;
+  /** A gateway has heard of a later owner of a room. */
+  readonly onDeposed: (room: RoomKey) => void;
+  readonly activity: Activity;
+};
+
+type Hosted = {
+  readonly key: RoomKey;
+  readonly presence: Presence;
+  readonly alarm: Alarm;
+  readonly unsubscribe: () => void;
+  /** Gateways' messages reach it: from then on it speaks. */
+  listening: boolean;
+};
+
+const WATCH_MS = 250;
+/** A timer so late means that the process stood still, and heard nobody. */
+const STOOD_STILL_MS = 1_000;
+
+export class PresenceHost {
+  readonly #bus: PresenceBus;
+  readonly #options: PresenceHostOptions;
+  readonly #deps: PresenceHostDeps;
+  readonly #rooms = new Map<RoomKey, Hosted>();
+  readonly #alive: GatewaysAlive;
+  /** Losses of the line after which all rooms have asked who is there. */
+  #lossesMended = 0;
+  #stopWatching: () => void = () => {};
+
+  constructor(bus: PresenceBus, options: PresenceHostOptions, deps: PresenceHostDeps) {
+    this.#bus = bus;
+    this.#options = options;
+    this.#deps = deps;
+    this.#alive = new GatewaysAlive(options);
+    bus.onHeartbeat((gateway) => this.#alive.receive(gateway, deps.clock.now()));
+    this.#watch();
+  }
+
+  begin(key: RoomKey, epoch: Epoch): void {
+    const presence = new Presence(epoch, this.#options, this.#deps.clock.now());
+    const alarm = new Alarm(() => this.#feed(hosted, { kind: "tick" }), this.#deps);
+    const { unsubscribe, heard } = this.#bus.subscribe(key, (message) => this.#receiveMessage(hosted, message));
+    const hosted: Hosted = { key, presence, alarm, unsubscribe, listening: false };
+    this.#rooms.set(key, hosted);
+    const listen = (): void => {
+      hosted.listening = true;
+      this.#setAlarm(hosted);
+    };
+    // A lost line comes back with its subscriptions: the head is told again, and gateways say all again too.
+    heard.then(listen, listen);
+  }
+
+  end(key: RoomKey): void {
+    const hosted = this.#rooms.get(key);
+    if (hosted === undefined) return;
+    this.#rooms.delete(key);
+    hosted.unsubscribe();
+    hosted.alarm.callOff();
+  }
+
+  /** Undefined: the room is not this server's. */
+  accountOf(key: RoomKey): PresenceAccount | undefined {
+    return this.#rooms.get(key)?.presence.account;
+  }
+
+  *costs(): Iterable<readonly [RoomKey, number]> {
+    for (const [key, { presence }] of this.#rooms) yield [key, presence.cost];
+  }
+
+  holdBack(key: RoomKey, level: BudgetLevel): void {
+    const hosted = this.#rooms.get(key);
+    if (hosted !== undefined) this.#feed(hosted, { kind: "hold-back", level });
+  }
+
+  isInhabited(key: RoomKey): boolean {
+    return (this.#rooms.get(key)?.presence.participants ?? 0) > 0;
+  }
+
+  stop(): void {
+    this.#stopWatching();
+    for (const key of this.#rooms.keys()) this.end(key);
+  }
+
+  #receiveMessage(hosted: Hosted, message: PresenceToOwner): void {
+    if (this.#rooms.get(hosted.key) !== hosted) return;
+    this.#alive.receive(message.gateway, this.#deps.clock.now());
+    this.#feed(hosted, message);
+  }
+
+  #feed(hosted: Hosted, input: PresenceInput): void {
+    const before = hosted.presence.participants;
+    for (const effect of hosted.presence.receive(input, this.#deps.clock.now())) this.#carryOut(hosted, effect);
+    const after = hosted.presence.participants;
+    if ((before === 0) !== (after === 0)) this.#deps.activity.tell(hosted.key, after > 0 ? "room.occupied" : "room.vacated");
+    this.#setAlarm(hosted);
+  }
+
+  #setAlarm({ key, presence, alarm, listening }: Hosted): void {
+    const { dueAt } = presence;
+    if (dueAt !== undefined && listening && this.#rooms.has(key)) alarm.setFor(dueAt);
+  }
+
+  #carryOut({ key }: Hosted, effect: PresenceEffect): void {
+    const { metrics, operations, onDeposed } = this.#deps;
+    switch (effect.kind) {
+      case "broadcast":
+        if (effect.message.kind === "news") {
+          metrics.presenceNews.inc();
+          metrics.presenceNewsBytes.inc(effect.message.news.byteLength);
+        }
+        return this.#bus.broadcast(key, effect.message);
+      case "answer":
+        if (effect.answer.kind === "whole") metrics.presenceSyncs.inc();
+        return this.#bus.answer(effect.gateway, key, effect.answer);
+      case "mode-changed":
+        metrics.modeChanges.inc({ to: effect.to });
+        return operations.report({ ...effect, kind: "mode_transition", room: key });
+      case "deposed":
+        return onDeposed(key);
+      case "limit-reached":
+        return metrics.limitsReached.inc({ limit: effect.limit });
+      default:
+        return assertNever(effect);
+    }
+  }
+
+  #watch(): void {
+    const { clock } = this.#deps;
+    const before = clock.now();
+    this.#stopWatching = clock.after(WATCH_MS, () => {
+      this.#lookAtGateways(before);
+      this.#watch();
+    });
+  }
+
+  #lookAtGateways(before: Millis): void {
+    const { clock, log, metrics } = this.#deps;
+    const now = clock.now();
+    const { isUp, losses } = this.#bus.line();
+    if (now - before > STOOD_STILL_MS || !isUp) this.#alive.excuseAll(now);
+    if (isUp && losses > this.#lossesMended) {
+      this.#lossesMended = losses;
+      for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "line-lost" });
+    }
+    for (const gateway of this.#alive.takeLost(now)) {
+      log.info({ gateway }, "a gateway has fallen silent; its members are gone");
+      metrics.gatewaysLost.inc();
+      for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "gateway-lost", gateway });
+    }
+    metrics.gatewaysAlive.set(this.#alive.size);
+    let [participants, bytes] = [0, 0];
+    for (const { presence } of this.#rooms.values()) {
+      participants += presence.participants;
+      bytes += presence.bytes;
+    }
+    metrics.participants.set(participants);
+    metrics.presenceBytes.set(bytes);
+  }
+}

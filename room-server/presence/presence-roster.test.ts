@@ -1,0 +1,109 @@
+import { expect, test } from "vitest";
+
+import type { Member } from "../../shared/bus/presence-messages.ts";
+import type { ClientId, GatewayId, UserId } from "../../shared/ids.ts";
+import { Roster } from "./presence-roster.ts";
+
+const [here, there] = ["gw-here", "gw-there"] as GatewayId[] as [GatewayId, GatewayId];
+const [ann, bob] = ["annannannannann1", "bobbobbobbobbob1"] as ClientId[] as [ClientId, ClientId];
+const member = (client: ClientId, changes: Partial<Member> = {}): Member => ({ client, user: client.slice(0, 3) as UserId, name: client.slice(0, 3), canWrite: true, spectator: false, ...changes });
+const field = (name: string, text: string) => ({ name, value: new TextEncoder().encode(text) });
+const roster = (options: Partial<{ participantsMax: number; presenceBytesMax: number }> = {}) => new Roster({ participantsMax: 100, presenceBytesMax: 10_000, ...options });
+
+function shown(of: Roster, client: ClientId): Record<string, string> | undefined {
+  const { present, states } = of.whole();
+  const participant = present.find((one) => one.client === client);
+  if (participant === undefined) return undefined;
+  return Object.fromEntries(states.filter(({ number }) => number === participant.number).flatMap(({ fields }) => fields.map(({ name, value }) => [name, new TextDecoder().decode(value)])));
+}
+
+test("[PRS1] a participant held by two gateways keeps its place, and is gone when the last lets it go", () => {
+  const room = roster();
+  room.enter(here, member(ann));
+  const { number } = room.takeNews().present[0]!;
+  room.enter(there, member(ann));
+  room.exit(here, ann);
+  expect(room.takeNews()).toEqual({ whole: false, present: [], gone: [], states: [] });
+  room.exit(there, ann);
+  expect(room.takeNews().gone).toEqual([number]);
+});
+
+test("[PRS2] a number is never another participant's, nor the same one's again", () => {
+  const room = roster();
+  room.enter(here, member(ann));
+  room.exit(here, ann);
+  room.enter(here, member(bob));
+  room.enter(here, member(ann));
+  expect(room.whole().present.map(({ client, number }) => [client, number])).toEqual([[bob, 2], [ann, 3]]);
+});
+
+test("[PRS3] what changed twice is told once, and what is as before is not told", () => {
+  const room = roster();
+  room.enter(here, member(ann));
+  room.setFields(here, ann, [field("tool", "pen")], true);
+  room.takeNews();
+  room.setFields(here, ann, [field("tool", "brush")], true);
+  room.setFields(here, ann, [field("tool", "eraser")], true);
+  expect(room.takeNews().states).toEqual([{ number: 1, fields: [field("tool", "eraser")] }]);
+  room.setFields(here, ann, [field("tool", "eraser")], true);
+  room.enter(here, member(ann));
+  expect(room.hasNews).toBe(false);
+});
+
+test("[PRS4] a gateway that a client has left cannot speak for it any more", () => {
+  const room = roster();
+  room.enter(here, member(ann));
+  room.setFields(here, ann, [field("tool", "pen")], true);
+  room.enter(there, member(ann));
+  room.setFields(there, ann, [field("tool", "brush")], true);
+  room.setFields(here, ann, [field("tool", "pen")], false);
+  expect(shown(room, ann)).toEqual({ tool: "brush" });
+});
+
+test("[PRS5] what a client showed where it was before goes when it shows something elsewhere", () => {
+  const room = roster();
+  room.enter(here, member(ann));
+  room.setFields(here, ann, [field("tool", "pen"), field("color", "red")], true);
+  room.enter(there, member(ann));
+  room.setFields(there, ann, [field("tool", "pen")], true);
+  expect(shown(room, ann)).toEqual({ tool: "pen" });
+});
+
+test("[PRS6] nobody speaks for a client that it does not have", () => {
+  const room = roster();
+  room.enter(here, member(ann));
+  room.setFields(there, ann, [field("tool", "pen")], true);
+  expect(shown(room, ann)).toEqual({});
+});
+
+test("[PRS7] one more than the room takes is told of once somebody has gone", () => {
+  const room = roster({ participantsMax: 1 });
+  expect(room.enter(here, member(ann))).toBeUndefined();
+  expect(room.enter(here, member(bob))).toBe("participants");
+  expect([shown(room, bob), room.size]).toEqual([undefined, 1]);
+  room.exit(here, ann);
+  expect(shown(room, bob)).toEqual({});
+});
+
+test("[PRS8] what the room has no bytes for is not shown; what is taken back gives its bytes back", () => {
+  const room = roster({ presenceBytesMax: 1_000 });
+  room.enter(here, member(ann));
+  const empty = room.bytes;
+  expect(room.setFields(here, ann, [field("avatar", "x".repeat(700))], true)).toBeUndefined();
+  expect(room.setFields(here, ann, [field("banner", "x".repeat(700))], true)).toBe("presence-bytes");
+  expect(Object.keys(shown(room, ann)!)).toEqual(["avatar"]);
+  room.setFields(here, ann, [field("avatar", "")], true);
+  expect(room.bytes).toBe(empty);
+  room.exit(here, ann);
+  expect(room.bytes).toBe(0);
+});
+
+test("[PRS9] a participant is a spectator where all who hold it say so", () => {
+  const room = roster();
+  room.enter(here, member(ann, { spectator: true }));
+  expect(room.whole().present).toMatchObject([{ spectator: true }]);
+  room.enter(there, member(ann));
+  expect(room.whole().present).toMatchObject([{ spectator: false }]);
+  room.exit(there, ann);
+  expect(room.whole().present).toMatchObject([{ spectator: true }]);
+});

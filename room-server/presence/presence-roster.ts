@@ -1,0 +1,182 @@
+/**
+ * Who is in a room and what each shows of itself, with what of it has changed since it was last told. A participant is
+ * a client id, held by one gateway, or for a moment by two while it reconnects: it is gone when the last lets it go.
+ */
+
+import type { Member } from "../../shared/bus/presence-messages.ts";
+import type { ClientId, GatewayId } from "../../shared/ids.ts";
+import { SeldomMap, SeldomSet } from "../../shared/seldom.ts";
+import { NO_FIELDS, type ShownFields, valueOf, withField } from "../../shared/shown-fields.ts";
+import type { Participant, ParticipantNumber, PresenceField, PresenceNews, PresenceState } from "../../shared/wire/presence.ts";
+
+export type RosterOptions = {
+  readonly participantsMax: number;
+  /** Of all that the room shows, as `whole` says it. */
+  readonly presenceBytesMax: number;
+};
+
+export type RosterLimit = "participants" | "presence-bytes";
+
+type Holder = { readonly gateway: GatewayId; readonly member: Member };
+
+/** `holders`: nearly always one; a map for each would weigh more than the entry. */
+type Entry = {
+  readonly client: ClientId;
+  holders: readonly Holder[];
+  /** Undefined: there are as many as the room takes. */
+  number: ParticipantNumber | undefined;
+  participant: Participant | undefined;
+  /** The one it speaks through. Its old gateway may go on for a while with what it said before it moved. */
+  home: GatewayId | undefined;
+  fields: ShownFields;
+  bytes: number;
+};
+
+/** Beside a field's name and value, beside a participant's texts: numbers, lengths, bits. */
+const FIELD_BYTES = 4;
+const PARTICIPANT_BYTES = 32;
+const BYTES_PER_CODE_UNIT = 3;
+
+export class Roster {
+  readonly #options: RosterOptions;
+  readonly #entries = new Map<ClientId, Entry>();
+  #numbered = 0;
+  #lastNumber: ParticipantNumber = 0;
+  #bytes = 0;
+  readonly #present = new SeldomSet<Entry>();
+  #gone: ParticipantNumber[] = [];
+  readonly #changed = new SeldomMap<Entry, Set<string>>();
+
+  constructor(options: RosterOptions) {
+    this.#options = options;
+  }
+
+  /** How many are there, as the room is told. */
+  get size(): number {
+    return this.#numbered;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get hasNews(): boolean {
+    return this.#present.size > 0 || this.#gone.length > 0 || this.#changed.size > 0;
+  }
+
+  /** `gateway` has this client, or has it as this from now on. */
+  enter(gateway: GatewayId, member: Member): RosterLimit | undefined {
+    const { client } = member;
+    const entry = this.#entries.get(client) ?? { client, holders: [], number: undefined, participant: undefined, home: undefined, fields: NO_FIELDS, bytes: 0 };
+    this.#entries.set(client, entry);
+    entry.holders = entry.holders.filter((holder) => holder.gateway !== gateway).concat({ gateway, member }); // Spreading would make room for sixteen more.
+    return this.#show(entry);
+  }
+
+  exit(gateway: GatewayId, client: ClientId): void {
+    const entry = this.#entries.get(client);
+    if (entry === undefined || !isHeldBy(entry, gateway)) return;
+    entry.holders = entry.holders.filter((holder) => holder.gateway !== gateway);
+    if (entry.holders.length === 0) return this.#remove(entry);
+    if (entry.home === gateway) this.#moveHome(entry, undefined);
+    this.#show(entry);
+  }
+
+  /** `fresh`: just said by the client itself, which therefore is where `gateway` is. */
+  setFields(gateway: GatewayId, client: ClientId, fields: readonly PresenceField[], fresh: boolean): RosterLimit | undefined {
+    const entry = this.#entries.get(client);
+    if (entry === undefined || !isHeldBy(entry, gateway)) return undefined;
+    if (fresh || entry.home === undefined) this.#moveHome(entry, gateway);
+    if (entry.home !== gateway || entry.number === undefined) return undefined;
+    let limit: RosterLimit | undefined;
+    for (const field of fields) if (!this.#setField(entry, field)) limit = "presence-bytes";
+    return limit;
+  }
+
+  /** What has changed since the last call. */
+  takeNews(): PresenceNews {
+    const present = [...this.#present].map(({ participant }) => participant!);
+    const states = [...this.#changed].map(([entry, names]) => stateOf(entry, names));
+    const news: PresenceNews = { whole: false, present, gone: this.#gone, states };
+    this.#present.clear();
+    this.#gone = [];
+    this.#changed.clear();
+    return news;
+  }
+
+  /** All there is, told or not: telling it again changes nothing. */
+  whole(): PresenceNews {
+    const numbered = [...this.#entries.values()].filter(({ number }) => number !== undefined);
+    const states = numbered.filter(({ fields }) => fields.length > 0).map(({ number, fields }) => ({ number: number!, fields }));
+    return { whole: true, present: numbered.map(({ participant }) => participant!), gone: [], states };
+  }
+
+  #show(entry: Entry): RosterLimit | undefined {
+    const members = entry.holders.map(({ member }) => member);
+    const { user, name, canWrite, spectator } = members.find((member) => !member.spectator) ?? members[0]!;
+    const bytes = PARTICIPANT_BYTES + (entry.client.length + user.length + name.length) * BYTES_PER_CODE_UNIT;
+    if (entry.number === undefined) {
+      if (this.#numbered >= this.#options.participantsMax) return "participants";
+      if (this.#bytes + bytes > this.#options.presenceBytesMax) return "presence-bytes";
+      this.#numbered += 1;
+      this.#bytes += bytes;
+      entry.bytes += bytes;
+      entry.number = this.#lastNumber += 1;
+    }
+    const before = entry.participant;
+    if (before?.user === user && before.name === name && before.canWrite === canWrite && before.spectator === spectator) return undefined;
+    entry.participant = { number: entry.number, client: entry.client, user, name, canWrite, spectator };
+    this.#present.add(entry);
+    return undefined;
+  }
+
+  /** What it showed where it was before is void: its new gateway tells all that holds. */
+  #moveHome(entry: Entry, home: GatewayId | undefined): void {
+    if (entry.home !== undefined && entry.home !== home) for (const { name } of entry.fields) this.#setField(entry, { name, value: NOTHING });
+    entry.home = home;
+  }
+
+  #setField(entry: Entry, { name, value }: PresenceField): boolean {
+    const before = valueOf(entry.fields, name) ?? NOTHING;
+    if (isSame(before, value)) return true;
+    const bytes = bytesOf(name, value) - bytesOf(name, before);
+    if (bytes > 0 && this.#bytes + bytes > this.#options.presenceBytesMax) return false;
+    this.#bytes += bytes;
+    entry.bytes += bytes;
+    entry.fields = withField(entry.fields, name, value);
+    const changed = this.#changed.get(entry);
+    if (changed === undefined) this.#changed.set(entry, new Set([name]));
+    else changed.add(name);
+    return true;
+  }
+
+  #remove(entry: Entry): void {
+    this.#entries.delete(entry.client);
+    this.#present.delete(entry);
+    this.#changed.delete(entry);
+    this.#bytes -= entry.bytes;
+    if (entry.number === undefined) return;
+    this.#gone.push(entry.number);
+    this.#numbered -= 1;
+    if (this.#numbered === this.#entries.size) return;
+    for (const waiting of this.#entries.values()) if (waiting.number === undefined && this.#show(waiting) !== undefined) return;
+  }
+}
+
+const NOTHING = new Uint8Array(0);
+
+function isHeldBy({ holders }: Entry, gateway: GatewayId): boolean {
+  return holders.some((holder) => holder.gateway === gateway);
+}
+
+function stateOf({ number, fields }: Entry, names: Iterable<string>): PresenceState {
+  return { number: number!, fields: [...names].map((name) => ({ name, value: valueOf(fields, name) ?? NOTHING })) };
+}
+
+function bytesOf(name: string, value: Uint8Array): number {
+  return value.byteLength === 0 ? 0 : FIELD_BYTES + name.length * BYTES_PER_CODE_UNIT + value.byteLength;
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
+}

@@ -1,0 +1,142 @@
+import { expect, test } from "vitest";
+
+import type { Member } from "../../shared/bus/presence-messages.ts";
+import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
+import { decodeNews } from "../../shared/wire/presence.ts";
+import { Presence, type PresenceEffect, type PresenceInput } from "./presence.ts";
+
+const [here, there] = ["gw-here", "gw-there"] as GatewayId[] as [GatewayId, GatewayId];
+const epoch = 3 as Epoch;
+const options = { participantsMax: 100, presenceBytesMax: 10_000, presenceTickMs: 50, presenceGatherMs: 80, gatewaySilenceMsMax: 2_000, beaconMs: 1_000, beaconsWhenQuiet: 3, flatParticipantsMax: 2, flatAgainParticipants: 1, modeMsMin: 5_000 };
+const client = (name: string) => name.padEnd(16, "1") as ClientId;
+const member = (name: string): Member => ({ client: client(name), user: name as UserId, name, canWrite: true, spectator: false });
+const members = (gateway: GatewayId, version: number, entered: string[], more: { whole?: boolean; exited?: string[]; epoch?: Epoch } = {}): PresenceInput => ({ kind: "members", gateway, epoch: more.epoch ?? epoch, version, whole: more.whole ?? version === 1, entered: entered.map(member), exited: (more.exited ?? []).map(client) });
+
+/** A room that has been owned for long, at 1000 ms. */
+class Owned {
+  readonly presence = new Presence(epoch, options, 0 as Millis);
+  now = 0;
+  constructor(at = 1_000) {
+    for (; this.now < at; this.now += 10) this.presence.receive({ kind: "tick" }, this.now as Millis);
+  }
+  say(...inputs: PresenceInput[]): PresenceEffect[] {
+    return inputs.flatMap((input) => this.presence.receive(input, this.now as Millis));
+  }
+  /** All that comes in the next while. */
+  pass(ms: number): PresenceEffect[] {
+    const effects: PresenceEffect[] = [];
+    for (const end = this.now + ms; this.now < end; this.now += 5) if ((this.presence.dueAt ?? Number.POSITIVE_INFINITY) <= this.now) effects.push(...this.say({ kind: "tick" }));
+    return effects;
+  }
+}
+
+const broadcasts = (effects: PresenceEffect[], kind: string) => effects.filter((effect) => effect.kind === "broadcast" && effect.message.kind === kind);
+const answers = (effects: PresenceEffect[], kind: string) => effects.filter((effect) => effect.kind === "answer" && effect.answer.kind === kind);
+const namesIn = (effects: PresenceEffect[]) =>
+  effects.flatMap((effect) => (effect.kind === "broadcast" && effect.message.kind === "news" ? [decodeNews(effect.message.news)!.present.map(({ name }) => name)] : []));
+
+test("[PRS10] who comes in is told at once, and who comes within the next 50 ms together", () => {
+  const room = new Owned();
+  room.say(members(here, 1, ["ann"]));
+  expect(namesIn(room.pass(5))).toEqual([["ann"]]);
+  room.say(members(here, 2, ["bob"]));
+  room.say(members(there, 1, ["cid"]));
+  expect(namesIn(room.pass(40))).toEqual([]);
+  expect(namesIn(room.pass(20))).toEqual([["bob", "cid"]]);
+  expect(namesIn(room.pass(500))).toEqual([]);
+});
+
+test("[PRS11] a new owner asks who is there, and listens for a while before it says so", () => {
+  const room = new Owned(0);
+  const first = room.pass(5);
+  expect(broadcasts(first, "head")).toMatchObject([{ message: { epoch, number: 0 } }]);
+  room.say(members(here, 7, ["ann"], { whole: true }), { kind: "sync", gateway: here });
+  room.say(members(there, 4, ["bob"], { whole: true }), { kind: "sync", gateway: there });
+  expect(room.pass(60)).toEqual([]);
+  const told = room.pass(40);
+  expect(namesIn(told)).toEqual([["ann", "bob"]]);
+  expect(answers(told, "whole")).toMatchObject([{ gateway: here, answer: { number: 1 } }, { gateway: there, answer: { number: 1 } }]);
+});
+
+test("[PRS12] what a gateway says of its members is heard once, in order, and asked for again after a gap", () => {
+  const room = new Owned();
+  expect(room.say(members(here, 1, ["ann"]))).toMatchObject([{ answer: { kind: "heard", version: 1 } }]);
+  expect(room.say(members(here, 3, [], { exited: ["ann"] }))).toMatchObject([{ answer: { kind: "missed" } }]);
+  expect(room.say(members(here, 2, ["bob"]))).toMatchObject([{ answer: { kind: "heard", version: 2 } }]);
+  expect(room.say(members(here, 1, ["cid"]))).toMatchObject([{ answer: { kind: "heard", version: 2 } }]);
+  expect(room.say(members(here, 3, ["bob"], { whole: true }))).toMatchObject([{ answer: { kind: "heard", version: 3 } }]);
+  expect(namesIn(room.pass(60))).toEqual([["bob"]]);
+});
+
+test("[PRS13] a gateway that it does not know is asked for all its members, when it only asks whether it is known", () => {
+  const room = new Owned();
+  expect(room.say(members(here, 5, [], { whole: false }))).toMatchObject([{ answer: { kind: "missed" } }]);
+});
+
+test("[PRS14] a lost gateway's members are gone, but for those that another has too", () => {
+  const room = new Owned();
+  room.say(members(here, 1, ["ann", "bob"]), members(there, 1, ["bob"]));
+  room.pass(100);
+  room.say({ kind: "gateway-lost", gateway: here });
+  room.pass(100);
+  expect(room.presence.participants).toBe(1);
+});
+
+test("[PRS20] after its line was lost all gateways are asked again, and who has left the room meanwhile is gone with its members", () => {
+  const room = new Owned();
+  room.say(members(here, 1, ["ann"]), members(there, 1, ["bob"]));
+  room.pass(100);
+  expect(answers(room.say({ kind: "line-lost" }), "missed")).toMatchObject([{ gateway: here }, { gateway: there }]);
+  room.say(members(here, 1, ["ann"], { whole: true }));
+  expect(room.presence.participants).toBe(2);
+  room.pass(1_900);
+  expect(room.presence.participants).toBe(2);
+  room.pass(150);
+  expect(room.presence.account.gateways).toEqual({ [here]: 1 });
+  expect(room.presence.participants).toBe(1);
+});
+
+test("[PRS15] states that come late or twice do not undo newer ones", () => {
+  const room = new Owned();
+  const states = (number: number, tool: string): PresenceInput => ({ kind: "states", gateway: here, number, fresh: true, states: [{ client: client("ann"), fields: [{ name: "tool", value: new TextEncoder().encode(tool) }] }] });
+  room.say(members(here, 1, ["ann"]), states(1, "pen"), states(3, "brush"), states(2, "eraser"), states(1, "pen"));
+  const [news] = broadcasts(room.pass(5), "news");
+  expect(news?.kind === "broadcast" && news.message.kind === "news" ? decodeNews(news.message.news)!.states[0]!.fields[0]!.value : undefined).toEqual(new TextEncoder().encode("brush"));
+});
+
+test("[PRS16] after its last news the room tells three times how far it has come, then nothing", () => {
+  const room = new Owned(10_000);
+  expect(room.presence.dueAt).toBeUndefined();
+  room.say(members(here, 1, ["ann"]));
+  expect(broadcasts(room.pass(10_000), "head")).toMatchObject([{ message: { number: 1 } }, { message: { number: 1 } }, { message: { number: 1 } }]);
+  expect(room.presence.dueAt).toBeUndefined();
+});
+
+test("[PRS17] past its size the room changes its mode, tells it at once, and goes back once it may", () => {
+  const room = new Owned();
+  room.say(members(here, 1, ["ann", "bob", "cid"]));
+  const grown = room.pass(20);
+  expect(grown.filter(({ kind }) => kind === "mode-changed")).toMatchObject([{ from: "flat", to: "hierarchical", participants: 3 }]);
+  expect(broadcasts(grown, "head")).toMatchObject([{ message: { standing: { mode: "hierarchical" } } }]);
+  room.say(members(here, 2, [], { exited: ["ann", "bob"] }));
+  expect(room.pass(4_900).filter(({ kind }) => kind === "mode-changed")).toEqual([]);
+  expect(room.pass(200).filter(({ kind }) => kind === "mode-changed")).toMatchObject([{ to: "flat" }]);
+});
+
+test("[PRS18] a gateway that has heard of a later owner makes this one look at the log", () => {
+  const room = new Owned();
+  expect(room.say(members(here, 1, ["ann"], { epoch: (epoch + 1) as Epoch }))).toContainEqual({ kind: "deposed" });
+});
+
+test("[PRS19] a thousand who come in within a second make twenty-odd news, and one answer to each gateway's message", () => {
+  const room = new Owned();
+  const told: PresenceEffect[] = [];
+  const gateways = Array.from({ length: 4 }, (_, index) => `gw-${index}` as GatewayId);
+  for (let turn = 0; turn < 250; turn++) {
+    for (const gateway of gateways) told.push(...room.say(members(gateway, turn + 1, [`p${turn}-${gateway}`])));
+    told.push(...room.pass(5));
+  }
+  told.push(...room.pass(100));
+  expect(broadcasts(told, "news").length).toBeLessThan(30);
+  expect(answers(told, "heard")).toHaveLength(1_000);
+});

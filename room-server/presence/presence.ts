@@ -1,0 +1,281 @@
+/**
+ * A room's presence while this server owns the room: takes what gateways say of their members, tells all of them what
+ * has changed, at most every so often. Deterministic, apart from edits, and of no memory: it dies with the ownership,
+ * and the next owner asks every gateway who is with it.
+ *
+ * NATS may lose any message. What a gateway says of its members has a version, and it says it again until it is heard;
+ * what the room is told has a number, and whoever misses one asks for the whole. Rules PRS1 to PRS9.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { PresenceAnswer, PresenceFromOwner, PresenceToOwner, Standing } from "../../shared/bus/presence-messages.ts";
+import type { RoomAccount } from "../../shared/bus/room-account.ts";
+import type { ClientId, Epoch, GatewayId, Millis } from "../../shared/ids.ts";
+import { SeldomMap, SeldomSet } from "../../shared/seldom.ts";
+import type { RoomMode } from "../../shared/wire/frames.ts";
+import { encodeNews } from "../../shared/wire/presence.ts";
+import { type Budget, type BudgetLevel, budgetOf } from "../load/fair-share.ts";
+import { MemberParts } from "./member-parts.ts";
+import { decideMode, FLAT_FROM_THE_START, type ModeOptions, type ModeSince, presencePerSecondOf } from "./mode.ts";
+import { Roster, type RosterLimit, type RosterOptions } from "./presence-roster.ts";
+
+export type PresenceInput =
+  | PresenceToOwner
+  /** It has fallen silent, and its members with it. */
+  | { kind: "gateway-lost"; gateway: GatewayId }
+  /** What gateways said for a while may have been lost, and some of them may have left the room since. */
+  | { kind: "line-lost" }
+  /** It is to tell less, or more again. */
+  | { kind: "hold-back"; level: BudgetLevel }
+  | { kind: "tick" };
+
+export type PresenceEffect =
+  | { kind: "broadcast"; message: PresenceFromOwner }
+  | { kind: "answer"; gateway: GatewayId; answer: PresenceAnswer }
+  | { kind: "mode-changed"; from: RoomMode; to: RoomMode; participants: number; cause: ModeCause; epoch: Epoch }
+  /** A gateway has heard of a later owner. */
+  | { kind: "deposed" }
+  | { kind: "limit-reached"; limit: RosterLimit };
+
+export type PresenceAccount = Omit<RoomAccount, "server">;
+
+export type ModeCause = "grew" | "shrank" | "new-owner";
+
+export type PresenceOptions = RosterOptions &
+  ModeOptions & {
+    /** The shortest time between two of the room's news. */
+    readonly presenceTickMs: number;
+    /** How long a new owner listens before it says who is there, so that nobody who is there seems to have gone. */
+    readonly presenceGatherMs: number;
+    /** A gateway that does not say again by then who is with it has nobody in the room any more. */
+    readonly gatewaySilenceMsMax: number;
+    readonly beaconMs: number;
+    readonly beaconsWhenQuiet: number;
+  };
+
+/** A gateway as far as it was heard. */
+type Known = { version: number; statesNumber: number; readonly clients: Set<ClientId> };
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+export class Presence {
+  readonly #epoch: Epoch;
+  readonly #options: PresenceOptions;
+  readonly #roster: Roster;
+  readonly #gateways = new Map<GatewayId, Known>();
+  readonly #parts = new MemberParts();
+  readonly #asking = new SeldomSet<GatewayId>();
+  /** Gateways that are to say again who is with them, and until when. */
+  readonly #unconfirmed = new SeldomMap<GatewayId, Millis>();
+  #number = 0;
+  #budget: Budget = budgetOf(0);
+  #mode: ModeSince = FLAT_FROM_THE_START;
+  #standing: Standing = { mode: "flat", participants: 0, presencePerSecond: presencePerSecondOf(0), shed: 0 };
+  #newsFrom: Millis;
+  #headAt: Millis;
+  #headsLeft: number;
+  #whole: Uint8Array | undefined;
+  readonly #counts = { statesReceived: 0, newsTold: 0, newsBytesTold: 0 };
+
+  /** The first tick is due at once: it tells the epoch. */
+  constructor(epoch: Epoch, options: PresenceOptions, now: Millis) {
+    this.#epoch = epoch;
+    this.#options = options;
+    this.#roster = new Roster(options);
+    this.#newsFrom = (now + options.presenceGatherMs) as Millis;
+    this.#headAt = now;
+    this.#headsLeft = options.beaconsWhenQuiet + 1;
+  }
+
+  get participants(): number {
+    return this.#roster.size;
+  }
+
+  get bytes(): number {
+    return this.#roster.bytes;
+  }
+
+  /** What it has cost so far: states taken, and messages told. */
+  get cost(): number {
+    return this.#counts.statesReceived + this.#counts.newsTold;
+  }
+
+  /** For whoever asks how the room is. */
+  get account(): PresenceAccount {
+    const gateways = Object.fromEntries([...this.#gateways].map(([gateway, { clients }]) => [gateway, clients.size]));
+    return { ...this.#standing, ...this.#counts, epoch: this.#epoch, participants: this.#roster.size, presenceBytes: this.#roster.bytes, gateways };
+  }
+
+  /** When the next tick has something to do. Undefined: not before something comes in. */
+  get dueAt(): Millis | undefined {
+    const dueAt = Math.min(
+      this.#asking.size > 0 || this.#roster.hasNews ? this.#newsFrom : NEVER,
+      this.#headsLeft > 0 ? this.#headAt : NEVER,
+      ...this.#unconfirmed.values(),
+      this.#outgrowsMode ? this.#mode.since + this.#options.modeMsMin : NEVER,
+    );
+    return dueAt === NEVER ? undefined : (dueAt as Millis);
+  }
+
+  receive(input: PresenceInput, now: Millis): PresenceEffect[] {
+    const effects: PresenceEffect[] = [];
+    switch (input.kind) {
+      case "members":
+        this.#receiveMembers(input, effects);
+        break;
+      case "states":
+        this.#receiveStates(input, effects);
+        break;
+      case "sync":
+        this.#asking.add(input.gateway);
+        break;
+      case "gateway-lost":
+        this.#receiveGatewayLost(input.gateway);
+        break;
+      case "line-lost":
+        this.#askAllAgain(now, effects);
+        break;
+      case "hold-back":
+        this.#budget = budgetOf(input.level);
+        this.#decideStanding(now, effects);
+        break;
+      case "tick":
+        this.#receiveTick(now, effects);
+        break;
+      default:
+        assertNever(input);
+    }
+    return effects;
+  }
+
+  #receiveMembers(message: PresenceToOwner & { kind: "members" }, effects: PresenceEffect[]): void {
+    const { gateway, epoch, version, whole } = message;
+    if (epoch > this.#epoch) effects.push({ kind: "deposed" });
+    const all = this.#parts.receive(message);
+    if (all === "incomplete") return;
+    if (all === "broken") {
+      effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
+      return;
+    }
+    const { entered, exited } = all;
+    const known = this.#gateways.get(gateway) ?? { version: 0, statesNumber: 0, clients: new Set() };
+    const follows = whole ? version >= known.version : version === known.version + 1 && this.#gateways.has(gateway);
+    if (!follows && version > known.version) {
+      effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
+      return;
+    }
+    if (follows) {
+      this.#unconfirmed.delete(gateway);
+      this.#gateways.set(gateway, known);
+      known.version = version;
+      const here = new Set(entered.map(({ client }) => client));
+      for (const client of whole ? [...known.clients].filter((before) => !here.has(before)) : exited) {
+        known.clients.delete(client);
+        this.#roster.exit(gateway, client);
+      }
+      for (const member of entered) {
+        known.clients.add(member.client);
+        this.#noteLimit(this.#roster.enter(gateway, member), effects);
+      }
+      this.#whole = undefined;
+    }
+    effects.push({ kind: "answer", gateway, answer: { kind: "heard", epoch: this.#epoch, version: known.version, number: this.#number } });
+  }
+
+  #receiveStates({ gateway, number, fresh, states }: PresenceToOwner & { kind: "states" }, effects: PresenceEffect[]): void {
+    const known = this.#gateways.get(gateway);
+    if (known === undefined || number <= known.statesNumber) return; // Late: what is missing of it is told again.
+    known.statesNumber = number;
+    this.#counts.statesReceived += states.length;
+    for (const { client, fields } of states) this.#noteLimit(this.#roster.setFields(gateway, client, fields, fresh), effects);
+    this.#whole = undefined;
+  }
+
+  /** One that has left the room meanwhile, unheard, does not answer. */
+  #askAllAgain(now: Millis, effects: PresenceEffect[]): void {
+    for (const gateway of this.#gateways.keys()) {
+      this.#unconfirmed.set(gateway, (now + this.#options.gatewaySilenceMsMax) as Millis);
+      effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
+    }
+  }
+
+  #receiveGatewayLost(gateway: GatewayId): void {
+    this.#unconfirmed.delete(gateway);
+    const known = this.#gateways.get(gateway);
+    if (known === undefined) return;
+    this.#gateways.delete(gateway);
+    this.#parts.forget(gateway);
+    this.#asking.delete(gateway);
+    for (const client of known.clients) this.#roster.exit(gateway, client);
+    this.#whole = undefined;
+  }
+
+  #receiveTick(now: Millis, effects: PresenceEffect[]): void {
+    for (const [gateway, until] of this.#unconfirmed) if (now >= until) this.#receiveGatewayLost(gateway);
+    if (now >= this.#newsFrom) {
+      if (this.#roster.hasNews) this.#tellNews(now, effects);
+      this.#answerSyncs(effects);
+    }
+    if (this.#outgrowsMode) this.#decideStanding(now, effects);
+    if (this.#headsLeft > 0 && now >= this.#headAt) this.#tellHead(now, effects);
+  }
+
+  #tellNews(now: Millis, effects: PresenceEffect[]): void {
+    this.#number += 1;
+    const news = encodeNews(this.#roster.takeNews());
+    this.#counts.newsTold += 1;
+    this.#counts.newsBytesTold += news.byteLength;
+    effects.push({ kind: "broadcast", message: { kind: "news", epoch: this.#epoch, number: this.#number, news } });
+    this.#newsFrom = (now + this.#options.presenceTickMs * this.#budget.tickFactor) as Millis;
+    this.#headsLeft = this.#options.beaconsWhenQuiet;
+    this.#headAt = (now + this.#options.beaconMs) as Millis;
+    this.#decideStanding(now, effects);
+  }
+
+  /** Its size asks for another mode, which it may have to wait for. */
+  get #outgrowsMode(): boolean {
+    return decideMode(this.#mode, this.#roster.size, NEVER as Millis, this.#options) !== this.#mode;
+  }
+
+  #decideStanding(now: Millis, effects: PresenceEffect[]): void {
+    const participants = this.#roster.size;
+    const from = this.#standing;
+    this.#mode = decideMode(this.#mode, participants, now, this.#options);
+    const { perSecondMax, shed } = this.#budget;
+    this.#standing = { mode: this.#mode.mode, participants, presencePerSecond: Math.min(perSecondMax, presencePerSecondOf(participants)), shed };
+    if (isSameRule(from, this.#standing)) return;
+    const to = this.#mode.mode;
+    if (to !== from.mode) effects.push({ kind: "mode-changed", from: from.mode, to, participants, cause: this.#causeOf(to), epoch: this.#epoch });
+    this.#headAt = now;
+    this.#headsLeft += 1;
+  }
+
+  #causeOf(mode: RoomMode): ModeCause {
+    if (this.#number <= 1) return "new-owner";
+    return mode === "hierarchical" ? "grew" : "shrank";
+  }
+
+  #tellHead(now: Millis, effects: PresenceEffect[]): void {
+    effects.push({ kind: "broadcast", message: { kind: "head", epoch: this.#epoch, number: this.#number, standing: this.#standing } });
+    this.#headsLeft -= 1;
+    this.#headAt = (now + this.#options.beaconMs) as Millis;
+  }
+
+  /** Written once for all who ask in one turn, and for as long as nothing changes. */
+  #answerSyncs(effects: PresenceEffect[]): void {
+    if (this.#asking.size === 0) return;
+    this.#whole ??= encodeNews(this.#roster.whole());
+    const answer: PresenceAnswer = { kind: "whole", epoch: this.#epoch, number: this.#number, standing: this.#standing, news: this.#whole };
+    for (const gateway of this.#asking) effects.push({ kind: "answer", gateway, answer });
+    this.#asking.clear();
+  }
+
+  #noteLimit(limit: RosterLimit | undefined, effects: PresenceEffect[]): void {
+    if (limit !== undefined) effects.push({ kind: "limit-reached", limit });
+  }
+}
+
+/** How many there are is told with the next change of anything else. */
+function isSameRule(a: Standing, b: Standing): boolean {
+  return a.mode === b.mode && a.presencePerSecond === b.presencePerSecond && a.shed === b.shed;
+}

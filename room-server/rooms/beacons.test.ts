@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+
+import type { Millis } from "../../shared/ids.ts";
+import { Beacons } from "./beacons.ts";
+
+const at = (ms: number) => ms as Millis;
+
+test("[BCN1] after the last commit the head is told a few times more, an interval apart, and then no longer", () => {
+  const beacons = new Beacons({ beaconMs: 1_000, beaconsWhenQuiet: 2 }, at(0));
+  expect([500, 1_000, 1_050, 1_999, 2_000, 3_000, 60_000].map((ms) => beacons.due(at(ms)))).toEqual([false, true, false, false, true, false, false]);
+  expect(beacons.pending).toBe(false);
+  beacons.committed(at(70_000));
+  expect(beacons.pending).toBe(true);
+  expect(beacons.due(at(71_000))).toBe(true);
+});
+
+test("[BCN2] while records follow each other none is needed", () => {
+  const beacons = new Beacons({ beaconMs: 1_000, beaconsWhenQuiet: 2 }, at(0));
+  for (let ms = 0; ms < 5_000; ms += 500) {
+    beacons.committed(at(ms));
+    expect(beacons.due(at(ms + 499))).toBe(false);
+  }
+});

@@ -1,0 +1,77 @@
+/**
+ * What a gateway gets that asks for the edits after a position. A gateway may see a record before its owner knows
+ * that the log has it: a position that the append in flight will reach waits for it. Rules CUP1 to CUP5.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { CatchUp, ToOwner } from "../../shared/bus/envelope.ts";
+import type { Epoch, Seq } from "../../shared/ids.ts";
+import type { Backlog } from "./backlog.ts";
+import { AnswerPacker } from "./edits-range.ts";
+
+export type CatchUpRequest = ToOwner & { kind: "catch-up-request" };
+
+export type CatchUpDecision =
+  | { kind: "answers"; answers: readonly CatchUp[] }
+  /** The range is not in memory. */
+  | { kind: "read-log"; request: CatchUpRequest }
+  /** It waits for the append in flight. */
+  | { kind: "deferred" }
+  /** Too many wait: it gets no answer, and its gateway asks again. */
+  | { kind: "full" }
+  /** Its gateway has heard of a later owner. */
+  | { kind: "doubt" };
+
+/** How far the room has come; `inFlight`: edits that the append in flight adds to it. */
+export type Standing = { readonly epoch: Epoch; readonly head: Seq; readonly inFlight: number };
+export type CatchUpsOptions = { readonly answerBytesMax: number; readonly deferredCatchUpsMax: number };
+
+export class CatchUps {
+  readonly #backlog: Backlog;
+  readonly #options: CatchUpsOptions;
+  #deferred: CatchUpRequest[] = [];
+
+  constructor(backlog: Backlog, options: CatchUpsOptions) {
+    this.#backlog = backlog;
+    this.#options = options;
+  }
+
+  decide(request: CatchUpRequest, { epoch, head, inFlight }: Standing): CatchUpDecision {
+    const { after } = request;
+    if (after.epoch > epoch) return { kind: "doubt" };
+    if (after.seq > head && after.seq <= head + inFlight) {
+      if (this.#deferred.length >= this.#options.deferredCatchUpsMax) return { kind: "full" };
+      this.#deferred.push(request);
+      return { kind: "deferred" };
+    }
+    const through = request.through === 0 ? head : (Math.min(request.through, head) as Seq);
+    const answer = this.#backlog.range(after, through);
+    switch (answer.kind) {
+      case "older":
+        return { kind: "read-log", request: { ...request, through } };
+      case "resync":
+        return { kind: "answers", answers: [answer] };
+      case "edits":
+        return { kind: "answers", answers: this.#pack(answer.parts) };
+      default:
+        return assertNever(answer);
+    }
+  }
+
+  /** Those that waited for the append which has settled now. */
+  takeDeferred(): readonly CatchUpRequest[] {
+    const deferred = this.#deferred;
+    this.#deferred = [];
+    return deferred;
+  }
+
+  #pack(parts: readonly Uint8Array[]): readonly CatchUp[] {
+    const packer = new AnswerPacker(this.#options);
+    const answers: CatchUp[] = [];
+    for (const part of parts) {
+      const full = packer.add(part);
+      if (full !== undefined) answers.push(full);
+    }
+    return [...answers, packer.finish()];
+  }
+}

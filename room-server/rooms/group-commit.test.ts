@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+
+import type { ClientId, Millis, Seq, UserId } from "../../shared/ids.ts";
+import { GroupCommit } from "./group-commit.ts";
+
+const options = { unackedEditsMax: 5, unackedBytesMax: 100, recordBytesMax: 40 };
+const now = 0 as Millis;
+const edit = (counter: number, bytes = 10) => ({ author: { user: "ann" as UserId, client: "annannannannann1" as ClientId }, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(bytes) });
+const counters = (edits: Iterable<{ counter: number }>) => [...edits].map(({ counter }) => counter);
+
+test("[GRP1] one append is in flight at a time; what waits meanwhile shares the next", () => {
+  const group = new GroupCommit(options);
+  group.add(edit(1), now);
+  expect(counters(group.takeNext(now))).toEqual([1]);
+  group.add(edit(2), now);
+  group.add(edit(3), now);
+  expect(counters(group.takeNext(now))).toEqual([]);
+  group.settle();
+  expect(counters(group.takeNext(now))).toEqual([2, 3]);
+});
+
+test("[GRP2] a record takes no more bytes than it may, in order", () => {
+  const group = new GroupCommit(options);
+  for (const [counter, bytes] of [[1, 30], [2, 10], [3, 1], [4, 40]] as const) group.add(edit(counter, bytes), now);
+  for (const expected of [[1, 2], [3], [4]]) {
+    expect(counters(group.takeNext(now))).toEqual(expected);
+    group.settle();
+  }
+});
+
+test("[GRP3] edits and bytes that are not in the log yet are bounded, the ones in flight included", () => {
+  const byEdits = new GroupCommit(options);
+  for (let counter = 1; counter <= 5; counter++) byEdits.add(edit(counter, 1), now);
+  byEdits.takeNext(now);
+  expect(byEdits.hasRoomFor(new Uint8Array(1))).toBe(false);
+  byEdits.settle();
+  expect(byEdits.hasRoomFor(new Uint8Array(1))).toBe(true);
+
+  const byBytes = new GroupCommit(options);
+  for (let counter = 1; counter <= 3; counter++) byBytes.add(edit(counter, 30), now);
+  expect(byBytes.hasRoomFor(new Uint8Array(10))).toBe(true);
+  expect(byBytes.hasRoomFor(new Uint8Array(11))).toBe(false);
+});
+
+test("[GRP4] it tells how long the append in flight takes and how long the oldest edit has waited", () => {
+  const group = new GroupCommit(options);
+  expect(group.waits(5 as Millis)).toEqual({ appendMs: 0, oldestMs: 0 });
+  group.add(edit(1), 5 as Millis);
+  group.takeNext(6 as Millis);
+  group.add(edit(2), 9 as Millis);
+  expect(group.waits(20 as Millis)).toEqual({ appendMs: 14, oldestMs: 15 });
+  group.settle();
+  expect(group.waits(20 as Millis)).toEqual({ appendMs: 0, oldestMs: 11 });
+  expect(counters(group.edits())).toEqual([2]);
+});
+
+test("[GRP5] a payload is copied, so that the network's buffer is not kept", () => {
+  const group = new GroupCommit(options);
+  const buffer = new Uint8Array(64 * 1024);
+  group.add({ ...edit(1), payload: buffer.subarray(100, 110) }, now);
+  expect(group.takeNext(now)[0]?.payload.buffer.byteLength).toBe(10);
+});
+
+test("[GRP6] a room that is held back begins a record so long after the one before, and all that gathered shares it", () => {
+  const group = new GroupCommit(options);
+  group.gatherFor(80);
+  group.add(edit(1), 0 as Millis);
+  expect(counters(group.takeNext(0 as Millis)), "the first waits for nothing").toEqual([1]);
+  group.settle();
+  for (const [counter, ms] of [[2, 10], [3, 60]] as const) {
+    group.add(edit(counter), ms as Millis);
+    expect(counters(group.takeNext(ms as Millis))).toEqual([]);
+  }
+  expect(counters(group.takeNext(80 as Millis))).toEqual([2, 3]);
+  group.settle();
+  group.add(edit(4), 81 as Millis);
+  group.gatherFor(0);
+  expect(counters(group.takeNext(81 as Millis))).toEqual([4]);
+});

@@ -1,0 +1,274 @@
+/**
+ * One room in this process: feeds its ownership what happens and carries out what it decides. The only caller of
+ * `Ownership.receive`. What comes back for an ownership that has ended is ignored by it.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { Answer } from "../../shared/bus/envelope.ts";
+import type { LogEnd } from "../../shared/bus/placement-messages.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { Epoch, RoomKey } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import type { Operations } from "../../shared/operations.ts";
+import type { LoadMeter } from "../load/load-meter.ts";
+import type { LogCatchUps } from "./log-catch-ups-host.ts";
+import type { RoomServerMetrics } from "../metrics.ts";
+import type { OwnershipEffect, OwnershipInput } from "../ownership/ownership-messages.ts";
+import type { Ownership } from "../ownership/ownership.ts";
+import type { Checkpoints, Gateways, Inbox, RoomEntries, RoomLog, Subscription } from "../ports.ts";
+import type { PresenceHost } from "../presence/presence-host.ts";
+import type { Pace } from "./room.ts";
+
+/** What begins and ends with a room's ownership, and goes its own way in between. */
+export type OwnedPresence = Pick<PresenceHost, "begin" | "end" | "isInhabited">;
+
+export type HostedRoomPorts = { readonly log: RoomLog; readonly inbox: Inbox; readonly gateways: Gateways; readonly checkpoints: Checkpoints; readonly entries: RoomEntries; readonly operations: Operations; readonly presence: OwnedPresence };
+
+/** `receivePace`: when it wants its next tick. `receiveEnd`: it is to be forgotten. `claimLost`: another has the room, or may have it, and this server never had. */
+export type HostedRoomDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: RoomServerMetrics;
+  readonly loads: Pick<LoadMeter, "count">;
+  readonly logCatchUps: LogCatchUps;
+  readonly receivePace: (room: HostedRoom, pace: Exclude<Pace, "never">) => void;
+  readonly receiveEnd: (room: HostedRoom, claimLost: boolean) => void;
+};
+
+/** `wasOwner`: it was this server's until now, so it may be claimed anew. */
+export type ClaimOutcome = { kind: "owned"; epoch: Epoch } | { kind: "deleted" } | { kind: "lost"; wasOwner: boolean; reason: string };
+
+export class HostedRoom {
+  readonly key: RoomKey;
+  readonly #ownership: Ownership;
+  readonly #ports: HostedRoomPorts;
+  readonly #deps: HostedRoomDeps;
+  #subscription: Subscription | undefined;
+  /** Takes the append in flight back. */
+  #giveUpAppend: () => void = () => {};
+  /** Those who asked for the room and wait for the outcome. */
+  #claimers: ((outcome: ClaimOutcome) => void)[] = [];
+  /** The owner that is about to hand the room over waits for it to be heard here. */
+  #tellExpecting: (isExpecting: boolean) => void = () => {};
+  #expected: Promise<boolean> | undefined;
+  /** Told where the log stands still for another to claim the room, or that it does not; while it is handed over. */
+  #tellReady: (end: LogEnd | undefined) => void = () => {};
+
+  constructor(key: RoomKey, ownership: Ownership, ports: HostedRoomPorts, deps: HostedRoomDeps) {
+    this.key = key;
+    this.#ownership = ownership;
+    this.#ports = ports;
+    this.#deps = deps;
+  }
+
+  get isExpecting(): boolean {
+    return this.#ownership.isExpecting;
+  }
+
+  get isOwned(): boolean {
+    return this.#ownership.kind === "owning";
+  }
+
+  get pace(): Pace {
+    return this.#ownership.pace;
+  }
+
+  /** Begins the claim. */
+  claim(): Promise<ClaimOutcome> {
+    const outcome = this.untilClaimed();
+    this.#carryOut({ kind: "subscribe" });
+    return outcome;
+  }
+
+  /** Resolves once the room's edits are heard, in order to be handed it; false if they cannot be. */
+  expect(): Promise<boolean> {
+    return (this.#expected ??= new Promise((resolve) => {
+      this.#tellExpecting = resolve;
+      this.#carryOut({ kind: "subscribe" });
+    }));
+  }
+
+  /** Claims the room that was expected. `end`: as its owner told it. */
+  claimExpected(end: LogEnd | undefined): Promise<ClaimOutcome> {
+    const outcome = this.untilClaimed();
+    this.receive(end === undefined ? { kind: "claimed" } : { kind: "end-told", end });
+    return outcome;
+  }
+
+  /** Of the claim under way. */
+  untilClaimed(): Promise<ClaimOutcome> {
+    return new Promise((resolve) => this.#claimers.push(resolve));
+  }
+
+  /** Somebody does not get through to the owner that this server takes itself for. Whether it is one, the log knows. */
+  confirm(): Promise<ClaimOutcome> {
+    const outcome = this.untilClaimed();
+    this.receive(this.#subscription?.isOpen() === false ? { kind: "unsubscribed" } : { kind: "doubted" });
+    return outcome;
+  }
+
+  /** Resolves once the log stands still, to where; undefined if the room is not this server's. */
+  beginHandOver(): Promise<LogEnd | undefined> {
+    return new Promise((resolve) => {
+      this.#tellReady = resolve;
+      this.receive({ kind: "hand-over" });
+    });
+  }
+
+  endHandOver(outcome: "handed-over" | "keep"): void {
+    this.#tellReady(undefined);
+    this.receive({ kind: outcome });
+  }
+
+  giveUpAppend(): void {
+    this.#giveUpAppend();
+  }
+
+  receive(input: OwnershipInput): void {
+    for (const effect of this.#ownership.receive(input, this.#deps.clock.now())) this.#carryOut(effect);
+    const { pace } = this.#ownership;
+    if (pace !== "never") this.#deps.receivePace(this, pace);
+  }
+
+  #carryOut(effect: OwnershipEffect): void {
+    const { metrics, log } = this.#deps;
+    switch (effect.kind) {
+      case "append":
+        return this.#append(effect);
+      case "answer":
+        this.#count(effect.answer);
+        return this.#ports.gateways.answer(effect.gateway, this.key, effect.answer);
+      case "broadcast":
+        if (effect.message.kind === "tentative") metrics.editsTentative.inc();
+        return this.#ports.gateways.broadcast(this.key, effect.message);
+      case "saving-changed":
+        return metrics.savingChanges.inc({ state: effect.state });
+      case "read-log":
+        return this.#deps.logCatchUps.answer(this.key, effect);
+      case "limit-reached":
+        return metrics.limitsReached.inc({ limit: effect.limit });
+      case "subscribe":
+        return this.#await(this.#subscribe());
+      case "read-log-end":
+        return this.#await(this.#readLogEnd());
+      case "look-behind":
+        return this.#await(this.#lookBehind(effect.streamSeq));
+      case "read-checkpoint":
+        return this.#await(this.#readCheckpoint());
+      case "load":
+        return this.#await(this.#load(effect));
+      case "fenced-others":
+        this.#ports.operations.report({ kind: "room_claimed", room: this.key, epoch: effect.epoch });
+        this.#announce(effect.epoch);
+        this.#ports.presence.begin(this.key, effect.epoch);
+        return this.#tellClaimers({ kind: "owned", epoch: effect.epoch });
+      case "confirmed":
+        if (this.#claimers.length > 0) this.#announce(effect.epoch); // Whoever asks did not find it: the bucket may not have taken the entry.
+        return this.#tellClaimers({ kind: "owned", epoch: effect.epoch });
+      case "unconfirmed":
+        return this.#tellClaimers({ kind: "lost", wasOwner: false, reason: effect.reason });
+      case "log-hole":
+        metrics.holes.inc();
+        return log.error({ room: this.key, ...effect.hole }, "the log lacks edits that no checkpoint covers: restore it from a backup if there is one");
+      case "ready-to-hand-over":
+        return this.#tellReady(effect.end);
+      case "expecting":
+        return this.#tellExpecting(true);
+      case "unsubscribe":
+        return this.#await(this.#unsubscribe());
+      case "ended":
+        return this.#end(effect);
+      default:
+        return assertNever(effect);
+    }
+  }
+
+  #append({ record, edits }: OwnershipEffect & { kind: "append" }): void {
+    this.#giveUpAppend = this.#ports.log.append(this.key, record, (outcome) => {
+      this.#giveUpAppend = () => {};
+      if (outcome.kind === "appended" && edits > 0) {
+        this.#deps.metrics.editsCommitted.inc(edits);
+        this.#deps.loads.count(this.key, edits, record.bytes.byteLength);
+      }
+      this.receive({ kind: "append-settled", outcome });
+    });
+  }
+
+  /** What the world answers is the room's next input; that it fails is one too. */
+  #await(outcome: Promise<OwnershipInput>): void {
+    outcome.then(
+      (input) => this.receive(input),
+      (cause: unknown) => {
+        this.#deps.log.warn({ room: this.key, state: this.#ownership.kind, cause }, "NATS did not answer for a room");
+        this.receive({ kind: "failed", reason: "NATS did not answer" });
+      },
+    );
+  }
+
+  async #subscribe(): Promise<OwnershipInput> {
+    const subscription = await this.#ports.inbox.subscribe(this.key, (message, bytes) => this.receive({ kind: "message", message, bytes }));
+    this.#subscription = subscription;
+    if (this.#ownership.kind === "ended") await subscription.close();
+    return { kind: "subscribed" };
+  }
+
+  async #unsubscribe(): Promise<OwnershipInput> {
+    await this.#subscription?.close();
+    return { kind: "unsubscribed" };
+  }
+
+  async #readLogEnd(): Promise<OwnershipInput> {
+    const [last, checkpoint] = await Promise.all([this.#ports.log.readLast(this.key), this.#ports.checkpoints.newest(this.key)]);
+    return { kind: "log-end-read", last, checkpoint };
+  }
+
+  async #lookBehind(streamSeq: number): Promise<OwnershipInput> {
+    return { kind: "looked-behind", isEnd: await this.#ports.log.endsAt(this.key, streamSeq) };
+  }
+
+  async #readCheckpoint(): Promise<OwnershipInput> {
+    return { kind: "checkpoint-read", checkpoint: await this.#ports.checkpoints.newest(this.key) };
+  }
+
+  async #load({ after, through }: OwnershipEffect & { kind: "load" }): Promise<OwnershipInput> {
+    for await (const { record } of this.#ports.log.read(this.key, after, through)) this.receive({ kind: "log-read", record });
+    return { kind: "log-read-whole" };
+  }
+
+  #announce(epoch: Epoch): void {
+    this.#ports.entries.announce(this.key, epoch).catch((cause: unknown) => this.#deps.log.warn({ room: this.key, cause }, "the rooms bucket did not take the owner's entry; gateways find the owner by asking"));
+  }
+
+  #removeEntry(why: "released" | "deleted"): void {
+    const { entries } = this.#ports;
+    const removed = why === "released" ? entries.withdraw(this.key) : entries.forget(this.key);
+    removed.catch((cause: unknown) => this.#deps.log.warn({ room: this.key, cause }, "the rooms bucket kept the entry of a room that nobody owns; a claim corrects it"));
+  }
+
+  #tellClaimers(outcome: ClaimOutcome): void {
+    for (const tell of this.#claimers.splice(0)) tell(outcome);
+  }
+
+  #end({ why, reason, wasOwner, wasClaim }: OwnershipEffect & { kind: "ended" }): void {
+    const { log, metrics } = this.#deps;
+    this.#giveUpAppend();
+    this.#deps.receiveEnd(this, wasClaim && why !== "deleted");
+    this.#ports.presence.end(this.key);
+    metrics.ends.inc({ why });
+    this.#ports.operations.report({ kind: "room_ended", room: this.key, why, reason });
+    this.#subscription?.close().catch((cause: unknown) => log.debug({ room: this.key, cause }, "the line was lost while a room's subscription was closed"));
+    if (why === "released" || why === "deleted") this.#removeEntry(why);
+    this.#tellReady(undefined);
+    this.#tellExpecting(false);
+    this.#tellClaimers(why === "deleted" ? { kind: "deleted" } : { kind: "lost", wasOwner, reason });
+  }
+
+  #count(answer: Answer): void {
+    const { metrics } = this.#deps;
+    if (answer.kind === "acked") metrics.editsRepeated.inc();
+    else if (answer.kind === "refused") metrics.editsRefused.inc({ reason: answer.reason });
+    else if (answer.kind === "not-first") metrics.editsRefused.inc({ reason: answer.kind });
+    else if (answer.answer.kind === "resync") metrics.catchUps.inc({ source: "resync" });
+    else if (answer.answer.last) metrics.catchUps.inc({ source: "backlog" });
+  }
+}

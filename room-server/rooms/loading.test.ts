@@ -1,0 +1,75 @@
+import { expect, test } from "vitest";
+
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { encodeEditsRecord, type OwnersRecord } from "../../shared/bus/record.ts";
+import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
+import type { ClientId, Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { BacklogBudget } from "./backlog.ts";
+import { Loading } from "./loading.ts";
+
+const ann = "annannannannann1" as ClientId;
+const bob = "bobbobbobbobbob1" as ClientId;
+const now = 1_000 as Millis;
+const claimedAt = { now, wallNow: 1_000 as UnixMillis };
+const options = { dedupeMsMin: 1_000, writersMax: 100, runsPerWriterMax: 8, backlogMsMax: 1_000, backlogBytesMax: 100_000 };
+
+function edits(firstSeq: number, authors: readonly (readonly [ClientId, number])[], time = 1_000): OwnersRecord {
+  const users = new Map(authors.map(([client]) => [client, "someone" as UserId]));
+  const list = authors.map(([client, counter]) => ({ client, counter, parentSeq: 0 as Seq, payload: new Uint8Array(3) }));
+  return ownersRecordOf(encodeEditsRecord({ id: `s.${firstSeq}`, time: time as UnixMillis, users, edits: { epoch: 1 as Epoch, firstSeq: firstSeq as Seq, edits: list } }));
+}
+
+function checkpoint(seq: number, clients: readonly (readonly [ClientId, number, number])[]): Checkpoint {
+  return {
+    epoch: 1 as Epoch,
+    seq: seq as Seq,
+    streamSeq: seq,
+    time: 0 as UnixMillis,
+    clients: clients.map(([client, counter, at]) => ({ client, user: "someone" as UserId, counter, seq: at as Seq, lastSeen: 0 as UnixMillis })),
+    snapshot: { object: "o", bytes: 1, sha256: "s" },
+  };
+}
+
+function load(from: Checkpoint | undefined, log: readonly OwnersRecord[], head: number, budget = new BacklogBudget({ bytesMax: 1_000_000 })) {
+  const loading = new Loading(from, options, budget, claimedAt);
+  for (const record of log) loading.receiveRecord(record);
+  return loading.receiveEnd(head as Seq);
+}
+
+test("[LOD1] every writer's place is known again, from the checkpoint and from the log behind it", () => {
+  const { sequencer, hole } = load(checkpoint(2, [[ann, 1, 1], [bob, 1, 2]]), [edits(3, [[ann, 2], [ann, 3]])], 4);
+  expect(hole).toBeUndefined();
+  expect(sequencer.head).toBe(4);
+  expect(sequencer.placeOf(ann, 3, 0, now)).toEqual({ kind: "committed", seq: 4, exact: true });
+  expect(sequencer.placeOf(bob, 1, 0, now)).toEqual({ kind: "committed", seq: 2, exact: true });
+  expect(sequencer.placeOf(bob, 2, 0, now)).toEqual({ kind: "next" });
+});
+
+test("[LOD2] records that the checkpoint covers are passed over", () => {
+  const { sequencer, backlog, hole } = load(checkpoint(2, []), [edits(1, [[ann, 1]]), edits(2, [[ann, 2]]), edits(3, [[ann, 3]])], 3);
+  expect(hole).toBeUndefined();
+  expect(sequencer.head).toBe(3);
+  expect(backlog.range({ epoch: 1 as Epoch, seq: 2 as Seq }, 3 as Seq)).toMatchObject({ kind: "edits", parts: [expect.any(Uint8Array)] });
+});
+
+test("[LOD3] edits that neither holds are a hole, at the start, in the middle and at the end", () => {
+  expect(load(undefined, [edits(3, [[ann, 3]])], 3).hole).toEqual({ after: 0, before: 3 });
+  expect(load(undefined, [edits(1, [[ann, 1]]), edits(4, [[ann, 4]])], 4).hole).toEqual({ after: 1, before: 4 });
+  expect(load(undefined, [edits(1, [[ann, 1]])], 5).hole).toEqual({ after: 1, before: 6 });
+});
+
+test("[LOD4] behind a hole the seqs go on where the log says, and the backlog begins there", () => {
+  const { sequencer, backlog } = load(undefined, [edits(1, [[ann, 1]]), edits(4, [[ann, 4]])], 4);
+  expect(sequencer.head).toBe(4);
+  expect(backlog.range({ epoch: 1 as Epoch, seq: 0 as Seq }, 4 as Seq)).toEqual({ kind: "older" });
+  expect(load(undefined, [], 7).sequencer.head).toBe(7);
+});
+
+test("[LOD5] what is given up gives its memory back", () => {
+  const budget = new BacklogBudget({ bytesMax: 1_000_000 });
+  const loading = new Loading(undefined, options, budget, claimedAt);
+  loading.receiveRecord(edits(1, [[ann, 1]]));
+  expect(budget.bytes).toBeGreaterThan(0);
+  loading.clear();
+  expect(budget.bytes).toBe(0);
+});

@@ -1,0 +1,93 @@
+/**
+ * Rebuilds what an owner must know of a room: the checkpoint first, then every record of the log behind it.
+ * A checkpoint that was replaced in between leaves a hole, since the log is trimmed behind the newer one:
+ * then both are to be read again. Rules LOD1 to LOD4.
+ */
+
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { headOf, type OwnersRecord } from "../../shared/bus/record.ts";
+import type { Millis, Seq, UnixMillis } from "../../shared/ids.ts";
+import { Backlog, type BacklogBudget, type BacklogOptions } from "./backlog.ts";
+import { Sequencer, type SequencerOptions } from "./sequencer.ts";
+
+export type LoadingOptions = SequencerOptions & BacklogOptions;
+
+/** `hole`: seqs that neither the checkpoint nor the log holds. */
+export type Loaded = { readonly sequencer: Sequencer; readonly backlog: Backlog; readonly hole: Hole | undefined };
+/** The same moment by both clocks. */
+export type Moment = { readonly now: Millis; readonly wallNow: UnixMillis };
+export type Hole = { readonly after: Seq; readonly before: Seq };
+
+export class Loading {
+  readonly #options: LoadingOptions;
+  readonly #budget: BacklogBudget;
+  readonly #now: Millis;
+  readonly #wallNow: UnixMillis;
+  readonly #sequencer: Sequencer;
+  #backlog: Backlog;
+  #hole: Hole | undefined;
+
+  constructor(checkpoint: Checkpoint | undefined, options: LoadingOptions, budget: BacklogBudget, { now, wallNow }: Moment) {
+    const seq = checkpoint?.seq ?? (0 as Seq);
+    this.#options = options;
+    this.#budget = budget;
+    this.#now = now;
+    this.#wallNow = wallNow;
+    this.#sequencer = new Sequencer(options, seq);
+    this.#sequencer.restore(checkpoint?.clients ?? [], now);
+    this.#backlog = new Backlog(options, budget, seq);
+  }
+
+  /** The seq of the newest edit gathered. */
+  get head(): Seq {
+    return this.#sequencer.head;
+  }
+
+  /** Whether it has every edit up to its head that it must know of. */
+  get isWhole(): boolean {
+    return this.#hole === undefined;
+  }
+
+  /** `moment`: when it is gathered, if that goes on for long. */
+  receiveRecord(record: OwnersRecord, { now, wallNow }: Moment = { now: this.#now, wallNow: this.#wallNow }): void {
+    if (record.kind === "epoch") return;
+    const { epoch, firstSeq } = record.edits;
+    const lastSeq = headOf(record);
+    if (lastSeq <= this.#sequencer.head) return;
+    this.#reach(firstSeq);
+    this.#sequencer.commit(record.edits, now);
+    this.#backlog.append({ epoch, firstSeq, lastSeq, since: whenTaken(record.time, { now, wallNow }), bytes: record.editsBytes }, now);
+  }
+
+  /** Lets go of what has grown too old to be of use. */
+  expire(now: Millis): void {
+    this.#sequencer.forgetSilent(now);
+    this.#backlog.expire(now);
+  }
+
+  /** `head`: where the epoch record says that the room stands. */
+  receiveEnd(head: Seq): Loaded {
+    this.#reach((head + 1) as Seq);
+    this.#sequencer.forgetSilent(this.#now);
+    return { sequencer: this.#sequencer, backlog: this.#backlog, hole: this.#hole };
+  }
+
+  /** Gives back what was gathered. */
+  clear(): void {
+    this.#backlog.clear();
+  }
+
+  #reach(next: Seq): void {
+    const { head } = this.#sequencer;
+    if (next === head + 1) return;
+    this.#hole ??= { after: head, before: next };
+    this.#sequencer.startAt(next);
+    this.#backlog.clear();
+    this.#backlog = new Backlog(this.#options, this.#budget, (next - 1) as Seq);
+  }
+}
+
+/** Two servers' dates are compared here: all that one of them being wrong does is that the backlog holds less, or a little longer. */
+function whenTaken(time: UnixMillis, { now, wallNow }: Moment): Millis {
+  return (now - Math.max(0, wallNow - time)) as Millis;
+}

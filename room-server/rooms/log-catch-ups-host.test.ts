@@ -1,0 +1,94 @@
+import { Registry } from "prom-client";
+import { expect, test, vi } from "vitest";
+
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import type { Answer, CatchUp } from "../../shared/bus/envelope.ts";
+import { encodeEditsRecord, headOf } from "../../shared/bus/record.ts";
+import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
+import { type ClientId, type Epoch, type GatewayId, type RoomKey, type Seq, START, type UnixMillis, type UserId } from "../../shared/ids.ts";
+import { LogCatchUps } from "./log-catch-ups-host.ts";
+import { roomServerMetrics } from "../metrics.ts";
+import type { StoredRecord } from "../ports.ts";
+
+const room = "acme.board" as RoomKey;
+const gateway = "gw" as GatewayId;
+const ann = "annannannannann1" as ClientId;
+const epoch = 1 as Epoch;
+
+/** One edit of 100 bytes a record; the room's seqs are the stream's. */
+const stored: StoredRecord[] = [1, 2, 3, 4].map((seq) => {
+  const edits = { epoch, firstSeq: seq as Seq, edits: [{ client: ann, counter: seq, parentSeq: 0 as Seq, payload: new Uint8Array(100) }] };
+  return { record: ownersRecordOf(encodeEditsRecord({ id: `s.${seq}`, time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits })), streamSeq: seq };
+});
+
+const checkpointAt = (seq: number, what: { leftOut?: number; bytes: number }): Checkpoint => ({
+  epoch,
+  seq: seq as Seq,
+  streamSeq: seq,
+  time: 0 as UnixMillis,
+  clients: [],
+  ...(what.leftOut === undefined ? {} : { leftOut: what.leftOut }),
+  snapshot: { object: "o", bytes: what.bytes, sha256: "" },
+});
+
+/** Where a catch-up from `after` to the head leads that may read 250 bytes: to a seq, or to a snapshot. */
+async function catchUp(after: number, checkpoint: Checkpoint | undefined): Promise<string> {
+  const read: number[] = [];
+  const answer = await new Promise<CatchUp>((resolve) => {
+    const ports = {
+      log: {
+        append: () => () => {},
+        readLast: async () => undefined,
+        endsAt: async () => true,
+        read: async function* (_: RoomKey, from: number, through: number) {
+          for (const one of stored.filter(({ streamSeq }) => streamSeq > from && streamSeq <= through)) {
+            read.push(headOf(one.record));
+            yield one;
+          }
+        },
+      },
+      checkpoints: { newest: async () => checkpoint },
+      gateways: { answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && resolve(given.answer)), broadcast: () => {} },
+    };
+    const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+    const catchUps = new LogCatchUps(ports, { logReadsMax: 1, logReadsWaitingMax: 1, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 }, { log, metrics: roomServerMetrics(new Registry()) });
+    const request = { kind: "catch-up-request", gateway, request: 1, after: { epoch, seq: after as Seq }, through: 4 as Seq } as const;
+    catchUps.answer(room, { kind: "read-log", request, epoch, head: 4 as Seq, streamSeq: 4 });
+  });
+  return answer.kind === "resync" ? `${answer.reason}${read.length === 0 ? ", unread" : ""}` : `${answer.parts.length} records of ${read.join()}`;
+}
+
+test("[LCU1] what a newer snapshot would lead to faster is not read from the log", async () => {
+  expect(await catchUp(2, checkpointAt(4, { bytes: 400 }))).toBe("too-old"); // What lies before counts as read.
+});
+
+test("[LCU4] a newcomer to a room that has a snapshot is sent there at once: a herd of them costs no look into the log", async () => {
+  expect(await catchUp(0, checkpointAt(1, { bytes: 100 }))).toBe("too-old, unread");
+});
+
+test("[LCU2] where no snapshot is newer all is read, from the checkpoint on", async () => {
+  expect(await catchUp(0, undefined)).toBe("4 records of 1,2,3,4");
+  expect(await catchUp(1, checkpointAt(1, { bytes: 400 }))).toBe("3 records of 2,3,4");
+});
+
+test("[LCU3] a room of other payloads than Yjs updates has no snapshot to be sent to: its log is read, however long", async () => {
+  expect(await catchUp(0, checkpointAt(4, { leftOut: 4, bytes: 2 }))).toBe("4 records of 1,2,3,4");
+  expect(await catchUp(0, checkpointAt(4, { leftOut: 1, bytes: 300 }))).toBe("too-old, unread");
+});
+
+test("[LCU5] a crowd of newcomers asks for a room's checkpoint once", async () => {
+  const [answers, asked]: [CatchUp[], string[]] = [[], []];
+  const ports = {
+    log: { append: () => () => {}, readLast: async () => undefined, endsAt: async () => true, read: async function* () {} },
+    checkpoints: { newest: async (of: RoomKey) => (asked.push(of), checkpointAt(4, { bytes: 400 })) },
+    gateways: { answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && answers.push(given.answer)), broadcast: () => {} },
+  };
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+  const catchUps = new LogCatchUps(ports, { logReadsMax: 1, logReadsWaitingMax: 10, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 }, { log, metrics: roomServerMetrics(new Registry()) });
+  const newcomer = (request: number): void => catchUps.answer(room, { kind: "read-log", request: { kind: "catch-up-request", gateway, request, after: START, through: 4 as Seq }, epoch, head: 4 as Seq, streamSeq: 4 });
+  newcomer(1);
+  await vi.waitFor(() => expect(answers).toHaveLength(1));
+  newcomer(2);
+  newcomer(3);
+  expect([answers, asked]).toEqual([Array(3).fill({ kind: "resync", reason: "too-old" }), [room]]);
+});

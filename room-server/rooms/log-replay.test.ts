@@ -1,0 +1,64 @@
+import * as decoding from "lib0/decoding";
+import { expect, test } from "vitest";
+
+import type { CatchUp } from "../../shared/bus/envelope.ts";
+import { encodeEditsRecord, encodeEpochRecord, type OwnersRecord } from "../../shared/bus/record.ts";
+import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
+import type { ClientId, Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { readCommittedEdits } from "../../shared/wire/committed-edits.ts";
+import { LogReplay } from "./log-replay.ts";
+
+const ann = "annannannannann1" as ClientId;
+const time = 0 as UnixMillis;
+
+function edits(firstSeq: number, count: number, epoch = 1, payloadBytes = 4): OwnersRecord {
+  const list = Array.from({ length: count }, (_, index) => ({ client: ann, counter: firstSeq + index, parentSeq: 0 as Seq, payload: new Uint8Array(payloadBytes) }));
+  return ownersRecordOf(encodeEditsRecord({ id: `s.${firstSeq}`, time, users: new Map([[ann, "ann" as UserId]]), edits: { epoch: epoch as Epoch, firstSeq: firstSeq as Seq, edits: list } }));
+}
+
+const claim = (epoch: number, head: number): OwnersRecord => ownersRecordOf(encodeEpochRecord({ id: `c.${epoch}`, time, epoch: epoch as Epoch, head: head as Seq }));
+
+function replay(log: readonly OwnersRecord[], range: { after: number; epoch?: number; through: number }, limits: { readBytesMax?: number; answerBytesMax?: number } = {}): CatchUp[] {
+  const reader = new LogReplay({
+    after: { epoch: (range.epoch ?? 1) as Epoch, seq: range.after as Seq },
+    through: range.through as Seq,
+    readBytesMax: limits.readBytesMax ?? Number.POSITIVE_INFINITY,
+    answerBytesMax: limits.answerBytesMax ?? 100_000,
+  });
+  return [...log.flatMap((record) => reader.receiveRecord(record)), ...reader.receiveEnd()];
+}
+
+function shown(answers: readonly CatchUp[]): unknown[] {
+  return answers.map((answer) => {
+    if (answer.kind === "resync") return answer.reason;
+    const counters = answer.parts.flatMap((part) => readCommittedEdits(decoding.createDecoder(part)).edits.map(({ counter }) => counter));
+    return answer.last ? [...counters, "last"] : counters;
+  });
+}
+
+test("[RPL1] the range is answered from the records that hold it, cut at both ends, across epochs", () => {
+  const log = [claim(1, 0), edits(1, 3), edits(4, 3), claim(2, 6), edits(7, 3, 2)];
+  expect(shown(replay(log, { after: 0, through: 9 }))).toEqual([[1, 2, 3, 4, 5, 6, 7, 8, 9, "last"]]);
+  expect(shown(replay(log, { after: 4, through: 8 }))).toEqual([[5, 6, 7, 8, "last"]]);
+});
+
+test("[RPL2] edits that the log no longer holds are too old, and so is a log that ends early", () => {
+  expect(shown(replay([edits(4, 3)], { after: 2, through: 6 }))).toEqual(["too-old"]);
+  expect(shown(replay([edits(4, 3)], { after: 3, through: 9 }, { answerBytesMax: 10 }))).toEqual(["too-old"]);
+  expect(shown(replay([], { after: 0, through: 1 }))).toEqual(["too-old"]);
+});
+
+test("[RPL3] a position that a later epoch's edit stands at is of another log", () => {
+  expect(shown(replay([edits(1, 3, 2)], { after: 2, epoch: 1, through: 3 }))).toEqual(["other-epoch"]);
+});
+
+test("[RPL4] where a newer snapshot would help, it reads only so much", () => {
+  const log = Array.from({ length: 10 }, (_, index) => edits(index + 1, 1, 1, 100));
+  expect(shown(replay(log, { after: 8, through: 10 }, { readBytesMax: 500 }))).toEqual(["too-old"]);
+  expect(shown(replay(log, { after: 8, through: 10 }))).toEqual([[9, 10, "last"]]);
+});
+
+test("[RPL5] many edits come in several answers of a bounded size, the last of which says so", () => {
+  const log = Array.from({ length: 5 }, (_, index) => edits(index + 1, 1, 1, 100));
+  expect(shown(replay(log, { after: 0, through: 5 }, { answerBytesMax: 300 }))).toEqual([[1, 2], [3, 4], [5, "last"]]);
+});

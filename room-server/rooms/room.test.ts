@@ -1,0 +1,227 @@
+import { expect, test } from "vitest";
+
+import type { Answer, SubmittedEdit } from "../../shared/bus/envelope.ts";
+import { decodeRecord, type EditsRecord } from "../../shared/bus/record.ts";
+import type { ClientId, Epoch, GatewayId, Millis, Position, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import type { TentativeEdit } from "../../shared/wire/frames.ts";
+import { Backlog, BacklogBudget } from "./backlog.ts";
+import type { RoomEffect } from "./room-messages.ts";
+import { Room, type RoomOptions } from "./room.ts";
+import { Sequencer } from "./sequencer.ts";
+
+const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
+const bob = { user: "bob" as UserId, client: "bobbobbobbobbob1" as ClientId };
+const gateway = "gw" as GatewayId;
+const epoch = 4 as Epoch;
+const at = (ms: number) => ms as Millis;
+const MAC = new Uint8Array(16).fill(7);
+
+const OPTIONS: RoomOptions = {
+  unackedEditsMax: 5,
+  unackedBytesMax: 1_000,
+  recordBytesMax: 100,
+  answerBytesMax: 1_000,
+  savingAfterMs: 100,
+  refusingAfterMs: 10_000,
+  refusedRetryMs: 1_000,
+  gapQuietMs: 200,
+  beaconMs: 1_000,
+  beaconsWhenQuiet: 2,
+  deferredCatchUpsMax: 2,
+};
+
+function roomAt(head = 0, more: Partial<RoomOptions> = {}): Room {
+  const sequencer = new Sequencer({ dedupeMsMin: 300_000, writersMax: 100, runsPerWriterMax: 8 }, head as Seq);
+  const backlog = new Backlog({ backlogMsMax: 300_000, backlogBytesMax: 100_000 }, new BacklogBudget({ bytesMax: 1_000_000 }), head as Seq);
+  const seal = { sealOf: () => MAC, isGenuine: (_: RoomKey, edit: TentativeEdit) => edit.mac[0] === MAC[0] };
+  let records = 0;
+  return new Room({ key: "acme.notes" as RoomKey, epoch, last: { id: "s.0", streamSeq: 10 }, sequencer, backlog }, { ...OPTIONS, ...more }, { seal, nextStamp: () => ({ id: `s.${++records}`, time: 0 as UnixMillis }) }, at(0));
+}
+
+const edit = (author: typeof ann, counter: number, more: Partial<SubmittedEdit> = {}): SubmittedEdit => ({ author, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array([counter]), ...more });
+const send = (room: Room, now: number, ...edits: SubmittedEdit[]) => room.receive({ kind: "edits", gateway, edits }, at(now));
+const appended = (room: Room, now: number, streamSeq = 11) => room.receive({ kind: "appended", streamSeq }, at(now));
+const tick = (room: Room, now: number) => room.receive({ kind: "tick" }, at(now));
+const catchUp = (room: Room, position: Position, through = 0) => room.receive({ kind: "catch-up-request", gateway, request: 1, after: position, through: through as Seq }, at(0));
+const position = (seq: number, of: number = epoch): Position => ({ epoch: of as Epoch, seq: seq as Seq });
+
+const kinds = (effects: readonly RoomEffect[]) => effects.map(({ kind }) => kind);
+const answers = (effects: readonly RoomEffect[]): Answer[] => effects.flatMap((effect) => (effect.kind === "answer" ? [effect.answer] : []));
+const broadcasts = (effects: readonly RoomEffect[]) => effects.flatMap((effect) => (effect.kind === "broadcast" ? [effect.message] : []));
+
+function appends(effects: readonly RoomEffect[]): (EditsRecord & { expected: number })[] {
+  return effects.flatMap((effect) => (effect.kind === "append" ? [{ ...(decodeRecord(effect.record.bytes) as EditsRecord), expected: effect.record.expectedStreamSeq }] : []));
+}
+
+test("[ROOM1] edits are appended behind the room's last record, with their authors, and with nothing said before the log has them", () => {
+  const room = roomAt(40);
+  const effects = send(room, 0, edit(ann, 1), edit(bob, 1));
+  expect(kinds(effects)).toEqual(["append"]);
+  const [record] = appends(effects);
+  expect(record).toMatchObject({ id: "s.1", expected: 10, edits: { epoch: 4, firstSeq: 41, edits: [{ client: ann.client, counter: 1 }, { client: bob.client, counter: 1 }] } });
+  expect([...record!.users]).toEqual([[ann.client, "ann"], [bob.client, "bob"]]);
+  expect(room.head).toBe(40);
+  expect(appended(room, 1)).toEqual([]);
+  expect(room.head).toBe(42);
+});
+
+test("[ROOM2] what arrives while an append is in flight shares the next record, which expects the one before", () => {
+  const room = roomAt();
+  send(room, 0, edit(ann, 1));
+  expect(send(room, 0, edit(ann, 2))).toEqual([]);
+  expect(send(room, 0, edit(bob, 1))).toEqual([]);
+  const [record] = appends(appended(room, 1, 17));
+  expect(record).toMatchObject({ expected: 17, edits: { firstSeq: 2, edits: [{ counter: 2 }, { counter: 1 }] } });
+});
+
+test("[ROOM3] a repeat gets no answer while its first copy waits, and the seq once that is in the log", () => {
+  const room = roomAt();
+  send(room, 0, edit(ann, 1));
+  expect(send(room, 0, edit(ann, 1))).toEqual([]);
+  appended(room, 1);
+  expect(answers(send(room, 2, edit(ann, 1)))).toEqual([{ kind: "acked", epoch: 4, client: ann.client, counter: 1, seq: 1, exact: true }]);
+});
+
+test("[ROOM4] a gap names the missing edit, once, however many edits follow it", () => {
+  const room = roomAt();
+  expect(answers(send(room, 0, edit(ann, 3), edit(ann, 4), edit(ann, 5)))).toEqual([{ kind: "refused", epoch: 4, client: ann.client, counter: 3, reason: "gap", expected: 1, retryAfterMs: 0 }]);
+  expect(send(room, 199, edit(ann, 6))).toEqual([]);
+  expect(answers(send(room, 200, edit(ann, 6)))).toMatchObject([{ reason: "gap", expected: 1 }]);
+});
+
+test("[ROOM5] past the limit an edit is refused with a time to wait, and those behind it are refused by that", () => {
+  const room = roomAt();
+  const effects = send(room, 0, ...[1, 2, 3, 4, 5, 6, 7].map((counter) => edit(ann, counter)));
+  expect(answers(effects)).toMatchObject([{ counter: 6, reason: "write-backpressure", expected: 6, retryAfterMs: 1_000 }]);
+  expect(kinds(effects)).toContain("limit-reached");
+  appended(room, 1);
+  expect(answers(send(room, 500, edit(ann, 7)))).toEqual([]);
+  expect(appends(send(room, 1_000, edit(ann, 6), edit(ann, 7)))).toHaveLength(1);
+});
+
+test("[ROOM6] an edit too large for a record is refused for good, and a smaller one takes its number", () => {
+  const room = roomAt();
+  expect(answers(send(room, 0, edit(ann, 1, { payload: new Uint8Array(101) })))).toMatchObject([{ reason: "too-large", retryAfterMs: 0 }]);
+  expect(appends(send(room, 0, edit(ann, 1)))).toHaveLength(1);
+});
+
+test("[ROOM7] a parent that does not lie before its edit is taken for the one before it", () => {
+  const room = roomAt(5);
+  const [record] = appends(send(room, 0, edit(ann, 1, { parentSeq: 99 as Seq }), edit(ann, 2, { parentSeq: 3 as Seq })));
+  expect(record!.edits.edits.map(({ parentSeq }) => parentSeq)).toEqual([5, 3]);
+});
+
+test("[ROOM8] while the log is slow the room is saving: unacked edits are shown once each, and new ones at once", () => {
+  const room = roomAt();
+  send(room, 0, edit(ann, 1));
+  send(room, 50, edit(ann, 2));
+  expect(tick(room, 100)).toEqual([]);
+  expect(broadcasts(tick(room, 101))).toMatchObject([
+    { kind: "saving", epoch: 4, state: "saving" },
+    { kind: "tentative", edit: { epoch: 4, user: "ann", client: ann.client, counter: 1, mac: MAC } },
+    { kind: "tentative", edit: { counter: 2 } },
+  ]);
+  expect(tick(room, 151)).toEqual([]);
+  expect(broadcasts(send(room, 160, edit(bob, 1)))).toMatchObject([{ kind: "tentative", edit: { client: bob.client, counter: 1 } }]);
+});
+
+test("[ROOM9] after ten seconds new edits are refused; those accepted stay and are committed when the log is back", () => {
+  const room = roomAt(0, { beaconMs: 1_000_000 });
+  send(room, 0, edit(ann, 1));
+  send(room, 9_000, edit(ann, 2));
+  expect(broadcasts(tick(room, 10_001))).toMatchObject([{ state: "refusing" }, { kind: "tentative" }, { kind: "tentative" }]);
+  expect(answers(send(room, 10_002, edit(ann, 3)))).toMatchObject([{ counter: 3, reason: "log-stalled", expected: 3, retryAfterMs: 1_000 }]);
+  const back = appended(room, 12_000);
+  expect(appends(back)).toMatchObject([{ edits: { firstSeq: 2, edits: [{ counter: 2 }] } }]);
+  expect(broadcasts(back)).toMatchObject([{ state: "saving" }]);
+  expect(broadcasts(appended(room, 12_001, 12))).toEqual([{ kind: "saving", epoch: 4, state: "saved" }]);
+  expect(appends(send(room, 12_002, edit(ann, 3)))).toHaveLength(1);
+});
+
+test("[ROOM10] a tentative edit is submitted again by anyone who can show its seal, and by nobody else", () => {
+  const room = roomAt();
+  const tentative: TentativeEdit = { epoch: 3 as Epoch, ...ann, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, mac: MAC, payload: new Uint8Array([1]) };
+  const resubmit = (edit: TentativeEdit) => room.receive({ kind: "resubmit", gateway, edit }, at(0));
+  expect(answers(resubmit({ ...tentative, mac: new Uint8Array(16) }))).toMatchObject([{ kind: "refused", reason: "forged", client: ann.client, counter: 1 }]);
+  expect(appends(resubmit(tentative))).toMatchObject([{ edits: { edits: [{ client: ann.client, counter: 1 }] } }]);
+  appended(room, 1);
+  expect(answers(resubmit(tentative))).toMatchObject([{ kind: "acked", counter: 1, seq: 1 }]);
+});
+
+test("[ROOM27] while the log stays slow the oldest tentative edits go out again: who missed one would show nothing of its author", () => {
+  const room = roomAt(0, { recordBytesMax: 10 });
+  const large = { payload: new Uint8Array(8) };
+  send(room, 0, edit(ann, 1, large), edit(ann, 2, large));
+  const shown = (ms: number) => broadcasts(tick(room, ms)).flatMap((message) => (message.kind === "tentative" ? [message.edit.counter] : []));
+  expect([101, 200, 1_101, 1_200, 2_101].map(shown)).toEqual([[1, 2], [], [1], [], [1]]);
+});
+
+test("[ROOM11] a catch-up tells what follows the position, and the head", () => {
+  const room = roomAt();
+  send(room, 0, edit(ann, 1), edit(ann, 2), edit(ann, 3));
+  appended(room, 0);
+  expect(answers(catchUp(room, position(1)))).toMatchObject([{ kind: "catch-up", request: 1, epoch: 4, head: 3, answer: { kind: "edits", parts: [expect.any(Uint8Array)], last: true } }]);
+  expect(answers(catchUp(room, position(3)))).toMatchObject([{ answer: { kind: "edits", parts: [], last: true } }]);
+  expect(answers(catchUp(room, position(4)))).toMatchObject([{ answer: { kind: "resync", reason: "ahead" } }]);
+  expect(answers(catchUp(room, position(2, 3)))).toMatchObject([{ answer: { kind: "resync", reason: "other-epoch" } }]);
+});
+
+test("[ROOM12] a new room's start is its head; what lies before the backlog is read from the log", () => {
+  expect(answers(catchUp(roomAt(), position(0, 0)))).toMatchObject([{ head: 0, answer: { kind: "edits", parts: [], last: true } }]);
+  expect(catchUp(roomAt(40), position(12))).toMatchObject([{ kind: "read-log", request: { after: { seq: 12 }, through: 40 }, epoch: 4, head: 40, streamSeq: 10 }]);
+});
+
+test("[ROOM13] a position that the append in flight reaches waits for it: gateways may see a record before its owner does", () => {
+  const room = roomAt();
+  send(room, 0, edit(ann, 1), edit(ann, 2));
+  expect(catchUp(room, position(2))).toEqual([]);
+  expect(catchUp(room, position(1))).toEqual([]);
+  expect(kinds(catchUp(room, position(1)))).toEqual(["limit-reached"]);
+  expect(answers(appended(room, 1))).toMatchObject([{ answer: { parts: [], last: true } }, { answer: { parts: [expect.any(Uint8Array)], last: true } }]);
+});
+
+test("[ROOM14] a position of a later epoch makes the owner doubt itself", () => {
+  expect(kinds(catchUp(roomAt(), position(0, 5)))).toEqual(["doubt"]);
+});
+
+test("[ROOM15] a quiet room tells its head a few times and then rests", () => {
+  const room = roomAt();
+  send(room, 0, edit(ann, 1));
+  appended(room, 5);
+  expect([500, 1_005, 2_005, 3_005].map((ms) => broadcasts(tick(room, ms)))).toEqual([[], [{ kind: "beacon", epoch: 4, head: 1 }], [{ kind: "beacon", epoch: 4, head: 1 }], []]);
+  expect(room.pace).toBe("never");
+});
+
+test("[ROOM16] a room is idle while no edit and no catch-up comes, and never while an edit waits for the log", () => {
+  const room = roomAt();
+  expect(room.idleMs(at(700))).toBe(700);
+  send(room, 1_000, edit(ann, 1));
+  expect(room.idleMs(at(9_000))).toBe(0);
+  appended(room, 9_000);
+  expect(room.idleMs(at(9_500))).toBe(8_500);
+});
+
+test("[ROOM17] a catch-up of many edits comes in answers of a bounded size", () => {
+  const room = roomAt(0, { answerBytesMax: 150, unackedEditsMax: 100 });
+  for (let counter = 1; counter <= 4; counter++) {
+    send(room, 0, edit(ann, counter, { payload: new Uint8Array(60) }));
+    appended(room, 0, 10 + counter);
+  }
+  const parts = answers(catchUp(room, position(0))).map((answer) => (answer.kind === "catch-up" && answer.answer.kind === "edits" ? [answer.answer.parts.length, answer.answer.last] : answer));
+  expect(parts).toEqual([[1, false], [1, false], [1, false], [1, true]]);
+});
+
+test("[ROOM17] a room that is held back appends what has gathered at a tick, refuses nothing, and is not taken to be saving", () => {
+  const room = roomAt();
+  room.receive({ kind: "gather", everyMs: 80 }, at(0));
+  send(room, 0, edit(ann, 1));
+  appended(room, 1);
+  expect(kinds([...send(room, 20, edit(ann, 2)), ...tick(room, 50), ...send(room, 70, edit(bob, 1))])).toEqual([]);
+  expect(room.pace).toBe("soon");
+  const effects = tick(room, 100);
+  expect(appends(effects).map(({ edits }) => edits.edits.length)).toEqual([2]);
+  expect(broadcasts(effects)).toEqual([]);
+  appended(room, 101, 12);
+  send(room, 110, edit(ann, 3));
+  expect(kinds(room.receive({ kind: "gather", everyMs: 0 }, at(111))), "let go, it appends at once").toEqual(["append"]);
+});

@@ -1,0 +1,116 @@
+import { expect, test } from "vitest";
+
+import type { ClientId, Epoch, Millis, Seq, UnixMillis } from "../../shared/ids.ts";
+import { Sequencer } from "./sequencer.ts";
+
+const ann = "annannannannann1" as ClientId;
+const bob = "bobbobbobbobbob1" as ClientId;
+const at = (ms: number) => ms as Millis;
+const options = { dedupeMsMin: 1_000, writersMax: 100, runsPerWriterMax: 4 };
+
+function sequencer(more: Partial<typeof options> = {}): Sequencer {
+  return new Sequencer({ ...options, ...more }, 0 as Seq);
+}
+
+function take(sequencer: Sequencer, client: ClientId, counter: number, now = at(0)): void {
+  expect(sequencer.placeOf(client, counter, 0, now)).toEqual({ kind: "next" });
+  sequencer.accept(client, counter);
+}
+
+function commit(sequencer: Sequencer, edits: readonly (readonly [ClientId, number])[], now = at(0)): void {
+  const firstSeq = (sequencer.head + 1) as Seq;
+  sequencer.commit({ epoch: 1 as Epoch, firstSeq, edits: edits.map(([client, counter]) => ({ client, counter, parentSeq: 0 as Seq, payload: new Uint8Array() })) }, now);
+}
+
+test("[SEQ1] only the next edit of a writer is taken; a later one names the one that is missing", () => {
+  const seq = sequencer();
+  expect(seq.placeOf(ann, 2, 0, at(0))).toEqual({ kind: "gap", expected: 1 });
+  take(seq, ann, 1);
+  take(seq, ann, 2);
+  expect(seq.placeOf(ann, 4, 0, at(0))).toEqual({ kind: "gap", expected: 3 });
+});
+
+test("[SEQ2] a repeat is not taken: it waits while its first copy does, and is committed with that one's seq afterwards", () => {
+  const seq = sequencer();
+  take(seq, ann, 1);
+  expect(seq.placeOf(ann, 1, 0, at(0))).toEqual({ kind: "waiting" });
+  commit(seq, [[bob, 1], [ann, 1]]);
+  expect(seq.placeOf(ann, 1, 0, at(0))).toEqual({ kind: "committed", seq: 2, exact: true });
+});
+
+test("[SEQ3] all writers' edits share one order without a hole", () => {
+  const seq = sequencer();
+  commit(seq, [[ann, 1], [bob, 1], [ann, 2]]);
+  expect(seq.head).toBe(3);
+  expect(seq.placeOf(ann, 2, 0, at(0))).toMatchObject({ seq: 3 });
+  expect(seq.placeOf(bob, 1, 0, at(0))).toMatchObject({ seq: 2 });
+});
+
+test("[SEQ4] an edit that was not taken after all leaves no trace: its retry is the next again", () => {
+  const seq = sequencer();
+  expect(seq.placeOf(ann, 1, 0, at(0))).toEqual({ kind: "next" });
+  expect(seq.placeOf(ann, 2, 0, at(0))).toEqual({ kind: "gap", expected: 1 });
+  take(seq, ann, 1);
+});
+
+test("[SEQ5] a writer unknown here goes on after what it knows committed", () => {
+  const seq = sequencer();
+  expect(seq.placeOf(ann, 9, 7, at(0))).toEqual({ kind: "gap", expected: 8 });
+  expect(seq.placeOf(ann, 8, 7, at(0))).toEqual({ kind: "next" });
+});
+
+test("[SEQ6] a writer that knows of commits the log has lost is not refused for ever", () => {
+  const seq = sequencer();
+  take(seq, ann, 1);
+  commit(seq, [[ann, 1]]);
+  expect(seq.placeOf(ann, 6, 5, at(0))).toEqual({ kind: "next" });
+});
+
+test("[SEQ6] what only the writer knows committed is not vouched for: an owner deposed unawares has not seen it", () => {
+  const seq = sequencer();
+  commit(seq, [[ann, 1], [ann, 2]]);
+  expect(seq.placeOf(ann, 6, 5, at(0))).toEqual({ kind: "next" });
+  expect(seq.placeOf(ann, 4, 0, at(0))).toEqual({ kind: "waiting" });
+  expect(seq.placeOf(ann, 2, 0, at(0))).toEqual({ kind: "committed", seq: 2, exact: true });
+});
+
+test("[SEQ7] only so many stretches are known exactly; before them an edit is committed at or before the head", () => {
+  const seq = sequencer();
+  for (let counter = 1; counter <= 6; counter++) commit(seq, [[ann, counter], [bob, counter]]);
+  expect(seq.placeOf(ann, 6, 0, at(0))).toEqual({ kind: "committed", seq: 11, exact: true });
+  expect(seq.placeOf(ann, 3, 0, at(0))).toEqual({ kind: "committed", seq: 5, exact: true });
+  expect(seq.placeOf(ann, 2, 0, at(0))).toEqual({ kind: "committed", seq: 12, exact: false });
+});
+
+test("[SEQ7] edits in a row are one stretch, however many", () => {
+  const seq = sequencer({ runsPerWriterMax: 1 });
+  for (let counter = 1; counter <= 500; counter++) commit(seq, [[ann, counter]]);
+  expect(seq.placeOf(ann, 1, 0, at(0))).toEqual({ kind: "committed", seq: 1, exact: true });
+});
+
+test("[SEQ8] a writer is known for the dedupe window after it was last seen, and while an edit of it waits", () => {
+  const seq = sequencer();
+  commit(seq, [[ann, 1]], at(0));
+  take(seq, bob, 1, at(0));
+  seq.forgetSilent(at(1_000));
+  expect(seq.writers).toBe(2);
+  seq.forgetSilent(at(1_001));
+  expect(seq.writers).toBe(1);
+  expect(seq.placeOf(bob, 1, 0, at(1_001))).toEqual({ kind: "waiting" });
+});
+
+test("[SEQ9] with too many writers the most silent go first, and it is told how many", () => {
+  const seq = sequencer({ writersMax: 10 });
+  for (let number = 0; number < 12; number++) commit(seq, [[`client${String(number).padStart(10, "0")}` as ClientId, 1]], at(number));
+  expect(seq.forgetSilent(at(12))).toBe(3);
+  expect(seq.placeOf("client0000000003" as ClientId, 1, 0, at(12))).toMatchObject({ kind: "committed", exact: true });
+  expect(seq.placeOf("client0000000002" as ClientId, 2, 1, at(12))).toEqual({ kind: "next" });
+});
+
+test("[SEQ10] what a checkpoint knows of a writer counts from the claim on", () => {
+  const seq = new Sequencer(options, 40 as Seq);
+  seq.restore([{ client: ann, user: "ann" as never, counter: 12, seq: 31 as Seq, lastSeen: 0 as UnixMillis }], at(1_000_000));
+  expect(seq.placeOf(ann, 12, 0, at(1_000_000))).toEqual({ kind: "committed", seq: 31, exact: true });
+  expect(seq.placeOf(ann, 11, 0, at(1_000_000))).toEqual({ kind: "committed", seq: 40, exact: false });
+  expect(seq.placeOf(ann, 13, 11, at(1_000_000))).toEqual({ kind: "next" });
+});

@@ -1,0 +1,22 @@
+import { JetStreamApiError } from "@nats-io/jetstream";
+import { TimeoutError } from "nats";
+import { expect, test } from "vitest";
+
+import { onceSettled } from "./copies.ts";
+
+const refused = (code: number) => new JetStreamApiError({ code: 400, err_code: code, description: `error ${code}` });
+
+test.each([
+  ["no server for a copy yet: one has just come", refused(10_005)],
+  ["temporarily unavailable", refused(10_008)],
+  ["not found, though just made", refused(10_059)],
+  ["no answer", new TimeoutError()],
+])("[COP4] what may pass is tried again: %s", async (_, error) => {
+  const outcomes = [() => Promise.reject(error), () => Promise.resolve("made")];
+  expect(await onceSettled(() => outcomes.shift()!())).toBe("made");
+});
+
+test("[COP4] what will not pass is told at once", async () => {
+  const outcomes = [() => Promise.reject(refused(10_058)), () => Promise.resolve("made")];
+  await expect(onceSettled(() => outcomes.shift()!())).rejects.toThrow("error 10058");
+});

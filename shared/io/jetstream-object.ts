@@ -1,0 +1,39 @@
+/**
+ * Objects in a JetStream object store, read and removed with less than its client takes: that makes a consumer for each
+ * read, which stays for minutes, so that thousands of reads meet the server's limit; and it leaves a note for each object
+ * that was removed.
+ */
+
+import type { JetStreamManager } from "@nats-io/jetstream";
+import type { ObjectStore } from "@nats-io/obj";
+
+export type ObjectBucket = { readonly name: string; readonly store: ObjectStore; readonly manager: JetStreamManager };
+
+/** Undefined: it is not there. */
+export async function readObject({ name: bucket, store, manager }: ObjectBucket, name: string): Promise<Uint8Array | undefined> {
+  const info = await store.info(name);
+  if (info === null || info.deleted) return undefined;
+  const chunks: Uint8Array[] = [];
+  for (let [after, before] = [0, -1]; chunks.length < info.chunks && chunks.length > before; ) {
+    before = chunks.length;
+    const asked = { seq: after + 1, batch: info.chunks - chunks.length, next_by_subj: `$O.${bucket}.C.${info.nuid}` };
+    for await (const { seq, data } of await manager.direct.getBatch(`OBJ_${bucket}`, asked)) {
+      chunks.push(data);
+      after = seq;
+    }
+  }
+  const read = Buffer.concat(chunks);
+  if (read.byteLength !== info.size) throw new Error(`${read.byteLength} of ${info.size} bytes of ${name} are there: a part was lost, or a replica lags`);
+  return new Uint8Array(read.buffer, read.byteOffset, read.byteLength);
+}
+
+/** For names that are never used again: nobody needs the note that there was one. */
+export async function removeObject({ name: bucket, store, manager }: ObjectBucket, name: string): Promise<void> {
+  await store.delete(name);
+  await manager.streams.purge(`OBJ_${bucket}`, { filter: `$O.${bucket}.M.${token(name)}` });
+}
+
+/** As the object store names its entries: base64 for URLs, padded. */
+function token(name: string): string {
+  return Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
+}

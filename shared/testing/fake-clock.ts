@@ -1,0 +1,68 @@
+/** A clock that the test turns: what was set for a time by then has run, in order. */
+
+import type { Clock } from "../clock.ts";
+import type { Millis, UnixMillis } from "../ids.ts";
+
+type Timer = { readonly at: number; readonly run: () => void };
+
+export class FakeClock implements Clock {
+  #now: number;
+  /** Earliest first; of those at one time, the one set first. */
+  readonly #timers: Timer[] = [];
+
+  constructor(now = 1) {
+    this.#now = now;
+  }
+
+  now(): Millis {
+    return this.#now as Millis;
+  }
+
+  wallNow(): UnixMillis {
+    return this.#now as UnixMillis;
+  }
+
+  after(delayMs: number, run: () => void): () => void {
+    const timer = { at: this.#now + Math.max(0, delayMs), run };
+    let place = this.#timers.length;
+    while (place > 0 && this.#timers[place - 1]!.at > timer.at) place -= 1;
+    this.#timers.splice(place, 0, timer);
+    return () => {
+      const found = this.#timers.indexOf(timer);
+      if (found >= 0) this.#timers.splice(found, 1);
+    };
+  }
+
+  /** Timers that were neither run nor called off. */
+  get pending(): number {
+    return this.#timers.length;
+  }
+
+  /** At once; promises are kept only afterwards. */
+  turn(ms: number): void {
+    const end = this.#now + ms;
+    while (this.#runNext(end)) continue;
+    this.#now = end;
+  }
+
+  /** Whatever was promised by then has happened before it goes on. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    await this.settled();
+    while (this.#runNext(end)) await this.settled();
+    this.#now = end;
+  }
+
+  /** Enough for promises that wait for others. */
+  protected async settled(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  #runNext(end: number): boolean {
+    if (this.#timers.length === 0 || this.#timers[0]!.at > end) return false;
+    const { at, run } = this.#timers.shift()!;
+    this.#now = Math.max(this.#now, at);
+    run();
+    return true;
+  }
+}

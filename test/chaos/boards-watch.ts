@@ -1,0 +1,78 @@
+/**
+ * The judge of the boards: what the log of edits has of each room, and what its backend was answered, counted with a
+ * pencil. The stream of activities is no witness: it forgets what a leaderboard has in a checkpoint, and a mirror of it
+ * can miss that, since JetStream may take longer than a checkpoint to go on with a mirror after a fault.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { type LoggedEdit, referenceBoards } from "../../leaderboard/testing/reference-boards.ts";
+import type { ChaosTarget } from "./target.ts";
+import { TOLD_KIND } from "./teller.ts";
+
+/** A room in which nothing is done any more. `told`: how many deeds of each user were answered. */
+type Judged = { readonly room: string; readonly edits: readonly LoggedEdit[]; readonly told: ReadonlyMap<string, number> };
+type Page = { readonly ranking: readonly { readonly user: string; readonly score: number }[] };
+
+const COUNTED_MS_MAX = 90_000;
+const POLL_MS = 250;
+const ANSWER_MS_MAX = 4_000;
+
+export class BoardsWatch {
+  readonly #target: ChaosTarget;
+  readonly #rooms: Judged[] = [];
+
+  constructor(target: ChaosTarget) {
+    this.#target = target;
+  }
+
+  add(judged: Judged): void {
+    this.#rooms.push(judged);
+  }
+
+  /** Resolves once the boards of all rooms until now are what they should be. */
+  async judge(): Promise<void> {
+    for (const judged of this.#rooms) {
+      const deadline = performance.now() + COUNTED_MS_MAX;
+      for (let fault = await this.#faultOf(judged); fault !== undefined; fault = await this.#faultOf(judged)) {
+        if (performance.now() > deadline) throw new Error(`the board of room ${judged.room}: ${fault}`);
+        await sleep(POLL_MS);
+      }
+    }
+  }
+
+  async #faultOf(judged: Judged): Promise<string | undefined> {
+    const shown = await this.#boardOf(judged.room);
+    if (typeof shown === "number") return `it was answered with ${shown}`;
+    const [should, is] = [listed(this.#scoresOf(judged)), listed(new Map(shown.ranking.map(({ user, score }) => [user, score])))];
+    return should === is ? undefined : `it shows ${is}, and it should ${should}`;
+  }
+
+  #scoresOf({ edits, told }: Judged): Map<string, number> {
+    const { scoring } = this.#target;
+    const worth = scoring.boardKinds.find(({ name }) => name === TOLD_KIND)?.points ?? 0;
+    const scores = new Map((referenceBoards({ edits }, scoring).get("all") ?? []).map(({ member, score }) => [member, score]));
+    for (const [user, times] of told) scores.set(user, (scores.get(user) ?? 0) + times * worth);
+    return scores;
+  }
+
+  /** Or the status it was refused with; 0: no answer. */
+  async #boardOf(room: string): Promise<Page | number> {
+    const token = await this.#target.token(room, "judge", { rights: ["read"] });
+    const door = new URL(this.#target.doors[0]!.replace(/^ws/, "http")).origin;
+    try {
+      const answer = await fetch(`${door}/v1/rooms/${room}/leaderboard?window=all`, { headers: { authorization: `Bearer ${token}` }, signal: AbortSignal.timeout(ANSWER_MS_MAX) });
+      return answer.status === 200 ? ((await answer.json()) as Page) : answer.status;
+    } catch {
+      return 0;
+    }
+  }
+}
+
+/** By name: who had as many points first is not known here. */
+function listed(scores: ReadonlyMap<string, number>): string {
+  return [...scores]
+    .map(([user, score]) => `${user} ${score}`)
+    .sort()
+    .join();
+}

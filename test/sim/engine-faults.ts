@@ -1,0 +1,159 @@
+/** What happens to NATS, the log, the buckets and the snapshots. */
+
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { encodeToOwner } from "../../shared/bus/envelope.ts";
+import { epochOf, headOf } from "../../shared/bus/record.ts";
+import type { ClientId, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { Prng } from "../../shared/prng.ts";
+import type { Strike } from "./faults.ts";
+import { pick } from "./pick.ts";
+import { always, moveAtRandom, never, RECONNECT_MS } from "./process-faults.ts";
+import type { LogMood } from "./sim-jetstream.ts";
+import { replace } from "./tab-faults.ts";
+
+const LOG_SLOW_MS_MAX = 4_000;
+const LAG_MS_MAX = 3_000;
+/** A new leader is chosen sooner than the rest lasts. */
+const LEADER_SHARE = 0.25;
+const DELETE_AGAIN_MS = 200;
+const WIPE_MS = 100;
+const TELL_OWNER_MS = 300;
+
+export const restartNats: Strike = (cluster, { forMs }) => {
+  const lines = cluster.lines().filter((line) => line.connected);
+  cluster.world.log.loseUnderWay();
+  for (const line of lines) line.break();
+  for (const line of lines) cluster.later(Math.max(RECONNECT_MS, forMs / 2), () => line.reconnect());
+  return lines.length > 0 ? always : never;
+};
+
+/** Some processes are at a node without the others. No connection breaks, so nobody is told. */
+export const cutNodes: Strike = (cluster, { how, forMs }) => {
+  const { nats } = cluster.world;
+  const sides = new Prng(Math.floor(how * 2 ** 32));
+  const apart = cluster.lines().filter(() => sides.chance(0.4));
+  const before = nats.missedEver;
+  for (const line of apart) line.moveTo(1);
+  let met = false;
+  cluster.later(forMs, () => {
+    met = nats.missedEver > before;
+    for (const line of apart) line.moveTo(0);
+  });
+  return () => met;
+};
+
+export function setMood(mood: Exclude<LogMood, "well">): Strike {
+  return (cluster, { forMs }) => {
+    const { log } = cluster.world;
+    const before = log.met[mood];
+    log.mood = mood;
+    let met = false;
+    cluster.later(mood === "changing-leader" ? LEADER_SHARE * forMs : forMs, () => {
+      met = log.met[mood] > before;
+      log.mood = "well";
+    });
+    return () => met;
+  };
+}
+
+export const slowLog: Strike = (cluster, { how, forMs }) => {
+  const { log } = cluster.world;
+  const before = log.met.slow;
+  log.slowMs = 20 + how * LOG_SLOW_MS_MAX;
+  let met = false;
+  cluster.later(forMs, () => {
+    met = log.met.slow > before;
+    log.slowMs = 0;
+  });
+  return () => met;
+};
+
+/** Reads and watches alike are behind, and a room gets another owner meanwhile. */
+export const lagEntries: Strike = (cluster, fault) => {
+  const { how, forMs } = fault;
+  const { entries } = cluster.world.log;
+  const before = entries.lateEver;
+  entries.lagMs = how * LAG_MS_MAX;
+  moveAtRandom(cluster, fault);
+  let met = false;
+  cluster.later(forMs, () => {
+    met = entries.lateEver > before;
+    entries.lagMs = 0;
+  });
+  return () => met;
+};
+
+export const takeEntriesAway: Strike = (cluster, { forMs }) => {
+  const { entries } = cluster.world.log;
+  const before = entries.unansweredEver;
+  entries.goAway();
+  let met = false;
+  cluster.later(forMs, () => {
+    met = entries.unansweredEver > before;
+    entries.comeBack();
+  });
+  return () => met;
+};
+
+/** Just when the log is trimmed and somebody new needs one. */
+export const takeSnapshotsAway: Strike = (cluster, fault) => {
+  const { forMs } = fault;
+  const { internet } = cluster;
+  const before = internet.snapshotsRefused;
+  internet.snapshotsAreThere = false;
+  checkpointAndTrim(cluster, fault);
+  replace(cluster, fault);
+  let met = false;
+  cluster.later(forMs, () => {
+    met = internet.snapshotsRefused > before;
+    internet.snapshotsAreThere = true;
+  });
+  return () => met;
+};
+
+/**
+ * For good: the log takes the record as soon as it takes any. Then what is kept goes, and whoever owns the room is told to
+ * look at the log until nobody does, as the document service does it.
+ */
+export const deleteRoom: Strike = (cluster, { whom }) => {
+  const { judge, log, nats, scheduler, subjects, trace } = cluster.world;
+  const key = pick([...judge.rooms.keys()].filter((room) => !judge.room(room).isDeleted), whom);
+  if (key === undefined) return never;
+  const tellOwner = (): void => {
+    if (!cluster.roomServers.some(({ process, host }) => process.state !== "dead" && host.has(key))) return;
+    nats.publish({ subject: subjects.editsIn(key), data: encodeToOwner({ kind: "doubt" }) });
+    scheduler.after(TELL_OWNER_MS, tellOwner);
+  };
+  const remove = (): void => {
+    if (!log.delete(key)) return cluster.later(DELETE_AGAIN_MS, remove);
+    judge.receiveDeleted(key);
+    trace.note("the room is deleted", key);
+    scheduler.after(WIPE_MS, () => {
+      log.wipe(key);
+      tellOwner();
+    });
+  };
+  remove();
+  return always;
+};
+
+/** A snapshot of some of the newest records is durable; what it covers goes from the log. */
+export const checkpointAndTrim: Strike = (cluster, { whom, how }) => {
+  const { judge, log, scheduler, trace } = cluster.world;
+  const key = pick([...judge.rooms.keys()], whom);
+  if (key === undefined) return never;
+  const [{ records, isDeleted }, before] = [judge.room(key), log.checkpoint(key)];
+  if (isDeleted || before === "deleted") return never;
+  const covered = records.slice(0, Math.max(1, records.length - Math.floor(how * 4)));
+  const last = covered.at(-1);
+  if (last === undefined || headOf(last.record) === 0 || last.streamSeq <= (before?.streamSeq ?? 0)) return never;
+  const clients = new Map<ClientId, Checkpoint["clients"][number]>();
+  for (const { record } of covered) {
+    if (record.kind === "epoch") continue;
+    record.edits.edits.forEach(({ client, counter }, index) => clients.set(client, { client, user: "u" as UserId, counter, seq: (record.edits.firstSeq + index) as Seq, lastSeen: record.time }));
+  }
+  const checkpoint: Checkpoint = { epoch: epochOf(last.record), seq: headOf(last.record), streamSeq: last.streamSeq, time: scheduler.now as UnixMillis, clients: [...clients.values()], snapshot: { object: "o", bytes: 1, sha256: "s" } };
+  log.checkpointAndTrim(key, checkpoint);
+  trace.note(`the log is trimmed behind seq ${checkpoint.seq}`, key);
+  return always;
+};

@@ -1,0 +1,72 @@
+/** What one connection has been told of who is there and what they show, and how that differs from the truth. Values are their bytes, in text. */
+
+import type { ClientId } from "../../shared/ids.ts";
+import { decodePoint, decodeRectangle } from "../../shared/wire/positions.ts";
+import { CURSOR, decodeNews, type Participant, VIEWPORT } from "../../shared/wire/presence.ts";
+
+type Fields = ReadonlyMap<string, string>;
+
+export class Onlooker {
+  readonly client: ClientId;
+  readonly topics = new Set<string>();
+  #told = new Map<number, { participant: Participant; fields: Map<string, string> }>();
+  #isWelcome = false;
+
+  constructor(client: ClientId) {
+    this.client = client;
+  }
+
+  welcome(whole: Uint8Array): void {
+    this.#isWelcome = true;
+    this.tell(whole);
+  }
+
+  tell(news: Uint8Array): void {
+    const { whole, present, gone, states } = decodeNews(news)!;
+    if (whole) this.#told = new Map();
+    for (const number of gone) this.#told.delete(number);
+    for (const participant of present) this.#told.set(participant.number, { participant, fields: this.#told.get(participant.number)?.fields ?? new Map() });
+    for (const { number, fields } of states) {
+      for (const { name, value } of fields) {
+        if (value.byteLength === 0) this.#told.get(number)?.fields.delete(name);
+        else this.#told.get(number)?.fields.set(name, textOf(value));
+      }
+    }
+  }
+
+  /** What it is told of everybody else, against what is. `own`: what it shows itself, and with that what it looks at. */
+  wrongAbout(here: readonly { readonly client: ClientId; readonly shows: Fields }[], own: Fields): string[] {
+    if (!this.#isWelcome) return [`${this.client} was never told who is there`];
+    const shown = new Map([...this.#told.values()].map(({ participant, fields }) => [participant.client, fields]));
+    const wrong = [...shown.keys()].filter((other) => !here.some(({ client }) => client === other)).map((ghost) => `${this.client} sees ${ghost}, who is gone`);
+    for (const { client, shows } of here) {
+      const fields = shown.get(client);
+      if (fields === undefined) wrong.push(`${this.client} does not see ${client}`);
+      else if (client !== this.client && !isToldOf(own, fields, shows)) wrong.push(`${this.client}, looking at ${own.get(VIEWPORT)}, sees ${client} with ${describe(fields)}, not ${describe(shows)}`);
+    }
+    return wrong;
+  }
+}
+
+export function textOf(value: Uint8Array): string {
+  return value.join(" ");
+}
+
+export function bytesOf(text: string): Uint8Array {
+  return text === "" ? new Uint8Array(0) : Uint8Array.from(text.split(" "), Number);
+}
+
+/** All but the cursor must be so; and that, where either place of it is in view. */
+function isToldOf(viewer: Fields, seen: Fields, real: Fields): boolean {
+  const [seenCursor, realCursor] = [seen.get(CURSOR), real.get(CURSOR)];
+  return describe(new Map([...seen, [CURSOR, ""]])) === describe(new Map([...real, [CURSOR, ""]])) && (seenCursor === realCursor || !(isInView(viewer, seenCursor) || isInView(viewer, realCursor)));
+}
+
+function isInView(viewer: Fields, cursor: string | undefined): boolean {
+  const view = decodeRectangle(bytesOf(viewer.get(VIEWPORT) ?? ""));
+  const point = decodePoint(bytesOf(cursor ?? ""));
+  if (view === undefined || point === undefined) return view === undefined;
+  return point.x >= view.x && point.x <= view.x + view.width && point.y >= view.y && point.y <= view.y + view.height;
+}
+
+const describe = (fields: Fields): string => JSON.stringify([...fields].sort());

@@ -1,0 +1,5 @@
+/** Whom a fault meets: one of those there are, by a number in [0, 1). */
+
+export function pick<Item>(items: readonly Item[], whom: number): Item | undefined {
+  return items[Math.floor(whom * items.length)];
+}

@@ -1,0 +1,121 @@
+/** What happens to processes, their clocks and their lines, and what they are asked to do at the wrong time. */
+
+import type { ClaimRequest, ServerOrder } from "../../shared/bus/placement-messages.ts";
+import type { Cluster, Ending, OnLine, Whom } from "./cluster.ts";
+import type { Met, Strike } from "./faults.ts";
+import { pick } from "./pick.ts";
+import type { SimProcess } from "./sim-process.ts";
+
+export const RECONNECT_MS = 150;
+const DATE_STEPS_MS_MAX = [60_000, 3_600_000, 1_000];
+const RATE_CHANGE_MAX = 0.1;
+
+type Chosen<Part> = (cluster: Cluster, fault: Whom) => Part;
+
+export const never: Met = () => false;
+export const always: Met = () => true;
+
+export function endGateway(ending: Ending): Strike {
+  return (cluster, fault) => {
+    const gateway = cluster.gateway(fault);
+    const { size } = gateway.listener;
+    return cluster.endGateway(gateway, ending, fault.forMs) && size > 0 ? always : never;
+  };
+}
+
+export function endRoomServer(ending: Ending): Strike {
+  return (cluster, fault) => {
+    const server = cluster.roomServer(fault);
+    const owned = server.host.owned().length;
+    return cluster.endRoomServer(server, ending, fault.forMs) && owned > 0 ? always : never;
+  };
+}
+
+export const endPlacement: Strike = (cluster, fault) => (cluster.endPlacement(cluster.placement(fault), fault.forMs) ? always : never);
+
+export function pause(chosen: Chosen<{ readonly process: SimProcess }>): Strike {
+  return (cluster, fault) => {
+    const { how, forMs } = fault;
+    const { process } = chosen(cluster, fault);
+    process.pause();
+    let met = false;
+    cluster.later(forMs, () => {
+      met = process.state === "paused" && process.waiting > 0;
+      process.goOn(how < 0.5);
+    });
+    return () => met;
+  };
+}
+
+export function cutOff(chosen: Chosen<OnLine>): Strike {
+  return (cluster, fault) => {
+    const { line } = chosen(cluster, fault);
+    const before = line.lostEver;
+    line.break();
+    let met = false;
+    cluster.later(Math.max(RECONNECT_MS, fault.forMs), () => {
+      met = line.lostEver > before;
+      line.reconnect();
+    });
+    return () => met;
+  };
+}
+
+/** Nothing passes in one direction or both; then it all arrives, or the connection breaks after all. */
+export function stall(chosen: Chosen<OnLine>, direction: "up" | "down" | "both"): Strike {
+  return (cluster, fault) => {
+    const { how, forMs } = fault;
+    const { line } = chosen(cluster, fault);
+    const pipes = { up: [line.up], down: [line.down], both: [line.up, line.down] }[direction];
+    const breaks = (how * 3) % 1 < 0.3;
+    const heldEver = (): number => pipes.reduce((sum, pipe) => sum + pipe.heldEver, 0);
+    const before = heldEver();
+    for (const pipe of pipes) pipe.hold();
+    let met = false;
+    cluster.later(forMs, () => {
+      met = heldEver() > before;
+      if (breaks) line.break();
+      for (const pipe of pipes) pipe.release();
+      if (breaks) cluster.later(RECONNECT_MS, () => line.reconnect());
+    });
+    return () => met;
+  };
+}
+
+/** Somebody asks a server to take a room, whoever has it: a mistaken gateway or placement. */
+export const claimAtRandom: Strike = (cluster, { whom, how }) => {
+  const server = cluster.roomServer({ whom });
+  const room = pick([...cluster.world.judge.rooms.keys()], how);
+  const suspect = cluster.roomServers.find((other) => other !== server)?.server;
+  if (room === undefined) return never;
+  const request: ClaimRequest = suspect === undefined || how < 0.2 ? { room } : { room, suspect };
+  const isNews = server.process.state === "running" && !server.host.owned().includes(room);
+  server.process.run(() => void server.host.claim(request));
+  return isNews ? always : never;
+};
+
+/** An owner is told to hand one of its rooms over, or somebody to follow a room. */
+export const moveAtRandom: Strike = (cluster, { whom, how }) => {
+  const room = pick([...cluster.world.judge.rooms.keys()], whom);
+  if (room === undefined) return never;
+  const owner = cluster.roomServers.find(({ host }) => host.owned().includes(room));
+  const other = pick(cluster.roomServers.filter((server) => server !== owner), how)!;
+  const order: ServerOrder = owner === undefined || how < 0.3 ? { kind: "follow", room, generation: 0 } : { kind: "hand-over", room, to: other.server, generation: 0 };
+  const told = order.kind === "follow" ? other : owner!;
+  told.process.run(() => void told.handOvers.answer(order));
+  return told.process.state === "running" ? always : never;
+};
+
+export const setDate: Strike = (cluster, { whom, how }) => {
+  const process = pick(cluster.processes(), whom)!;
+  process.setDate((how - 0.5) * 2 * DATE_STEPS_MS_MAX[Math.floor(how * 1_000) % DATE_STEPS_MS_MAX.length]!);
+  return process.state === "dead" ? never : always;
+};
+
+/** Far more than any clock drifts: what a deadline may be off by in the end. */
+export const setRate: Strike = (cluster, { whom, how, forMs }) => {
+  const process = pick(cluster.processes(), whom)!;
+  process.setRate(1 + (how - 0.5) * 2 * RATE_CHANGE_MAX);
+  cluster.later(forMs, () => process.setRate(1));
+  return process.state === "dead" ? never : always;
+};

@@ -1,0 +1,74 @@
+/**
+ * How much a run is. A large one has room for every deadline to pass, and for faults that meet late; a small one has
+ * hardly more than what makes a run worth counting, so that there can be very many of them.
+ */
+
+import type { Prng } from "../../shared/prng.ts";
+
+/** At least so many, and up to so many more. */
+type Count = { readonly min: number; readonly more: number };
+
+export type Size = {
+  readonly name: SizeName;
+  /** While people type and things go wrong. */
+  readonly faultyMs: number;
+  readonly keystrokesPerTab: number;
+  readonly twoRoomsChance: number;
+  readonly placements: Count;
+  readonly roomServers: Count;
+  readonly gateways: Count;
+  readonly tabsPerRoom: number;
+  readonly tabsMore: number;
+  readonly faults: Count;
+  readonly trims: number;
+  /** Most faults are short, a few are long enough for deadlines to pass. */
+  readonly faultMsMax: readonly number[];
+  /** What clients wait by chance is that share of the longest, drawn evenly, to this power: they may all wait as long as ever, but seldom do. */
+  readonly patience: number;
+  /** A run may go on in peace for so long, for what comes late. */
+  readonly quietMs: number;
+};
+
+export type SizeName = "small" | "large";
+
+export const SIZES: Readonly<Record<SizeName, Size>> = {
+  small: {
+    name: "small",
+    faultyMs: 2_500,
+    keystrokesPerTab: 48,
+    twoRoomsChance: 0,
+    placements: { min: 1, more: 0 },
+    roomServers: { min: 2, more: 1 },
+    gateways: { min: 2, more: 0 },
+    tabsPerRoom: 3,
+    tabsMore: 0,
+    faults: { min: 8, more: 6 },
+    trims: 5,
+    faultMsMax: [300, 1_200, 3_000],
+    patience: 4,
+    quietMs: 3_000,
+  },
+  large: {
+    name: "large",
+    faultyMs: 16_000,
+    keystrokesPerTab: 40,
+    twoRoomsChance: 0.3,
+    placements: { min: 1, more: 1 },
+    roomServers: { min: 2, more: 1 },
+    gateways: { min: 2, more: 1 },
+    tabsPerRoom: 2,
+    tabsMore: 1,
+    faults: { min: 6, more: 19 },
+    trims: 12,
+    faultMsMax: [600, 3_000, 9_000],
+    patience: 1,
+    quietMs: 15_000,
+  },
+};
+
+export function draw({ min, more }: Count, prng: Prng): number {
+  return min + prng.below(more + 1);
+}
+
+/** What a run must have to be counted as one: edits are those in the logs, faults those that something met. */
+export const MINIMUM = { steps: 1_000, edits: 50, faults: 5 };
