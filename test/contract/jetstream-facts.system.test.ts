@@ -196,7 +196,7 @@ test("[JS15] reading on after more than a stream holds, or while it is away, thr
   };
   await expect(readAll(0, 1)).rejects.toThrow("lost or rolled back");
   await append("one", { expected: 0 });
-  const reading = expect(readAll(0, 0)).rejects.toThrow(`$JS.API.DIRECT.GET.${stream()}`);
+  const reading = expect(readAll(0, 0)).rejects.toThrow(stream());
   await until(() => read === 1, "the first record");
   await manager.streams.delete(stream());
   await reading;
