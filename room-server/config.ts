@@ -45,6 +45,7 @@ export const roomServerSettings = {
   presenceTickMs: { parse: positiveInteger, fallback: 50, meaning: "the shortest time between two of a room's presence news" },
   presenceGatherMs: { parse: positiveInteger, fallback: 80, meaning: "how long a new owner listens before it tells who is in the room" },
   gatewaySilenceMsMax: { parse: positiveInteger, fallback: 2_000, meaning: "a gateway silent for so long is taken for dead, and its members for gone" },
+  presenceSilenceMsMax: { parse: positiveInteger, fallback: 12_000, meaning: "a gateway that said nothing of its members in a room for so long is asked who is with it; more than two of presenceKeepaliveMs" },
   flatParticipantsMax: { parse: positiveInteger, fallback: 50, meaning: "participants up to which a room's presence travels flat; past it, hierarchically" },
   flatAgainParticipants: { parse: positiveInteger, fallback: 40, meaning: "participants down to which a hierarchical room stays so" },
   shareDelayMsMin: { parse: positiveInteger, fallback: 100, meaning: "a room server so late holds back the rooms that cost it most, step by step" },

@@ -5,7 +5,7 @@ import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/id
 import { Presence, type PresenceEffect } from "./presence.ts";
 
 const TICK_MS = 50;
-const options = { participantsMax: 100, presenceBytesMax: 100_000, presenceTickMs: TICK_MS, presenceGatherMs: 0, gatewaySilenceMsMax: 2_000, beaconMs: 1_000, beaconsWhenQuiet: 3, flatParticipantsMax: 50, flatAgainParticipants: 40, modeMsMin: 5_000 };
+const options = { participantsMax: 100, presenceBytesMax: 100_000, presenceTickMs: TICK_MS, presenceGatherMs: 0, gatewaySilenceMsMax: 2_000, presenceSilenceMsMax: 12_000, beaconMs: 1_000, beaconsWhenQuiet: 3, flatParticipantsMax: 50, flatAgainParticipants: 40, modeMsMin: 5_000 };
 const gateway = "gw" as GatewayId;
 const client = "client0000000001" as ClientId;
 const at = (ms: number) => ms as Millis;

@@ -159,7 +159,8 @@ export class PresenceHost {
     const { clock, log, metrics } = this.#deps;
     const now = clock.now();
     const { isUp, losses } = this.#bus.line();
-    if (now - before > STOOD_STILL_MS || !isUp) this.#alive.excuseAll(now);
+    const couldHear = isUp && now - before <= STOOD_STILL_MS;
+    if (!couldHear) this.#alive.excuseAll(now);
     if (isUp && losses > this.#lossesMended) {
       this.#lossesMended = losses;
       for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "line-lost" });
@@ -171,7 +172,9 @@ export class PresenceHost {
     }
     metrics.gatewaysAlive.set(this.#alive.size);
     let [participants, bytes] = [0, 0];
-    for (const { presence } of this.#rooms.values()) {
+    for (const hosted of this.#rooms.values()) {
+      const { presence } = hosted;
+      if (couldHear && presence.hasSilent(now)) this.#feed(hosted, { kind: "look" });
       participants += presence.participants;
       bytes += presence.bytes;
     }

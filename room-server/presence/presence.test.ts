@@ -7,7 +7,7 @@ import { Presence, type PresenceEffect, type PresenceInput } from "./presence.ts
 
 const [here, there] = ["gw-here", "gw-there"] as GatewayId[] as [GatewayId, GatewayId];
 const epoch = 3 as Epoch;
-const options = { participantsMax: 100, presenceBytesMax: 10_000, presenceTickMs: 50, presenceGatherMs: 80, gatewaySilenceMsMax: 2_000, beaconMs: 1_000, beaconsWhenQuiet: 3, flatParticipantsMax: 2, flatAgainParticipants: 1, modeMsMin: 5_000 };
+const options = { participantsMax: 100, presenceBytesMax: 10_000, presenceTickMs: 50, presenceGatherMs: 80, gatewaySilenceMsMax: 2_000, presenceSilenceMsMax: 12_000, beaconMs: 1_000, beaconsWhenQuiet: 3, flatParticipantsMax: 2, flatAgainParticipants: 1, modeMsMin: 5_000 };
 const client = (name: string) => name.padEnd(16, "1") as ClientId;
 const member = (name: string): Member => ({ client: client(name), user: name as UserId, name, canWrite: true, spectator: false });
 const members = (gateway: GatewayId, version: number, entered: string[], more: { whole?: boolean; exited?: string[]; epoch?: Epoch } = {}): PresenceInput => ({ kind: "members", gateway, epoch: more.epoch ?? epoch, version, whole: more.whole ?? version === 1, entered: entered.map(member), exited: (more.exited ?? []).map(client) });
@@ -93,6 +93,27 @@ test("[PRS20] after its line was lost all gateways are asked again, and who has 
   expect(room.presence.participants).toBe(2);
   room.pass(150);
   expect(room.presence.account.gateways).toEqual({ [here]: 1 });
+  expect(room.presence.participants).toBe(1);
+});
+
+test("[PRS21] a gateway that says nothing of its members for long is asked, once; if it has left the room they are gone, if not they stay", () => {
+  const room = new Owned();
+  room.say(members(here, 1, ["ann"]), members(there, 1, ["bob"]));
+  room.pass(8_000);
+  room.say(members(here, 1, [], { whole: false }));
+  room.pass(3_990);
+  expect(room.presence.hasSilent(room.now as Millis)).toBe(false);
+  room.pass(10);
+  expect(room.presence.hasSilent(room.now as Millis)).toBe(true);
+  expect(answers(room.say({ kind: "look" }), "missed")).toMatchObject([{ gateway: there }]);
+  expect(room.presence.hasSilent(room.now as Millis)).toBe(false);
+  room.pass(2_010);
+  expect(room.presence.account.gateways).toEqual({ [here]: 1 });
+
+  room.pass(8_000);
+  expect(answers(room.say({ kind: "look" }), "missed")).toMatchObject([{ gateway: here }]);
+  room.say(members(here, 1, ["ann"], { whole: true }));
+  room.pass(2_010);
   expect(room.presence.participants).toBe(1);
 });
 

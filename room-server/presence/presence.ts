@@ -25,6 +25,8 @@ export type PresenceInput =
   | { kind: "gateway-lost"; gateway: GatewayId }
   /** What gateways said for a while may have been lost, and some of them may have left the room since. */
   | { kind: "line-lost" }
+  /** Time to look who of the gateways has said nothing for long. */
+  | { kind: "look" }
   /** It is to tell less, or more again. */
   | { kind: "hold-back"; level: BudgetLevel }
   | { kind: "tick" };
@@ -49,12 +51,14 @@ export type PresenceOptions = RosterOptions &
     readonly presenceGatherMs: number;
     /** A gateway that does not say again by then who is with it has nobody in the room any more. */
     readonly gatewaySilenceMsMax: number;
+    /** One that has said nothing of the room for so long is asked: it may have left it when nobody here could hear that. */
+    readonly presenceSilenceMsMax: number;
     readonly beaconMs: number;
     readonly beaconsWhenQuiet: number;
   };
 
-/** A gateway as far as it was heard. */
-type Known = { version: number; statesNumber: number; readonly clients: Set<ClientId> };
+/** A gateway as far as it was heard, last at `heardAt`. */
+type Known = { version: number; statesNumber: number; heardAt: Millis; readonly clients: Set<ClientId> };
 
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -117,11 +121,17 @@ export class Presence {
     return dueAt === NEVER ? undefined : (dueAt as Millis);
   }
 
+  /** Whether a look would find something. */
+  hasSilent(now: Millis): boolean {
+    for (const [gateway, known] of this.#gateways) if (this.#isSilent(gateway, known, now)) return true;
+    return false;
+  }
+
   receive(input: PresenceInput, now: Millis): PresenceEffect[] {
     const effects: PresenceEffect[] = [];
     switch (input.kind) {
       case "members":
-        this.#receiveMembers(input, effects);
+        this.#receiveMembers(input, now, effects);
         break;
       case "states":
         this.#receiveStates(input, effects);
@@ -133,7 +143,10 @@ export class Presence {
         this.#receiveGatewayLost(input.gateway);
         break;
       case "line-lost":
-        this.#askAllAgain(now, effects);
+        for (const gateway of this.#gateways.keys()) this.#askAgain(gateway, now, effects);
+        break;
+      case "look":
+        for (const [gateway, known] of this.#gateways) if (this.#isSilent(gateway, known, now)) this.#askAgain(gateway, now, effects);
         break;
       case "hold-back":
         this.#budget = budgetOf(input.level);
@@ -148,7 +161,7 @@ export class Presence {
     return effects;
   }
 
-  #receiveMembers(message: PresenceToOwner & { kind: "members" }, effects: PresenceEffect[]): void {
+  #receiveMembers(message: PresenceToOwner & { kind: "members" }, now: Millis, effects: PresenceEffect[]): void {
     const { gateway, epoch, version, whole } = message;
     if (epoch > this.#epoch) effects.push({ kind: "deposed" });
     const all = this.#parts.receive(message);
@@ -158,12 +171,13 @@ export class Presence {
       return;
     }
     const { entered, exited } = all;
-    const known = this.#gateways.get(gateway) ?? { version: 0, statesNumber: 0, clients: new Set() };
+    const known = this.#gateways.get(gateway) ?? { version: 0, statesNumber: 0, heardAt: now, clients: new Set() };
     const follows = whole ? version >= known.version : version === known.version + 1 && this.#gateways.has(gateway);
     if (!follows && version > known.version) {
       effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
       return;
     }
+    if (version === known.version || follows) known.heardAt = now;
     if (follows) {
       this.#unconfirmed.delete(gateway);
       this.#gateways.set(gateway, known);
@@ -192,11 +206,14 @@ export class Presence {
   }
 
   /** One that has left the room meanwhile, unheard, does not answer. */
-  #askAllAgain(now: Millis, effects: PresenceEffect[]): void {
-    for (const gateway of this.#gateways.keys()) {
-      this.#unconfirmed.set(gateway, (now + this.#options.gatewaySilenceMsMax) as Millis);
-      effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
-    }
+  #askAgain(gateway: GatewayId, now: Millis, effects: PresenceEffect[]): void {
+    this.#unconfirmed.set(gateway, (now + this.#options.gatewaySilenceMsMax) as Millis);
+    effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
+  }
+
+  /** Whoever has members here says so every few seconds; who has none need not. */
+  #isSilent(gateway: GatewayId, { clients, heardAt }: Known, now: Millis): boolean {
+    return clients.size > 0 && now - heardAt >= this.#options.presenceSilenceMsMax && !this.#unconfirmed.has(gateway);
   }
 
   #receiveGatewayLost(gateway: GatewayId): void {

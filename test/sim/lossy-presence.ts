@@ -144,7 +144,7 @@ export class LossyPresence {
   }
 
   #newOwner(): Presence {
-    const options = { participantsMax: 100, presenceBytesMax: 100_000, presenceTickMs: 50, presenceGatherMs: 80, gatewaySilenceMsMax: 2_000, beaconMs: 1_000, beaconsWhenQuiet: 3, ...this.#steps };
+    const options = { participantsMax: 100, presenceBytesMax: 100_000, presenceTickMs: 50, presenceGatherMs: 80, gatewaySilenceMsMax: 2_000, presenceSilenceMsMax: 12_000, beaconMs: 1_000, beaconsWhenQuiet: 3, ...this.#steps };
     const owner = new Presence(this.#epoch, options, this.#now);
     this.#after(0, () => this.#tickOwner(owner));
     return owner;

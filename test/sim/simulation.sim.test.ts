@@ -86,6 +86,18 @@ const REGRESSION_SEEDS: readonly { readonly seed: number; readonly size: SizeNam
     reason: "a gateway exited as peace came, because its line broke before it was up, and nobody started it again: a tab met it at every attempt",
     faults: [fault("gateway's line stalled", 11, 2_811, 0.8429607665166259, 0.3494606476742774)],
   },
+  {
+    seed: 1_300_006_666,
+    size: "small",
+    reason: "the last member on a gateway left while NATS was cut in two with the owner on the other side: its gateway took the room for nobody's, and a ghost stayed",
+    faults: [
+      { ...fault("log silent", 1_671, 470, 0.7861884518060833, 0.4205217787530273), aimed: true },
+      fault("log slow", 1_942, 2_337, 0.05346909258514643, 0.07829646463505924),
+      fault("placement killed", 1_961, 1_169, 0.683702799025923, 0.6434650211594999),
+      { ...fault("NATS nodes cut from each other", 2_452, 2_766, 0.5746868592686951, 0.563098058803007), aimed: true },
+      { ...fault("tab loaded again", 2_465, 800, 0.4490415332838893, 0.30403527175076306), aimed: true },
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 80 }, (_, index) => ({ seed: 1_000_000 + index, size: "small" as const })),
