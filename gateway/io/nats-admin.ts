@@ -7,7 +7,7 @@ import { Order, OrderAnswer, Sanction } from "../../shared/bus/admin-messages.ts
 import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../shared/ids.ts";
-import { crashing } from "../../shared/io/nats.ts";
+import { crashing, respond, say } from "../../shared/io/nats.ts";
 import type { Orders, SanctionsLine } from "../ports.ts";
 
 const Sanctions = z.array(Sanction);
@@ -20,7 +20,7 @@ const ANSWER_SANCTIONS_MAX = 2_000;
 
 export function natsSanctions(nats: NatsConnection, subjects: Subjects, gateway: GatewayId): SanctionsLine {
   return {
-    tell: (sanction) => nats.publish(subjects.sanctions, encodeJson(sanction)),
+    tell: (sanction) => say(nats, subjects.sanctions, encodeJson(sanction)),
     onTold: (receive) => {
       nats.subscribe(subjects.sanctions, {
         callback: crashing((error, msg) => {
@@ -40,7 +40,7 @@ export function natsSanctions(nats: NatsConnection, subjects: Subjects, gateway:
     onAsked: (answer) => {
       nats.subscribe(subjects.allSanctions, {
         callback: crashing((error, msg) => {
-          if (error === null && msg.string() !== gateway) msg.respond(encodeJson(answer().slice(0, ANSWER_SANCTIONS_MAX)));
+          if (error === null && msg.string() !== gateway) respond(msg, encodeJson(answer().slice(0, ANSWER_SANCTIONS_MAX)));
         }),
       });
     },
@@ -61,7 +61,7 @@ export function natsOrders(nats: NatsConnection, subjects: Subjects): Orders {
       nats.subscribe(subjects.orders, {
         callback: crashing((error, msg) => {
           const order = error === null ? decodeJson(Order, msg.data) : undefined;
-          if (order !== undefined) msg.respond(encodeJson(carryOut(order)));
+          if (order !== undefined) respond(msg, encodeJson(carryOut(order)));
         }),
       });
     },

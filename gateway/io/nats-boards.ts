@@ -6,7 +6,7 @@ import { BoardNews } from "../../shared/bus/board-messages.ts";
 import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection, say } from "../../shared/io/nats.ts";
 import type { BoardBus } from "../ports.ts";
 import type { Services } from "./nats-services.ts";
 
@@ -18,8 +18,8 @@ export function natsBoards(nats: NatsConnection, subjects: Subjects, leaderboard
   let connected = true;
 
   /** While the line is down the client would keep it for later and without bound. */
-  const say = (subject: string, message: object): void => {
-    if (connected && !nats.isClosed()) nats.publish(subject, encodeJson(message));
+  const tell = (subject: string, message: object): void => {
+    if (connected) say(nats, subject, encodeJson(message));
   };
 
   const watchConnection = async (): Promise<void> => {
@@ -46,8 +46,8 @@ export function natsBoards(nats: NatsConnection, subjects: Subjects, leaderboard
       subscriptions.get(room)?.unsubscribe();
       subscriptions.delete(room);
     },
-    watch: (watch) => say(subjects.watchBoard, watch),
-    tellName: (name) => say(subjects.boardNames, name),
+    watch: (watch) => tell(subjects.watchBoard, watch),
+    tellName: (name) => tell(subjects.boardNames, name),
     leaderboards: () => leaderboards.urls().length,
   };
   return {

@@ -4,7 +4,7 @@ import { ClaimReply, decodeJson, encodeJson, LocateReply, ServerHeartbeat, type 
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { ServerId } from "../../shared/ids.ts";
-import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection, say } from "../../shared/io/nats.ts";
 import { askNats, isServerGone } from "../../shared/io/nats-ask.ts";
 import { Membership } from "../../shared/membership.ts";
 import { rendezvous } from "../../shared/rendezvous.ts";
@@ -41,7 +41,7 @@ export function natsPlacement(nats: NatsConnection, subjects: Subjects, options:
   const askIfGone = async (server: ServerId): Promise<boolean> => {
     clock.after(GONE_KNOWN_MS, () => asked.delete(server));
     const isGone = await isServerGone(nats, subjects, server);
-    if (isGone && !nats.isClosed()) nats.publish(subjects.unreachedServers, encodeJson({ server } satisfies UnreachedServer));
+    if (isGone) say(nats, subjects.unreachedServers, encodeJson({ server } satisfies UnreachedServer));
     return isGone;
   };
   const isGone = (server: ServerId): Promise<boolean> => {

@@ -7,7 +7,7 @@ import type { Msg, Subscription } from "nats";
 
 import { roomOfSubject } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { crashing, flushTogether, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, flushTogether, type NatsConnection, say } from "../../shared/io/nats.ts";
 import type { Backbone, Rooms } from "../ports.ts";
 
 /** The subjects of one line of talk: edits, or presence. */
@@ -41,7 +41,7 @@ export function roomLines(nats: NatsConnection, subjects: LineSubjects): RoomLin
     tell: (room, message) => {
       const route = routes.get(room);
       // The client would keep it for later and without bound; the room says it again once the line is back.
-      if (route !== undefined && connected) nats.publish(route.to, message, { reply: route.reply });
+      if (route !== undefined && connected) say(nats, route.to, message, { reply: route.reply });
     },
   };
 

@@ -3,13 +3,13 @@
 import { BoardName, type BoardNews, BoardWatch } from "../../shared/bus/board-messages.ts";
 import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection, say } from "../../shared/io/nats.ts";
 import type { Shown } from "../ports.ts";
 
 export function natsShown(nats: NatsConnection, subjects: Subjects): Shown {
   return {
     publish: (news: BoardNews) => {
-      if (!nats.isClosed()) nats.publish(subjects.boards(news.room), encodeJson(news));
+      say(nats, subjects.boards(news.room), encodeJson(news));
     },
   };
 }

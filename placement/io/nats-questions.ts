@@ -2,7 +2,7 @@
 
 import { decodeJson, encodeJson, LocateRequest, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection, respond } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Questions } from "../ports.ts";
 
@@ -23,7 +23,7 @@ export function natsQuestions(nats: NatsConnection, subjects: Subjects, log: Log
           const request = error === null ? decodeJson(LocateRequest, msg.data) : undefined;
           if (request === undefined) return;
           answer(request).then(
-            (reply) => msg.respond(encodeJson(reply)),
+            (reply) => respond(msg, encodeJson(reply)),
             (cause: unknown) => log.warn({ room: request.room, cause }, "the rooms bucket did not answer; the asker falls back to hashing"),
           );
         }),

@@ -12,7 +12,7 @@ import { headers, type Msg, type MsgHdrs } from "nats";
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
-import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection, say } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import { outcomeAfterMismatch, outcomeOfAck } from "../rooms/append-outcome.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
@@ -54,7 +54,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
 
   const send = (append: Append): void => {
     append.resendAt = checkIn(options.appendAnswerMsMax);
-    if (connected) nats.publish(append.subject, append.record.bytes, { headers: append.headers, reply: append.reply });
+    if (connected) say(nats, append.subject, append.record.bytes, { headers: append.headers, reply: append.reply });
   };
 
   const resend = (append: Append, cause: "silence" | "unavailable" | "disconnect"): void => {

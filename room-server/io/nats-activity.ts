@@ -9,7 +9,7 @@ import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { roomOf, tenantOf } from "../../shared/ids.ts";
-import type { NatsConnection } from "../../shared/io/nats.ts";
+import { type NatsConnection, say } from "../../shared/io/nats.ts";
 import { wantsEventsOf, type WebhookEndpoint } from "../../shared/webhook-endpoints.ts";
 import type { Activity } from "../ports.ts";
 
@@ -17,11 +17,11 @@ export function natsActivity(nats: NatsConnection, subjects: Subjects, endpoints
   return {
     tell: (room, type) => {
       const tenant = tenantOf(room);
-      if (!wantsEventsOf(tenant, endpoints) || nats.isClosed()) return;
+      if (!wantsEventsOf(tenant, endpoints)) return;
       const event: WebhookEvent = { type, tenant, room: roomOf(room), at: clock.wallNow() };
       const named = headers();
       named.set("Nats-Msg-Id", randomUUID());
-      nats.publish(subjects.webhook(tenant), encodeJson(event), { headers: named });
+      say(nats, subjects.webhook(tenant), encodeJson(event), { headers: named });
     },
   };
 }

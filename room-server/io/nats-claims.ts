@@ -3,7 +3,7 @@
 import { ClaimRequest, decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { ServerId } from "../../shared/ids.ts";
-import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection, respond } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Claims } from "../ports.ts";
 
@@ -14,7 +14,7 @@ export function natsClaims(nats: NatsConnection, subjects: Subjects, server: Ser
         callback: crashing((error, msg) => {
           const request = error === null ? decodeJson(ClaimRequest, msg.data) : undefined;
           if (request === undefined) return log.warn({ error }, "a claim request did not decode: do gateways and room servers run the same version?");
-          void answer(request).then((reply) => msg.respond(encodeJson(reply)));
+          void answer(request).then((reply) => respond(msg, encodeJson(reply)));
         }),
       });
     },

@@ -2,12 +2,12 @@
 
 import { encodeAnswer, encodeFromOwner } from "../../shared/bus/envelope.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import type { NatsConnection } from "../../shared/io/nats.ts";
+import { type NatsConnection, say } from "../../shared/io/nats.ts";
 import type { Gateways } from "../ports.ts";
 
 export function natsGateways(nats: NatsConnection, subjects: Subjects): Gateways {
   return {
-    answer: (gateway, room, answer) => nats.publish(subjects.toGateway(gateway, room), encodeAnswer(answer)),
-    broadcast: (room, message) => nats.publish(subjects.editsOut(room), encodeFromOwner(message)),
+    answer: (gateway, room, answer) => say(nats, subjects.toGateway(gateway, room), encodeAnswer(answer)),
+    broadcast: (room, message) => say(nats, subjects.editsOut(room), encodeFromOwner(message)),
   };
 }

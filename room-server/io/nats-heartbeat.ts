@@ -2,13 +2,13 @@
 
 import { decodeJson, encodeJson, ServerHeartbeat, UnreachedServer } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection, say } from "../../shared/io/nats.ts";
 import { isServerGone } from "../../shared/io/nats-ask.ts";
 import type { Peers } from "../ports.ts";
 
 export function natsHeartbeat(nats: NatsConnection, subjects: Subjects): Peers {
   return {
-    sayAlive: (heartbeat) => nats.publish(subjects.servers, encodeJson(heartbeat)),
+    sayAlive: (heartbeat) => say(nats, subjects.servers, encodeJson(heartbeat)),
     onHeartbeat: (receive) => {
       nats.subscribe(subjects.servers, {
         callback: crashing((error, msg) => {

@@ -3,7 +3,7 @@
 import { decodeJson, encodeJson, ServerOrder } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { ServerId } from "../../shared/ids.ts";
-import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection, respond } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Orders } from "../ports.ts";
 
@@ -14,7 +14,7 @@ export function natsOrders(nats: NatsConnection, subjects: Subjects, server: Ser
         callback: crashing((error, msg) => {
           const order = error === null ? decodeJson(ServerOrder, msg.data) : undefined;
           if (order === undefined) return log.warn({ error }, "an order did not decode: do placement and room servers run the same version?");
-          void answer(order).then((reply) => msg.respond(encodeJson(reply)));
+          void answer(order).then((reply) => respond(msg, encodeJson(reply)));
         }),
       });
     },

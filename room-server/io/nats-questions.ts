@@ -4,7 +4,7 @@ import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
 import { type RoomAccount, RoomQuestion } from "../../shared/bus/room-account.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { parseRoomKey, type RoomKey, type ServerId } from "../../shared/ids.ts";
-import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, type NatsConnection, respond } from "../../shared/io/nats.ts";
 
 export function answerQuestions(nats: NatsConnection, subjects: Subjects, server: ServerId, accountOf: (room: RoomKey) => Omit<RoomAccount, "server"> | undefined): void {
   nats.subscribe(subjects.askRooms, {
@@ -12,7 +12,7 @@ export function answerQuestions(nats: NatsConnection, subjects: Subjects, server
       const question = error === null ? decodeJson(RoomQuestion, msg.data) : undefined;
       const room = parseRoomKey(question?.room ?? "");
       const account = room === undefined ? undefined : accountOf(room);
-      if (account !== undefined) msg.respond(encodeJson({ ...account, server } satisfies RoomAccount));
+      if (account !== undefined) respond(msg, encodeJson({ ...account, server } satisfies RoomAccount));
     }),
   });
 }

@@ -2,13 +2,13 @@
 
 import { type ServiceHeartbeat, encodeJson } from "../bus/placement-messages.ts";
 import type { Clock } from "../clock.ts";
-import type { NatsConnection } from "./nats.ts";
+import { type NatsConnection, say } from "./nats.ts";
 
 export function sendHeartbeats(nats: NatsConnection, subject: string, who: { service: string; url: string; everyMs: number; isServing: () => boolean }, clock: Clock): { stop(): void } {
   let callOff: () => void;
   const beat = (): void => {
     const heartbeat: ServiceHeartbeat = { service: who.service, url: who.url, time: clock.wallNow() };
-    if (who.isServing() && !nats.isClosed()) nats.publish(subject, encodeJson(heartbeat));
+    if (who.isServing()) say(nats, subject, encodeJson(heartbeat));
     callOff = clock.after(who.everyMs, beat);
   };
   beat();

@@ -13,7 +13,7 @@ import type { Log } from "../log.ts";
 import type { Operations } from "../operations.ts";
 import type { SharedConfig } from "../settings.ts";
 import { ensureCopies, onceSettled } from "./copies.ts";
-import type { NatsConnection } from "./nats.ts";
+import { type NatsConnection, say } from "./nats.ts";
 
 const NANOS_PER_MS = 1_000_000;
 const STREAM_NOT_FOUND = 10_059;
@@ -46,7 +46,7 @@ export function natsOperations(nats: NatsConnection, subjects: Subjects, by: str
       const event: OperationsEvent = { ...report, at: clock.wallNow(), by };
       count(report.kind);
       log.info(report, "told operations of an event");
-      if (!nats.isClosed()) nats.publish(subjects.operations(report.kind), encodeJson(event));
+      say(nats, subjects.operations(report.kind), encodeJson(event));
     },
   };
 }

@@ -1,9 +1,10 @@
 /** The end of a connection, whether NATS is there or not. */
 
+import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
-import { closeNats, connectNats } from "./nats.ts";
+import { closeNats, connectNats, type Msg, respond, say } from "./nats.ts";
 
 let server: RealNats;
 beforeEach(async () => {
@@ -29,4 +30,30 @@ test("[NAT2] with NATS away the connection ends all the same, so that a process 
   await nats.flush();
   await server.crash(() => closeNats(nats));
   expect(nats.isClosed()).toBe(true);
+});
+
+test("[NAT3] what timers and late answers say while the connection ends throws nothing", async () => {
+  const [nats, asker] = [await connectNats({ servers: server.url, name: "test" }), await connectNats({ servers: server.url, name: "asker" })];
+  const asked = new Promise<Msg>((resolve) => nats.subscribe("questions", { callback: (_, msg) => resolve(msg) }));
+  await nats.flush();
+  asker.publish("questions", "?", { reply: "answers" });
+  const question = await asked;
+  const refused: unknown[] = [];
+  let ended = false;
+  const closing = closeNats(nats).then(() => (ended = true));
+  while (!ended) {
+    try {
+      nats.publish("words", "w");
+    } catch (error) {
+      refused.push(error);
+    }
+    say(nats, "words", "w");
+    respond(question, Buffer.from("!"));
+    await setImmediate();
+  }
+  await closing;
+  expect(refused, "the client itself refuses").not.toEqual([]);
+  say(nats, "words", "w");
+  expect(() => say(asker, "no subject", "w"), "a mistake is told").toThrow();
+  await closeNats(asker);
 });

@@ -3,7 +3,7 @@
  * While the line is down nothing is buffered for long: what must not be lost is sent again by its owner.
  */
 
-import { connect, type NatsConnection } from "nats";
+import { connect, errors, type Msg, type NatsConnection, type PublishOptions } from "nats";
 
 export type { Msg, NatsConnection } from "nats";
 
@@ -34,6 +34,31 @@ export function flushTogether(nats: Pick<NatsConnection, "flush">): () => Promis
       next = undefined;
       return nats.flush();
     }));
+}
+
+/**
+ * Says it to whoever hears it. The client throws at what is said while the connection closes, which takes a while: a
+ * timer or an answer that comes then would end a process that stops in good order.
+ */
+export function say(nats: Pick<NatsConnection, "publish">, subject: string, data?: Uint8Array | string, options?: PublishOptions): void {
+  try {
+    nats.publish(subject, data, options);
+  } catch (error) {
+    if (!isOfClosing(error)) throw error;
+  }
+}
+
+/** The same to whoever asked. */
+export function respond(msg: Pick<Msg, "respond">, data: Uint8Array): void {
+  try {
+    msg.respond(data);
+  } catch (error) {
+    if (!isOfClosing(error)) throw error;
+  }
+}
+
+function isOfClosing(error: unknown): boolean {
+  return error instanceof errors.DrainingConnectionError || error instanceof errors.ClosedConnectionError;
 }
 
 const DRAIN_MS_MAX = 5_000;
