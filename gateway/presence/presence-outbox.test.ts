@@ -101,3 +101,36 @@ test("[PRG17] more than a member may show is refused whole, and what it showed s
   expect(outbox.set(ann, [field("x", ""), field("y", "1".repeat(90))])).toBe(true);
   expect(texts(outbox.takeDue(30, at(0)).fresh).map((text) => text.slice(0, 3))).toEqual(["x=", "y=1"]);
 });
+
+test("[PRG19] names that a member goes through while nobody is told of them are not kept, and it is told of afterwards", () => {
+  const outbox = new PresenceOutbox({ ...options, memberBytesMax: 1_000, memberFieldsMax: 64 });
+  const all = (turn: number, text: string) => Array.from({ length: 64 }, (_, index) => field(`${turn}-${index}`, text));
+  outbox.set(ann, all(0, "1"));
+  outbox.takeDue(30, at(0));
+  for (let turn = 1; turn <= 1_000; turn++) expect(outbox.set(ann, [...all(turn - 1, ""), ...all(turn, "1")])).toBe(true);
+  outbox.tellAgain();
+  const { fresh, again } = outbox.takeDue(30, at(60_000));
+  expect(texts([...fresh, ...again])).toEqual(texts([{ fields: [...all(0, ""), ...all(1_000, "1")] }]));
+  expect(outbox.dueAt).toBe(Number.POSITIVE_INFINITY);
+});
+
+test("[PRG28] while the room may still show more that is taken back than is remembered, other names are refused", () => {
+  const outbox = new PresenceOutbox(options);
+  const all = (names: string, text: string) => [...names].map((name) => field(name, text));
+  outbox.set(ann, all("abc", "1"));
+  outbox.takeDue(30, at(0));
+  expect(outbox.set(ann, [...all("abc", ""), ...all("def", "1")])).toBe(true);
+  outbox.takeDue(30, at(100));
+  expect(outbox.set(ann, [...all("def", ""), ...all("ghi", "1")])).toBe(false);
+  expect(outbox.dueAt).toBe(Number.POSITIVE_INFINITY);
+  outbox.findUnshown((_, name) => ("def".includes(name) ? field(name, "1").value : undefined), at(200));
+  expect(outbox.set(ann, [...all("def", ""), ...all("ghi", "1")])).toBe(true);
+  expect(texts(outbox.takeDue(30, at(200)).fresh)).toEqual(["d=", "e=", "f=", "g=1", "h=1", "i=1"]);
+});
+
+test("[PRG29] who takes back very many fields that nobody was told of makes nothing due", () => {
+  const outbox = new PresenceOutbox(options);
+  expect(outbox.set(ann, [..."abcdefghij"].map((name) => field(name, "")))).toBe(true);
+  expect(outbox.takeDue(30, at(0))).toEqual({ fresh: [], again: [] });
+  expect(outbox.dueAt).toBe(Number.POSITIVE_INFINITY);
+});

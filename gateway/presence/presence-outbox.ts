@@ -22,8 +22,10 @@ export type PresenceOutboxOptions = {
 /** What the room shows of a client now. Undefined: nothing. */
 export type Shown = (client: ClientId, name: string) => Uint8Array | undefined;
 
+/** `toldAt`: of any value that it had; LONG_AGO if nobody was ever told of it. */
 type Field = { value: Uint8Array; fresh: boolean; stage: "waiting" | "told" | "shown"; toldAt: Millis; repeatMs: number };
-type Sender = { readonly fields: Map<string, Field>; bytes: number; count: number; nextAt: Millis; nextViewportAt: Millis };
+type Fields = Map<string, Field>;
+type Sender = { readonly fields: Fields; readonly bytes: number; readonly count: number; nextAt: Millis; nextViewportAt: Millis };
 
 const NEVER = Number.POSITIVE_INFINITY as Millis;
 const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
@@ -56,10 +58,9 @@ export class PresenceOutbox {
     }
     if (fields.length === 0) return true;
     if (bytes > this.#options.memberBytesMax || count > this.#options.memberFieldsMax) return false;
-    Object.assign(sender, { bytes, count });
-    if (sender.fields.size + fields.length > this.#options.memberFieldsMax * FIELDS_REMEMBERED) forgetTakenBack(sender.fields);
-    this.#senders.set(client, sender);
-    for (const { name, value } of fields) sender.fields.set(name, { value, fresh: true, stage: "waiting", toldAt: LONG_AGO, repeatMs: this.#options.repeatMs });
+    const next = withFields(sender.fields, fields, this.#options);
+    if (next === undefined) return false;
+    this.#senders.set(client, Object.assign(sender, { bytes, count, fields: next }));
     this.#waiting.add(client);
     return true;
   }
@@ -117,12 +118,12 @@ export class PresenceOutbox {
       const sender = this.#senders.get(client)!;
       if (now < sender.nextAt) continue;
       const taken = takeWaiting(sender, now);
+      if (!hasOtherWaiting(sender.fields) && sender.fields.get(VIEWPORT)?.stage !== "waiting") this.#waiting.delete(client);
       if (taken.fresh.length + taken.again.length === 0) continue;
       if (taken.fresh.length > 0) due.fresh.push({ client, fields: taken.fresh });
       if (taken.again.length > 0) due.again.push({ client, fields: taken.again });
       sender.nextAt = nextAfter(sender.nextAt, 1000 / perSecond, now);
       this.#unshown.add(client);
-      if (!hasOtherWaiting(sender.fields) && sender.fields.get(VIEWPORT)?.stage !== "waiting") this.#waiting.delete(client);
     }
     if (due.fresh.length + due.again.length > 0) this.#flushAt = (now + this.#options.flushMs) as Millis;
     return due;
@@ -168,8 +169,18 @@ function takeWaiting(sender: Sender, now: Millis): { fresh: PresenceField[]; aga
   return taken;
 }
 
-function forgetTakenBack(fields: Map<string, Field>): void {
-  for (const [name, { value, stage }] of fields) if (value.byteLength === 0 && stage === "shown") fields.delete(name);
+/** Undefined: there would be more to remember than is remembered of one member. */
+function withFields(before: Fields, fields: readonly PresenceField[], { memberFieldsMax, repeatMs }: PresenceOutboxOptions): Fields | undefined {
+  const rememberedMax = memberFieldsMax * FIELDS_REMEMBERED;
+  const next: Fields = before.size + fields.length > rememberedMax ? new Map(before) : before;
+  for (const { name, value } of fields) next.set(name, { value, fresh: true, stage: "waiting", toldAt: before.get(name)?.toldAt ?? LONG_AGO, repeatMs });
+  if (next.size > rememberedMax) forgetTakenBack(next);
+  return next.size > rememberedMax ? undefined : next;
+}
+
+/** Those that the room does not show any more, and those that nobody was ever told of. */
+function forgetTakenBack(fields: Fields): void {
+  for (const [name, { value, stage, toldAt }] of fields) if (value.byteLength === 0 && (stage === "shown" || toldAt === LONG_AGO)) fields.delete(name);
 }
 
 function hasOtherWaiting(fields: ReadonlyMap<string, Field>): boolean {
