@@ -134,3 +134,13 @@ test("[PRG29] who takes back very many fields that nobody was told of makes noth
   expect(outbox.takeDue(30, at(0))).toEqual({ fresh: [], again: [] });
   expect(outbox.dueAt).toBe(Number.POSITIVE_INFINITY);
 });
+
+test("[PRG37] a field named several times in one frame counts once, as it was named last", () => {
+  const outbox = new PresenceOutbox(options);
+  outbox.set(ann, [field("x", "1".repeat(90))]);
+  expect(outbox.set(ann, [field("x", ""), field("x", ""), field("x", "")])).toBe(true);
+  expect(outbox.set(ann, [field("y", "1".repeat(110))])).toBe(false);
+  expect(outbox.set(ann, [..."abcd"].map((name) => field(name, "1")))).toBe(false);
+  expect(outbox.set(ann, [field("y", "1".repeat(90)), field("y", "2".repeat(90))])).toBe(true);
+  expect(texts(outbox.takeDue(30, at(0)).fresh)).toEqual(["x=", `y=${"2".repeat(90)}`]);
+});

@@ -50,15 +50,16 @@ export class PresenceOutbox {
   /** False: more than one member may show; what was shown before stays. Values are kept: not lent ones. */
   set(client: ClientId, fields: readonly PresenceField[]): boolean {
     const sender = this.#senders.get(client) ?? { fields: new Map(), bytes: 0, count: 0, nextAt: LONG_AGO, nextViewportAt: LONG_AGO };
+    const latest = new Map(fields.map(({ name, value }) => [name, value])); // Nobody keeps a client from naming a field twice: the last counts, and once.
     let { bytes, count } = sender;
-    for (const { name, value } of fields) {
+    for (const [name, value] of latest) {
       const before = sender.fields.get(name)?.value ?? NOTHING;
       bytes += bytesOf(name, value) - bytesOf(name, before);
       count += Math.sign(value.byteLength) - Math.sign(before.byteLength);
     }
-    if (fields.length === 0) return true;
+    if (latest.size === 0) return true;
     if (bytes > this.#options.memberBytesMax || count > this.#options.memberFieldsMax) return false;
-    const next = withFields(sender.fields, fields, this.#options);
+    const next = withFields(sender.fields, latest, this.#options);
     if (next === undefined) return false;
     this.#senders.set(client, Object.assign(sender, { bytes, count, fields: next }));
     this.#waiting.add(client);
@@ -170,10 +171,10 @@ function takeWaiting(sender: Sender, now: Millis): { fresh: PresenceField[]; aga
 }
 
 /** Undefined: there would be more to remember than is remembered of one member. */
-function withFields(before: Fields, fields: readonly PresenceField[], { memberFieldsMax, repeatMs }: PresenceOutboxOptions): Fields | undefined {
+function withFields(before: Fields, latest: ReadonlyMap<string, Uint8Array>, { memberFieldsMax, repeatMs }: PresenceOutboxOptions): Fields | undefined {
   const rememberedMax = memberFieldsMax * FIELDS_REMEMBERED;
-  const next: Fields = before.size + fields.length > rememberedMax ? new Map(before) : before;
-  for (const { name, value } of fields) next.set(name, { value, fresh: true, stage: "waiting", toldAt: before.get(name)?.toldAt ?? LONG_AGO, repeatMs });
+  const next: Fields = before.size + latest.size > rememberedMax ? new Map(before) : before;
+  for (const [name, value] of latest) next.set(name, { value, fresh: true, stage: "waiting", toldAt: before.get(name)?.toldAt ?? LONG_AGO, repeatMs });
   if (next.size > rememberedMax) forgetTakenBack(next);
   return next.size > rememberedMax ? undefined : next;
 }
