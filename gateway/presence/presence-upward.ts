@@ -5,8 +5,8 @@
 
 import type { Member, MemberState, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Millis } from "../../shared/ids.ts";
+import { inParts } from "../../shared/in-parts.ts";
 import type { ParticipantNumber, PresenceField, PresenceNews } from "../../shared/wire/presence.ts";
-import { inParts } from "./in-parts.ts";
 import { inStep } from "../rooms/in-step.ts";
 import type { ConnectionId } from "../ports.ts";
 import { PresenceMembers, type PresenceMembersOptions } from "./presence-members.ts";

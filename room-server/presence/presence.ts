@@ -17,6 +17,7 @@ import { encodeNews } from "../../shared/wire/presence.ts";
 import { type Budget, type BudgetLevel, budgetOf } from "../load/fair-share.ts";
 import { MemberParts } from "./member-parts.ts";
 import { decideMode, FLAT_FROM_THE_START, type ModeOptions, type ModeSince, presencePerSecondOf } from "./mode.ts";
+import { encodeInParts } from "./news-in-parts.ts";
 import { Roster, type RosterLimit, type RosterOptions } from "./presence-roster.ts";
 
 export type PresenceInput =
@@ -72,6 +73,7 @@ export class Presence {
   /** Gateways that are to say again who is with them, and until when. */
   readonly #unconfirmed = new SeldomMap<GatewayId, Millis>();
   #number = 0;
+  #tellings = 0; // Each of one news, or of several when very much has changed.
   #budget: Budget = budgetOf(0);
   #mode: ModeSince = FLAT_FROM_THE_START;
   #standing: Standing = { mode: "flat", participants: 0, presencePerSecond: presencePerSecondOf(0), shed: 0 };
@@ -79,7 +81,7 @@ export class Presence {
   #headAt: Millis;
   #headsLeft: number;
   #whole: Uint8Array | undefined;
-  readonly #counts = { statesReceived: 0, newsTold: 0, newsBytesTold: 0 };
+  readonly #counts = { statesReceived: 0, newsBytesTold: 0 };
 
   /** The first tick is due at once: it tells the epoch. */
   constructor(epoch: Epoch, options: PresenceOptions, now: Millis) {
@@ -101,13 +103,13 @@ export class Presence {
 
   /** What it has cost so far: states taken, and messages told. */
   get cost(): number {
-    return this.#counts.statesReceived + this.#counts.newsTold;
+    return this.#counts.statesReceived + this.#number;
   }
 
   /** For whoever asks how the room is. */
   get account(): PresenceAccount {
     const gateways = Object.fromEntries([...this.#gateways].map(([gateway, { clients }]) => [gateway, clients.size]));
-    return { ...this.#standing, ...this.#counts, epoch: this.#epoch, participants: this.#roster.size, presenceBytes: this.#roster.bytes, gateways };
+    return { ...this.#standing, ...this.#counts, newsTold: this.#number, epoch: this.#epoch, participants: this.#roster.size, presenceBytes: this.#roster.bytes, gateways };
   }
 
   /** When the next tick has something to do. Undefined: not before something comes in. */
@@ -238,11 +240,11 @@ export class Presence {
   }
 
   #tellNews(now: Millis, effects: PresenceEffect[]): void {
-    this.#number += 1;
-    const news = encodeNews(this.#roster.takeNews());
-    this.#counts.newsTold += 1;
-    this.#counts.newsBytesTold += news.byteLength;
-    effects.push({ kind: "broadcast", message: { kind: "news", epoch: this.#epoch, number: this.#number, news } });
+    this.#tellings += 1;
+    for (const news of encodeInParts(this.#roster.takeNews())) {
+      this.#counts.newsBytesTold += news.byteLength;
+      effects.push({ kind: "broadcast", message: { kind: "news", epoch: this.#epoch, number: (this.#number += 1), news } });
+    }
     this.#newsFrom = (now + this.#options.presenceTickMs * this.#budget.tickFactor) as Millis;
     this.#headsLeft = this.#options.beaconsWhenQuiet;
     this.#headAt = (now + this.#options.beaconMs) as Millis;
@@ -268,7 +270,7 @@ export class Presence {
   }
 
   #causeOf(mode: RoomMode): ModeCause {
-    if (this.#number <= 1) return "new-owner";
+    if (this.#tellings <= 1) return "new-owner";
     return mode === "hierarchical" ? "grew" : "shrank";
   }
 
