@@ -34,6 +34,7 @@ export const gatewayMetrics = (registry: Registry) => {
     presenceRefused: new Counter({ name: "coroom_gateway_presence_refused_total", help: "Frames of presence passed over, by the limit that they were over: rate, bytes", labelNames: ["limit"], registers }),
     presenceNews: new Counter({ name: "coroom_gateway_presence_news_total", help: "Frames of presence news published to a room's members", registers }),
     presenceNewsBytes: new Counter({ name: "coroom_gateway_presence_news_bytes_total", help: "Bytes of such a frame, counted once however many it goes to", registers }),
+    presenceUnsent: new Counter({ name: "coroom_gateway_presence_unsent_total", help: "Messages of presence above NATS's max_payload, passed over", registers }),
     presenceBehind: new Counter({ name: "coroom_gateway_presence_behind_total", help: "Times that a client was behind with what it was sent, and told of no presence until it had taken it", registers }),
     presenceSyncs: new Counter({ name: "coroom_gateway_presence_syncs_total", help: "Times that a room's whole presence came from its owner: the room was new here, or something was missed", registers }),
     gaps: new Counter({ name: "coroom_gateway_gaps_total", help: "Times a room's edits had a gap that was asked for", registers }),

@@ -39,6 +39,7 @@ export const roomServerMetrics = (registry: Registry) => {
     presenceBytes: new Gauge({ name: "coroom_presence_bytes", help: "What participants show, kept in memory", registers }),
     presenceNews: new Counter({ name: "coroom_presence_news_total", help: "Times that a room was told what had changed of its presence", registers }),
     presenceNewsBytes: new Counter({ name: "coroom_presence_news_bytes_total", help: "Bytes of that", registers }),
+    presenceUnsent: new Counter({ name: "coroom_presence_unsent_total", help: "Messages of presence above NATS's max_payload, passed over", registers }),
     presenceSyncs: new Counter({ name: "coroom_presence_syncs_total", help: "Gateways that were told the whole of a room's presence: new to the room, or having missed something", registers }),
     modeChanges: new Counter({ name: "coroom_mode_transitions_total", help: "Rooms whose presence changed its mode, by the new one: flat, hierarchical", labelNames: ["to"], registers }),
     gatewaysAlive: new Gauge({ name: "coroom_room_server_gateways", help: "Gateways that this server hears of", registers }),

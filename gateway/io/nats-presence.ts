@@ -3,12 +3,19 @@
 import { encodeJson, type GatewayHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../shared/ids.ts";
-import { type NatsConnection, say } from "../../shared/io/nats.ts";
+import { carries, type NatsConnection, say } from "../../shared/io/nats.ts";
+import type { GatewayMetrics } from "../metrics.ts";
 import type { Backbone, PresenceRooms } from "../ports.ts";
 import { roomLines } from "./room-lines.ts";
 
-export function natsPresence(nats: NatsConnection, subjects: Subjects, gateway: GatewayId): { rooms: PresenceRooms; start(backbone: Backbone): Promise<void> } {
+export function natsPresence(nats: NatsConnection, subjects: Subjects, gateway: GatewayId, metrics: Pick<GatewayMetrics, "presenceUnsent">): { rooms: PresenceRooms; start(backbone: Backbone): Promise<void> } {
   const lines = roomLines(nats, { heard: subjects.presenceOut, told: subjects.presenceIn, reply: (room) => subjects.presenceToGateway(gateway, room), replies: subjects.allPresenceToGateway(gateway) });
   const heartbeat = encodeJson({ gateway } satisfies GatewayHeartbeat);
-  return { rooms: { ...lines.rooms, sayAlive: () => say(nats, subjects.gateways, heartbeat) }, start: lines.start };
+  const rooms: PresenceRooms = {
+    ...lines.rooms,
+    // No member may end a gateway, whatever it shows: what is not sent is not shown.
+    tell: (room, message) => (carries(nats, message) ? lines.rooms.tell(room, message) : metrics.presenceUnsent.inc()),
+    sayAlive: () => say(nats, subjects.gateways, heartbeat),
+  };
+  return { rooms, start: lines.start };
 }

@@ -4,7 +4,7 @@ import { decodeJson, GatewayHeartbeat } from "../../shared/bus/placement-message
 import { decodePresenceToOwner, encodePresenceAnswer, encodePresenceFromOwner } from "../../shared/bus/presence-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { crashing, flushTogether, type NatsConnection, say } from "../../shared/io/nats.ts";
+import { carries, crashing, flushTogether, type NatsConnection, say } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { PresenceBus } from "../ports.ts";
@@ -22,6 +22,9 @@ export function natsPresence(nats: NatsConnection, subjects: Subjects, { log, me
   };
   void watchConnection();
 
+  /** Nobody may end a room's owner, whatever they show: gateways that miss news ask for the whole. */
+  const sayIfCarried = (subject: string, data: Uint8Array): void => (carries(nats, data) ? say(nats, subject, data) : metrics.presenceUnsent.inc());
+
   return {
     subscribe: (room, receive) => {
       const subscription = nats.subscribe(subjects.presenceIn(room), {
@@ -37,11 +40,11 @@ export function natsPresence(nats: NatsConnection, subjects: Subjects, { log, me
     broadcast: (room, message) => {
       if (!connected) return; // The client would keep it for later, when it is no longer true.
       const bytes = encodePresenceFromOwner(message);
-      say(nats, subjects.presenceOut(room), bytes);
+      sayIfCarried(subjects.presenceOut(room), bytes);
       sent(room, bytes.byteLength);
     },
     answer: (gateway, room, answer) => {
-      if (connected) say(nats, subjects.presenceToGateway(gateway, room), encodePresenceAnswer(answer));
+      if (connected) sayIfCarried(subjects.presenceToGateway(gateway, room), encodePresenceAnswer(answer));
     },
     onHeartbeat: (receive) => {
       nats.subscribe(subjects.gateways, {

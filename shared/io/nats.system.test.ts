@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
-import { closeNats, connectNats, type Msg, respond, say } from "./nats.ts";
+import { carries, closeNats, connectNats, type Msg, respond, say } from "./nats.ts";
 
 let server: RealNats;
 beforeEach(async () => {
@@ -56,4 +56,14 @@ test("[NAT3] what timers and late answers say while the connection ends throws n
   say(nats, "words", "w");
   expect(() => say(asker, "no subject", "w"), "a mistake is told").toThrow();
   await closeNats(asker);
+});
+
+test("[NAT4] messages are carried up to the length at which the client throws", async () => {
+  const nats = await connectNats({ servers: server.url, name: "test" });
+  const longest = new Uint8Array(nats.info!.max_payload);
+  const tooLong = new Uint8Array(longest.byteLength + 1);
+  expect([longest, tooLong].map((data) => carries(nats, data))).toEqual([true, false]);
+  say(nats, "words", longest);
+  expect(() => say(nats, "words", tooLong)).toThrow();
+  await closeNats(nats);
 });

@@ -57,6 +57,11 @@ export function respond(msg: Pick<Msg, "respond">, data: Uint8Array): void {
   }
 }
 
+/** Whether NATS takes a message so long: the client throws at one that it would not. */
+export function carries(nats: Pick<NatsConnection, "info">, data: Uint8Array): boolean {
+  return data.byteLength <= (nats.info?.max_payload ?? Number.POSITIVE_INFINITY);
+}
+
 function isOfClosing(error: unknown): boolean {
   return error instanceof errors.DrainingConnectionError || error instanceof errors.ClosedConnectionError;
 }

@@ -1,0 +1,21 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import type { GatewayId, RoomKey } from "../../shared/ids.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import { gatewayMetrics } from "../metrics.ts";
+import { natsPresence } from "./nats-presence.ts";
+
+const room = "acme.notes" as RoomKey;
+
+test("[NAT5] presence that NATS would not carry is passed over and counted, and ends nothing", async () => {
+  const said: number[] = [];
+  const line = { info: { max_payload: 1_000 }, publish: (_: string, data: Uint8Array) => void said.push(data.byteLength), subscribe: () => ({ unsubscribe: () => {} }), flush: () => Promise.resolve() };
+  const metrics = gatewayMetrics(new Registry());
+  const { rooms } = natsPresence(line as unknown as NatsConnection, subjectsOf("test"), "gw" as GatewayId, metrics);
+  await rooms.follow(room);
+  for (const bytes of [1_000, 1_001, 5]) rooms.tell(room, new Uint8Array(bytes));
+  expect(said).toEqual([1_000, 5]);
+  expect((await metrics.presenceUnsent.get()).values).toMatchObject([{ value: 1 }]);
+});

@@ -1,0 +1,27 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import type { Epoch, GatewayId, RoomKey } from "../../shared/ids.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import type { Log } from "../../shared/log.ts";
+import { roomServerMetrics } from "../metrics.ts";
+import { natsPresence } from "./nats-presence.ts";
+
+const room = "acme.notes" as RoomKey;
+const [epoch, standing] = [1 as Epoch, { mode: "flat", participants: 0, presencePerSecond: 30, shed: 0 } as const];
+
+test("[NAT6] news and a whole that NATS would not carry are passed over and counted, and end nothing", async () => {
+  const said: string[] = [];
+  const line = { info: { max_payload: 1_000 }, publish: (subject: string) => void said.push(subject), status: () => [] };
+  const metrics = roomServerMetrics(new Registry());
+  const subjects = subjectsOf("test");
+  const bus = natsPresence(line as unknown as NatsConnection, subjects, { log: {} as Log, metrics, sent: () => {} });
+  for (const bytes of [900, 1_000]) {
+    const news = new Uint8Array(bytes);
+    bus.broadcast(room, { kind: "news", epoch, number: 1, news });
+    bus.answer("gw" as GatewayId, room, { kind: "whole", epoch, number: 1, standing, news });
+  }
+  expect(said).toEqual([subjects.presenceOut(room), subjects.presenceToGateway("gw" as GatewayId, room)]);
+  expect((await metrics.presenceUnsent.get()).values).toMatchObject([{ value: 2 }]);
+});
