@@ -60,8 +60,11 @@ export class PresenceDownward {
     return this.#hasToWelcome ? AT_ONCE : (this.#reach.dueAt ?? NEVER);
   }
 
-  enter(connection: ConnectionId): void {
+  /** It may have been here before, and knows nothing any more: it is told the whole. `gone`: whom else it was the last connection of. */
+  enter(connection: ConnectionId, gone: ClientId | undefined): DownwardEffect[] {
+    if (gone !== undefined) this.#looks.delete(gone);
     if (!this.#behind.has(connection)) this.#arrived.add(connection);
+    return this.#reach.exit(connection);
   }
 
   /** `gone`: the member whose last connection it was. */

@@ -83,21 +83,23 @@ export class PresenceMembers {
     return this.#here.get(client)?.connections ?? [];
   }
 
-  enter(connection: ConnectionId, member: Member, now: Millis): void {
+  /** The member that is gone because the connection, its last, is another's from now on. */
+  enter(connection: ConnectionId, member: Member, now: Millis): ClientId | undefined {
     const before = this.#byConnection.get(connection);
-    if (before !== undefined && before.member.client !== member.client) this.leave(connection);
+    const gone = before === undefined || before.member.client === member.client ? undefined : this.leave(connection);
     const here = this.#here.get(member.client);
     if (here === undefined) {
       const entered: Here = { member, connections: [connection], inputAt: now };
       this.#here.set(member.client, entered);
       this.#byConnection.set(connection, entered);
       this.#say(member.client);
-      return;
+      return gone;
     }
     here.connections = [...here.connections.filter((other) => other !== connection), connection];
     this.#byConnection.set(connection, here);
     here.inputAt = now;
     this.#become(here, member);
+    return gone;
   }
 
   /** The member that is gone with it, if it was its last connection. */

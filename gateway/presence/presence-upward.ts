@@ -67,10 +67,13 @@ export class PresenceUpward {
     return this.#isWaiting ? (Math.min(watchAt, Math.max(this.#waitingSince, this.#watchedAt) + this.#options.repeatMs) as Millis) : watchAt;
   }
 
-  enter(connection: ConnectionId, member: Member, now: Millis): void {
-    this.members.enter(connection, member, now);
+  /** The member that is gone because the connection, its last, is another's from now on. */
+  enter(connection: ConnectionId, member: Member, now: Millis): ClientId | undefined {
+    const gone = this.members.enter(connection, member, now);
+    if (gone !== undefined) this.#outbox.remove(gone);
     const number = this.#view.numberOf(member.client); // Of one that comes from another gateway.
     if (number !== undefined) this.#known.set(member.client, number);
+    return gone;
   }
 
   /** The member that is gone with it, if it was its last connection. */

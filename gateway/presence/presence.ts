@@ -96,9 +96,7 @@ export class RoomPresence {
   receive(input: PresenceInput, now: Millis): PresenceEffect[] {
     switch (input.kind) {
       case "enter":
-        this.#up.enter(input.connection, input.member, now);
-        this.#down.enter(input.connection);
-        return [];
+        return this.#down.enter(input.connection, this.#up.enter(input.connection, input.member, now));
       case "leave":
         return this.#down.leave(input.connection, this.#up.leave(input.connection));
       case "behind":

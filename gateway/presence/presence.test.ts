@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+
+import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
+import { encodePoint, encodeRectangle } from "../../shared/wire/positions.ts";
+import { CURSOR, encodeNews, VIEWPORT } from "../../shared/wire/presence.ts";
+import type { ConnectionId } from "../ports.ts";
+import { type PresenceEffect, type PresenceInput, RoomPresence } from "./presence.ts";
+
+const options = { gateway: "gw" as GatewayId, repeatMs: 500, keepaliveMs: 5_000, spectatorAfterMs: 60_000, memberBytesMax: 1_000, memberFieldsMax: 10, flushMs: 15, ownerSilenceMsMax: 2_000 };
+const epoch = 1 as Epoch;
+const [first, second] = [1, 2] as ConnectionId[] as [ConnectionId, ConnectionId];
+const member = (name: string) => ({ client: name.padEnd(16, "1") as ClientId, user: name as UserId, name, canWrite: true, spectator: false });
+const enter = (connection: ConnectionId, name: string): PresenceInput => ({ kind: "enter", connection, member: member(name) });
+const look = (connection: ConnectionId): PresenceInput => ({ kind: "fields", connection, fields: [{ name: VIEWPORT, value: encodeRectangle({ x: 0, y: 0, width: 100, height: 100 }) }] });
+
+/** A large room, with people elsewhere: dan, the first, points at something. */
+class LargeRoom {
+  readonly presence = new RoomPresence(options, 0, 0 as Millis);
+  readonly topics = new Map<ConnectionId, Set<string>>([[first, new Set()], [second, new Set()]]);
+  now = 0;
+
+  constructor() {
+    const news = encodeNews({ whole: true, present: ["dan", "ann", "bob"].map((name, index) => ({ ...member(name), number: index + 1 })), gone: [], states: [] });
+    this.feed({ kind: "attached" });
+    this.feed({ kind: "answer", answer: { kind: "whole", epoch, number: 1, standing: { mode: "hierarchical", participants: 3, presencePerSecond: 30, shed: 0 }, news } });
+  }
+
+  feed(...inputs: PresenceInput[]): PresenceEffect[] {
+    const effects = inputs.flatMap((input) => this.presence.receive(input, this.now as Millis));
+    for (const effect of effects) {
+      if (effect.kind === "listen") this.topics.get(effect.connection)!.add(effect.topic);
+      if (effect.kind === "unlisten") this.topics.get(effect.connection)!.delete(effect.topic);
+    }
+    return effects;
+  }
+
+  /** With all that falls due meanwhile. */
+  pass(ms: number): PresenceEffect[] {
+    const effects: PresenceEffect[] = [];
+    for (const end = this.now + ms; this.now < end; this.now += 5) if (this.presence.dueAt <= this.now) effects.push(...this.feed({ kind: "tick" }));
+    return effects;
+  }
+
+  /** Which topics are told of it. */
+  pointNearby(): string[] {
+    const news = encodeNews({ whole: false, present: [], gone: [], states: [{ number: 1, fields: [{ name: CURSOR, value: encodePoint({ x: 10, y: 10 }) }] }] });
+    return this.feed({ kind: "from-owner", message: { kind: "news", epoch, number: 2, news } }).flatMap((effect) => (effect.kind === "publish" ? [effect.topic] : []));
+  }
+}
+
+test("[PRG38] a client that joins again on its connection is told the whole again, and once it leaves nobody looks where it did", () => {
+  const room = new LargeRoom();
+  room.feed(enter(first, "ann"), enter(second, "bob"), look(first));
+  room.pass(100);
+  const before = [...room.topics.get(first)!].sort();
+  expect(before).toContain("editors/0/0/0");
+  room.feed(enter(first, "ann"));
+  expect(room.topics.get(first)!.size).toBe(0);
+  expect(room.pass(100).flatMap((effect) => (effect.kind === "welcome" ? effect.connections : []))).toEqual([first]);
+  expect([...room.topics.get(first)!].sort()).toEqual(before);
+  room.feed({ kind: "leave", connection: first });
+  expect(room.topics.get(first)!.size).toBe(0);
+  expect(room.pointNearby()).toEqual(["editors/*"]);
+});
+
+test("[PRG39] who joins again as another client is that one alone: nothing more is told of the one before, nor kept", () => {
+  const room = new LargeRoom();
+  room.feed(enter(first, "ann"), look(first));
+  room.pass(100);
+  room.feed(enter(first, "bob"));
+  const told = room.pass(30_000).flatMap((effect) => (effect.kind === "tell" ? [effect.message] : []));
+  expect(told).toContainEqual(expect.objectContaining({ kind: "members", exited: [member("ann").client] }));
+  expect(told.filter(({ kind }) => kind === "states")).toEqual([]);
+  expect([...room.topics.get(first)!].sort()).toEqual(["editors", "editors/*", "everybody"]);
+  room.feed(enter(second, "ann"));
+  room.pass(100);
+  expect([...room.topics.get(second)!].sort()).toEqual(["editors", "editors/*", "everybody"]);
+});
+
+test("[PRG46] who joins again while it does not take what it is sent is told nothing until it does", () => {
+  const room = new LargeRoom();
+  room.feed(enter(first, "ann"));
+  room.pass(100);
+  room.feed({ kind: "behind", connection: first }, enter(first, "bob"));
+  expect(room.pass(100).filter(({ kind }) => kind === "welcome")).toEqual([]);
+  expect(room.topics.get(first)!.size).toBe(0);
+  room.feed({ kind: "keeping-up", connection: first });
+  expect(room.pass(100).filter(({ kind }) => kind === "welcome")).toHaveLength(1);
+});
