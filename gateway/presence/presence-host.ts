@@ -34,6 +34,7 @@ export class PresenceHost implements Backbone {
   #lastNumber = 0;
   #shedLevel = 0;
   #stopBeating: () => void = () => {};
+  #isStopped = false;
 
   constructor(ports: PresenceHostPorts, options: PresenceHostOptions, deps: PresenceHostDeps) {
     this.#ports = ports;
@@ -46,12 +47,16 @@ export class PresenceHost implements Backbone {
     this.#stopBeating = this.#deps.clock.after(this.#options.heartbeatMs, () => this.start());
   }
 
+  /** For good. What owners and clients still say meets no room, and sets no timer. */
   stop(): void {
+    this.#isStopped = true;
     this.#stopBeating();
     for (const { alarm } of this.#rooms.values()) alarm.callOff();
+    this.#rooms.clear();
   }
 
   receiveEntry(room: RoomKey, channel: Channel, connection: ConnectionId, member: Member): void {
+    if (this.#isStopped) return;
     const hosted = this.#rooms.get(room) ?? this.#open(room, channel);
     hosted.channel = channel;
     this.#feed(hosted, { kind: "enter", connection, member });
