@@ -30,7 +30,10 @@ export interface RoomLog {
   readLast(room: RoomKey): Promise<LastRecord | undefined>;
   /** Whether the stream's leader has none of the room's records behind that one: what it holds is not read. Throws when it does not answer. */
   endsAt(room: RoomKey, streamSeq: number): Promise<boolean>;
-  /** The owners' records of the room in `after < streamSeq <= through` that still exist, in order. Throws when the log does not answer. */
+  /**
+   * The owners' records of the room in `after < streamSeq <= through` that still exist, in order. `through`: the log has
+   * that record, or one behind it. Throws when the log does not answer, or does not show as much.
+   */
   read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord>;
 }
 

@@ -127,7 +127,8 @@ test("[LOG6] an append held up on the line does not come through once another ha
   await append(other, claim("two.1", 2, 1));
   line.release();
   expect(await outcome).toEqual({ kind: "fenced" });
-  expect((await all(other.read(room, 0, 100))).map(({ record }) => record.id)).toEqual(["one.1", "two.1"]);
+  expect(await other.endsAt(room, 2)).toBe(true);
+  expect((await all(other.read(room, 0, 2))).map(({ record }) => record.id)).toEqual(["one.1", "two.1"]);
 });
 
 test("[LOG7] an append given up is never settled", async () => {
@@ -155,7 +156,7 @@ test("[LOG8] appends go on when nats-server is killed and comes back, none lost 
   expect(records.map(({ record }) => headOf(record))).toEqual(Array.from({ length: 301 }, (_, index) => index));
 });
 
-test("[LOG9] a range is read in order over many fetches, without other rooms' records, and what was trimmed is left out", async () => {
+test("[LOG9] a range is read in order, without other rooms' records, and what was trimmed is left out", async () => {
   const subjects = subjectsOf(environment);
   let streamSeq = 0;
   for (let seq = 1; seq <= 600; seq++) {
@@ -169,7 +170,13 @@ test("[LOG9] a range is read in order over many fetches, without other rooms' re
   expect(await heads(whole[99]!.streamSeq, whole[102]!.streamSeq)).toEqual([101, 102, 103]);
   await (await jetstreamManager(direct)).streams.purge(subjects.logStream(0), { filter: subjects.log(0, room), seq: whole[590]!.streamSeq });
   expect(await heads(0, streamSeq)).toEqual([591, 592, 593, 594, 595, 596, 597, 598, 599, 600]);
-  expect(await heads(streamSeq, streamSeq + 10)).toEqual([]);
+  expect(await heads(streamSeq, streamSeq)).toEqual([]);
+  expect(await heads(0, whole[580]!.streamSeq)).toEqual([]);
+});
+
+test("[LOG13] a log that lacks the record it is to be read up to is not taken for read", async () => {
+  await append(log, claim("one.1", 1, 0));
+  await expect(all(log.read(room, 0, 2))).rejects.toThrow(/shows nothing behind 1/);
 });
 
 test("[LOG10] a log that holds something else than records is said so, and not guessed at", async () => {

@@ -1,22 +1,23 @@
-/** The rooms' log in JetStream. Reads go to the stream's leader: a replica might lag behind an append. */
+/**
+ * The rooms' log in JetStream. Where it ends is asked of the stream's leader: a replica might lag behind an append. What
+ * stands before that may come from any.
+ */
 
-import { AckPolicy, type Consumer, DeliverPolicy, jetstream, JetStreamApiError, type JetStreamClient, type JetStreamManager, jetstreamManager, type MsgRequest, type NextMsgRequest, type StoredMsg } from "@nats-io/jetstream";
+import { JetStreamApiError, jetstreamManager, type MsgRequest, type NextMsgRequest, type StoredMsg } from "@nats-io/jetstream";
 
 import { decodeRecord, type LogRecord } from "../../shared/bus/record.ts";
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
+import { readRoom } from "../../shared/io/follow-log.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
-import type { RoomLog, StoredRecord } from "../ports.ts";
+import type { RoomLog } from "../ports.ts";
 import { type AppendDeps, type AppendOptions, jetstreamAppend } from "./jetstream-append.ts";
+import { wholeRange } from "./whole-range.ts";
 
 const NO_MESSAGE_FOUND = 10_037;
-const MESSAGES_PER_FETCH = 256;
-const FETCH_MS_MAX = 3_000;
-const INACTIVE_NANOS = 10_000_000_000;
 
 export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, options: AppendOptions, deps: Omit<AppendDeps, "readLast">): Promise<RoomLog> {
   const manager = await jetstreamManager(nats);
-  const client = jetstream(nats);
   const placeOf = (room: RoomKey) => {
     const partition = partitionOf(room, options.partitions);
     return { stream: subjects.logStream(partition), subject: subjects.log(partition, room) };
@@ -41,40 +42,14 @@ export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, opt
       const { stream, subject } = placeOf(room);
       return (await find(stream, { seq: streamSeq + 1, next_by_subj: subject })) === undefined;
     },
-    read: (room, after, through) => readRange(manager, client, placeOf(room), room, after, through),
+    read: async function* (room, after, through) {
+      const place = placeOf(room);
+      for await (const { streamSeq, bytes } of wholeRange((read) => readRoom(nats, place, read, Number.MAX_SAFE_INTEGER), after, through, deps.clock)) {
+        const record = decode(room, streamSeq, bytes);
+        if (record.kind !== "deleted") yield { record, streamSeq };
+      }
+    },
   };
-}
-
-/** Through a consumer of its own, which is gone afterwards. */
-async function* readRange(manager: JetStreamManager, client: JetStreamClient, { stream, subject }: { stream: string; subject: string }, room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord> {
-  const { name, num_pending: pending } = await manager.consumers.add(stream, {
-    filter_subject: subject,
-    deliver_policy: DeliverPolicy.StartSequence,
-    opt_start_seq: after + 1,
-    ack_policy: AckPolicy.None,
-    mem_storage: true,
-    num_replicas: 1,
-    inactive_threshold: INACTIVE_NANOS,
-  });
-  try {
-    yield* fetchAll(await client.consumers.get(stream, name), room, pending, through);
-  } finally {
-    await manager.consumers.delete(stream, name).catch(() => {}); // It goes by itself when it is not used.
-  }
-}
-
-async function* fetchAll(consumer: Consumer, room: RoomKey, pending: number, through: number): AsyncIterable<StoredRecord> {
-  for (let left = pending; left > 0; ) {
-    const before = left;
-    for await (const message of await consumer.fetch({ max_messages: Math.min(left, MESSAGES_PER_FETCH), expires: FETCH_MS_MAX })) {
-      left -= 1;
-      if (message.seq > through) return;
-      const record = decode(room, message.seq, message.data);
-      if (record.kind !== "deleted") yield { record, streamSeq: message.seq };
-      if (message.seq === through) return;
-    }
-    if (left === before) throw new Error(`the log of room ${room} stopped answering with ${left} records to read`);
-  }
 }
 
 /** Copied: the network's buffer is not for keeping. */

@@ -11,6 +11,7 @@ import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { BacklogBudget } from "./backlog.ts";
 import { Loading } from "./loading.ts";
 import { roomHostOptions, roomServerSettings } from "../config.ts";
+import { wholeRange } from "../io/whole-range.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import type { LastRecord, OutgoingRecord, StoredRecord } from "../ports.ts";
 import { RoomHost, type RoomHostPorts, type WarmCopies } from "./room-host.ts";
@@ -23,7 +24,7 @@ const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
 function world(options: { settings?: Record<string, string>; entry?: RoomEntry; registry?: Registry } = {}) {
   const clock = new FakeClock();
   const stored: LastRecord[] = [];
-  const state = { logAnswers: true, natsAnswers: true, inhabited: false, entry: options.entry, subscribed: false, givenUp: 0, copy: "none" as "none" | "cold" | "warm" };
+  const state = { logAnswers: true, natsAnswers: true, inhabited: false, entry: options.entry, subscribed: false, givenUp: 0, copy: "none" as "none" | "cold" | "warm", shown: Number.POSITIVE_INFINITY };
   let deliver: ((message: ToOwner, bytes: number) => void) | undefined;
   const logs = new Map([[room, stored]]);
   const logOf = (key: RoomKey): LastRecord[] => logs.get(key) ?? logs.set(key, []).get(key)!;
@@ -36,6 +37,9 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     if (!state.natsAnswers) throw new Error("no answer");
     return value();
   };
+  const shownBehind = async function* (key: RoomKey, read: number) {
+    yield* logOf(key).filter((one): one is StoredRecord => one.record.kind !== "deleted" && one.streamSeq > read && one.streamSeq <= state.shown);
+  };
   const ports: RoomHostPorts = {
     log: {
       append: (key, record, settled) => {
@@ -44,9 +48,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
       },
       readLast: (key) => answering(() => logOf(key).at(-1)),
       endsAt: (key, streamSeq) => answering(() => (logOf(key).at(-1)?.streamSeq ?? 0) <= streamSeq),
-      read: async function* (key, after, through) {
-        yield* logOf(key).filter((one): one is StoredRecord => one.record.kind !== "deleted" && one.streamSeq > after && one.streamSeq <= through);
-      },
+      read: (key, after, through) => wholeRange((read) => shownBehind(key, read), after, through, clock),
     },
     inbox: {
       subscribe: (_, receive) =>
@@ -264,4 +266,24 @@ test("[HOST23] without a copy there is none to keep again", async () => {
   const reply = host.claim({ room });
   await clock.advance(2_500);
   expect([(await reply).kind, state.copy]).toEqual(["refused", "none"]);
+});
+
+test("[HOST24] a claim that is not shown the log up to its own record fails: it does not go on without what is missing", async () => {
+  const registry = new Registry();
+  const { host, clock, stored, state, send } = world({ registry });
+  await host.claim({ room });
+  send(1);
+  await clock.advance(100);
+  stored.push({ record: { kind: "epoch", id: "two.2", time: 0 as UnixMillis, epoch: 2 as Epoch, head: 1 as Seq }, streamSeq: 3 });
+  state.shown = 1;
+  const behind = host.claim({ room });
+  await clock.advance(3_000);
+  expect([(await behind).kind, host.rooms]).toEqual(["owned", 0]); // It was fenced, and then let go.
+  expect(await registry.getSingleMetricAsString("coroom_room_server_log_holes_total")).toContain("coroom_room_server_log_holes_total 0");
+
+  state.shown = Number.POSITIVE_INFINITY;
+  expect(await host.claim({ room })).toEqual(claimed(4));
+  send(1); // Sent again: the log has it.
+  await clock.advance(100);
+  expect(stored.map(({ record }) => record.kind)).toEqual(["epoch", "edits", "epoch", "epoch", "epoch"]);
 });

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { wholeRange } from "./whole-range.ts";
+
+const at = (streamSeq: number) => ({ streamSeq });
+
+/** `shows`: how far a replica is at each time that it is asked; the last of them from then on. */
+function rangeOf(log: readonly number[], shows: readonly number[], after: number, through: number) {
+  const clock = new FakeClock();
+  const asked: number[] = [];
+  const readOn = async function* (read: number) {
+    const end = shows[Math.min(asked.push(read), shows.length) - 1]!;
+    yield* log.filter((streamSeq) => streamSeq > read && streamSeq <= end).map(at);
+  };
+  const read: number[] = [];
+  const whole = (async () => {
+    for await (const { streamSeq } of wholeRange(readOn, after, through, clock)) read.push(streamSeq);
+    return read;
+  })();
+  return { whole, read, asked, advance: () => clock.advance(2_000) };
+}
+
+test("[WHR1] it ends with the record that was asked for, or before one behind it where that has been trimmed", async () => {
+  expect(await rangeOf([2, 5, 7, 9], [9], 2, 7).whole).toEqual([5, 7]);
+  expect(await rangeOf([8, 9], [9], 0, 7).whole).toEqual([]);
+});
+
+test("[WHR2] nothing is asked where there is nothing between", async () => {
+  const { whole, asked } = rangeOf([2, 5], [5], 5, 5);
+  expect([await whole, asked]).toEqual([[], []]);
+});
+
+test("[WHR3] what a replica that is behind does not show is read once it does, and nothing twice", async () => {
+  const { whole, asked, advance } = rangeOf([1, 2, 3, 4], [2, 2, 4], 0, 4);
+  await advance();
+  expect([await whole, asked]).toEqual([[1, 2, 3, 4], [0, 2, 2]]);
+});
+
+test("[WHR4] one that stays behind is not taken for the log's end", async () => {
+  const { whole, read, asked, advance } = rangeOf([1, 2, 3, 4], [2], 0, 4);
+  const outcome = expect(whole).rejects.toThrow(/far behind/);
+  await advance();
+  await outcome;
+  expect([read, asked.length]).toEqual([[1, 2], 9]);
+});
