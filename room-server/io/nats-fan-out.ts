@@ -2,7 +2,7 @@
 
 import { decodeFromOwner } from "../../shared/bus/envelope.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { crashing, flushTogether, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, flushTogether, type NatsConnection, onceHeard } from "../../shared/io/nats.ts";
 import type { FanOut } from "../ports.ts";
 
 const STREAM_SEQUENCE = "Nats-Sequence";
@@ -26,7 +26,7 @@ export function natsFanOut(nats: NatsConnection, subjects: Subjects): FanOut {
           else if ((said?.kind === "epoch" || said?.kind === "edits") && streamSeq > 0) receive({ record: said, streamSeq });
         }),
       });
-      await flush();
+      await onceHeard(subscription, flush);
       return {
         isOpen: () => !subscription.isClosed(),
         close: async () => subscription.unsubscribe(),

@@ -2,7 +2,7 @@
 
 import { decodeToOwner } from "../../shared/bus/envelope.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { crashing, flushTogether, type NatsConnection } from "../../shared/io/nats.ts";
+import { crashing, flushTogether, type NatsConnection, onceHeard } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { Inbox } from "../ports.ts";
@@ -19,7 +19,7 @@ export function natsInbox(nats: NatsConnection, subjects: Subjects, { log, metri
           receive(message, msg.data.byteLength);
         }),
       });
-      await flush();
+      await onceHeard(subscription, flush);
       return {
         isOpen: () => !subscription.isClosed(),
         close: async () => {

@@ -18,7 +18,7 @@ const epochRecord = (epoch: number, streamSeq: number): StoredRecord => ({ strea
 function replicasWith(settings: Record<string, string> = {}) {
   const clock = new FakeClock();
   const stored: LastRecord[] = [epochRecord(1, 5)];
-  const state = { natsAnswers: true, subscriptions: 0, reads: 0 };
+  const state = { natsAnswers: true, subscriptions: 0, subscribing: 0, reads: 0, stall: Promise.resolve() };
   let hear: (heard: StoredRecord | Beacon | DeletedRecord) => void = () => {};
   let loseLine: () => void = () => {};
   const answering = async <Value>(value: () => Value): Promise<Value> => {
@@ -36,12 +36,15 @@ function replicasWith(settings: Record<string, string> = {}) {
     },
     checkpoints: { newest: async () => undefined },
     fanOut: {
-      subscribe: (_: RoomKey, receive: typeof hear) =>
-        answering(() => {
+      subscribe: async (_: RoomKey, receive: typeof hear) => {
+        state.subscribing += 1;
+        await state.stall;
+        return answering(() => {
           hear = receive;
           state.subscriptions += 1;
           return { isOpen: () => true, close: async () => void (state.subscriptions -= 1) };
-        }),
+        });
+      },
       onGap: (receive: () => void) => (loseLine = receive),
     },
   };
@@ -115,4 +118,18 @@ test("[RPH7] the copy of a room that is deleted is let go, whether that is heard
     await settle();
     expect([replicas.size, state.subscriptions]).toEqual([0, 0]);
   }
+});
+
+test("[RPH8] on a line that stands still one subscription is waited for, and not one more each second", async () => {
+  const { replicas, state, settle } = replicasWith();
+  state.natsAnswers = false;
+  const followed = replicas.follow(room);
+  await settle();
+  state.natsAnswers = true;
+  let goOn = (): void => {};
+  state.stall = new Promise((resolve) => (goOn = resolve));
+  await settle(5_500);
+  goOn();
+  expect(await followed).toBe(true);
+  expect([state.subscribing, state.subscriptions]).toEqual([2, 1]); // The first was refused.
 });

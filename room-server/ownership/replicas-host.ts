@@ -22,6 +22,8 @@ type Followed = {
   readonly key: RoomKey;
   readonly replica: Replica;
   subscription: Subscription | undefined;
+  /** While NATS has not answered for its subscription. */
+  subscribing: boolean;
   /** When it was last told or asked anything. */
   usedAt: Millis;
   waiting: ((isWarm: boolean) => void)[];
@@ -100,7 +102,7 @@ export class Replicas {
   }
 
   #begin(key: RoomKey): Followed {
-    const followed: Followed = { key, replica: new Replica(this.#options, this.#deps.budget), subscription: undefined, usedAt: this.#deps.clock.now(), waiting: [] };
+    const followed: Followed = { key, replica: new Replica(this.#options, this.#deps.budget), subscription: undefined, subscribing: false, usedAt: this.#deps.clock.now(), waiting: [] };
     this.#followed.set(key, followed);
     this.#deps.metrics.replicas.set(this.#followed.size);
     this.#await(followed, this.#subscribe(followed));
@@ -108,12 +110,13 @@ export class Replicas {
   }
 
   async #subscribe(followed: Followed): Promise<ReplicaInput> {
-    const subscription = await this.#ports.fanOut.subscribe(followed.key, (heard) => {
+    followed.subscribing = true;
+    const subscribed = this.#ports.fanOut.subscribe(followed.key, (heard) => {
       followed.usedAt = this.#deps.clock.now();
       if ("kind" in heard && heard.kind === "deleted") this.#drop(followed);
       else this.#receive(followed, "kind" in heard ? heard : { kind: "heard", stored: heard });
     });
-    followed.subscription = subscription;
+    followed.subscription = await subscribed.finally(() => (followed.subscribing = false));
     if (this.#followed.get(followed.key) !== followed) this.#close(followed);
     return { kind: "attached" };
   }
@@ -184,6 +187,7 @@ export class Replicas {
     const now = this.#deps.clock.now();
     for (const followed of this.#followed.values()) {
       if (now - followed.usedAt > this.#options.idleMsMax * IDLE_TIMES) this.unfollow(followed.key);
+      else if (followed.subscribing) continue;
       else if (followed.subscription === undefined && followed.replica.hasFailed) this.#await(followed, this.#subscribe(followed));
       else this.#receive(followed, { kind: "tick" });
     }

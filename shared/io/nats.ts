@@ -3,7 +3,7 @@
  * While the line is down nothing is buffered for long: what must not be lost is sent again by its owner.
  */
 
-import { connect, errors, type Msg, type NatsConnection, type PublishOptions } from "nats";
+import { connect, errors, type Msg, type NatsConnection, type PublishOptions, type Subscription } from "nats";
 
 export type { Msg, NatsConnection } from "nats";
 
@@ -34,6 +34,19 @@ export function flushTogether(nats: Pick<NatsConnection, "flush">): () => Promis
       next = undefined;
       return nats.flush();
     }));
+}
+
+/**
+ * Resolves once what comes from now on is heard. Where the line is lost before, the subscription is closed: the client
+ * would make it again with the next line, with nobody behind it, and whoever says something there would seem to be heard.
+ */
+export async function onceHeard(subscription: Pick<Subscription, "unsubscribe">, flush: () => Promise<void>): Promise<void> {
+  try {
+    await flush();
+  } catch (error) {
+    subscription.unsubscribe();
+    throw error;
+  }
 }
 
 /**

@@ -1,0 +1,35 @@
+/** What NATS keeps of a subscription whose line was lost before anybody knew that it stands. */
+
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import { roomServerMetrics } from "../metrics.ts";
+import { natsFanOut } from "./nats-fan-out.ts";
+import { natsInbox } from "./nats-inbox.ts";
+
+const room = "acme.notes" as RoomKey;
+const subjects = subjectsOf("test");
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** Lost between a subscription and NATS's answer; the client keeps what is subscribed for the next. */
+function brokenLine() {
+  const kept: string[] = [];
+  const subscribe = (subject: string) => {
+    kept.push(subject);
+    return { unsubscribe: () => void kept.splice(kept.indexOf(subject), 1) };
+  };
+  const nats = { subscribe, flush: () => Promise.reject(new Error("connection disconnected")), status: async function* () {} } as unknown as NatsConnection;
+  return { nats, kept };
+}
+
+test.each([
+  ["gateways say to its owner", (nats: NatsConnection) => natsInbox(nats, subjects, { log: silent, metrics: roomServerMetrics(new Registry()) })],
+  ["is said in it", (nats: NatsConnection) => natsFanOut(nats, subjects)],
+])("[SUBS1] where NATS does not answer, nothing stays subscribed to what %s of a room", async (_, portOn) => {
+  const { nats, kept } = brokenLine();
+  await expect(portOn(nats).subscribe(room, () => {})).rejects.toThrow("disconnected");
+  expect(kept).toEqual([]);
+});
