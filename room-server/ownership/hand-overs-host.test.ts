@@ -27,11 +27,12 @@ function serverWith(more: Partial<World> = {}) {
     has: (key: RoomKey) => world.owned.includes(key),
     owned: () => [...world.owned],
     drain: () => void (stopping = true),
+    unfollow: () => void said.push("unfollow"),
     expect: async () => (said.push("expect"), world.expects),
     beginHandOver: async (key: RoomKey) => (said.push(`stop ${key}`), world.end),
     endHandOver: (key: RoomKey, outcome: string) => void said.push(`${outcome} ${key}`),
   };
-  const replicas = { follow: async () => (said.push("follow"), world.follows), unfollow: () => void said.push("unfollow") };
+  const replicas = { follow: async () => (said.push("follow"), world.follows) };
   const others: OtherServers = {
     follow: async (server) => (said.push(`${server} follows`), world.follows),
     expect: async (server) => (said.push(`${server} expects`), world.expects),

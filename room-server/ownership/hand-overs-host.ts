@@ -18,8 +18,8 @@ import type { RoomHost } from "../rooms/room-host.ts";
 
 /** As much of them as it takes. */
 export type HandOversParts = {
-  readonly rooms: Pick<RoomHost, "stopping" | "has" | "owned" | "drain" | "expect" | "beginHandOver" | "endHandOver">;
-  readonly replicas: Pick<Replicas, "follow" | "unfollow">;
+  readonly rooms: Pick<RoomHost, "stopping" | "has" | "owned" | "drain" | "unfollow" | "expect" | "beginHandOver" | "endHandOver">;
+  readonly replicas: Pick<Replicas, "follow">;
   readonly others: OtherServers;
 };
 export type HandOversDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics; readonly available: () => readonly ServerId[] };
@@ -63,7 +63,7 @@ export class HandOvers {
         if (this.#rooms.has(order.room)) return { kind: "refused", reason: "the server has the room itself" };
         return (await this.#replicas.follow(order.room)) ? DONE : { kind: "refused", reason: "the copy did not become warm: the server has as many as it takes, or the room was claimed meanwhile" };
       case "unfollow":
-        this.#replicas.unfollow(order.room);
+        this.#rooms.unfollow(order.room);
         return DONE;
       case "expect":
         return (await this.#rooms.expect(order.room)) ? DONE : { kind: "refused", reason: "the server has the room itself, or takes no more" };

@@ -87,6 +87,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
       state.copy = "cold";
       return true;
     },
+    unfollow: () => void (state.copy = "none"),
   };
   const host = new RoomHost(own, ports, hostOptions, { clock, log: silent, metrics: roomServerMetrics(options.registry ?? new Registry()), budget, copies, loads: { count: () => {} }, isLive: (server) => server === peer });
   const send = (counter: number) => deliver?.({ kind: "edits", gateway: "gw" as GatewayId, edits: [{ author: ann, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] }, 20);
@@ -286,4 +287,22 @@ test("[HOST24] a claim that is not shown the log up to its own record fails: it 
   send(1); // Sent again: the log has it.
   await clock.advance(100);
   expect(stored.map(({ record }) => record.kind)).toEqual(["epoch", "edits", "epoch", "epoch", "epoch"]);
+});
+
+test("[HOST25] a copy that is to be kept no longer is not kept again after the claim that took it", async () => {
+  const kept: string[] = [];
+  for (const isUnfollowed of [false, true]) {
+    const { host, clock, stored, state } = world({ settings: { claimMsMax: "1000" } });
+    state.copy = "warm";
+    stored.push({ record: otherClaim(1), streamSeq: 1 });
+    state.logAnswers = false;
+    const taken = host.takeOver(room, peer);
+    await clock.advance(100);
+    expect(state.copy).toBe("none");
+    if (isUnfollowed) host.unfollow(room);
+    await clock.advance(2_500);
+    expect(await taken).toBe(false);
+    kept.push(state.copy);
+  }
+  expect(kept).toEqual(["cold", "none"]);
 });

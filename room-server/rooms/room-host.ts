@@ -21,7 +21,7 @@ import type { Seal } from "../ports.ts";
 
 export type RoomHostPorts = HostedRoomPorts & { readonly seal: Seal };
 /** Those kept here of other servers' rooms. */
-export type WarmCopies = Pick<Replicas, "has" | "ownerOf" | "take" | "follow">;
+export type WarmCopies = Pick<Replicas, "has" | "ownerOf" | "take" | "follow" | "unfollow">;
 export type RoomHostDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics; readonly isLive: (server: ServerId) => boolean; readonly budget: BacklogBudget; readonly loads: Pick<LoadMeter, "count">; readonly copies: WarmCopies };
 export type RoomHostOptions = OwnershipOptions & LogCatchUpsOptions & { readonly roomsMax: number; readonly releaseMsMax: number; readonly heldBackCommitMs: number };
 
@@ -96,6 +96,12 @@ export class RoomHost {
   /** One that is only expected is not here yet. */
   has(key: RoomKey): boolean {
     return this.#rooms.get(key)?.isExpecting === false;
+  }
+
+  /** No copy of the room is kept here any more, and none is kept again after a claim under way. */
+  unfollow(room: RoomKey): void {
+    this.#copiesUsed.delete(room);
+    this.#deps.copies.unfollow(room);
   }
 
   /** Claims the room of an owner that is gone, with the warm copy of it. False: it is not taken. */
