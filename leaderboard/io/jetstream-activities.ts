@@ -4,7 +4,7 @@
  * rooms know how far they have counted, so one made anew for one that was lost must not begin below that.
  */
 
-import { DiscardPolicy, jetstreamManager, type JetStreamManager, JetStreamApiError, RetentionPolicy, StorageType } from "@nats-io/jetstream";
+import { DiscardPolicy, jetstreamManager, type JetStreamManager, JetStreamApiError, RetentionPolicy, StorageType, type StreamConfig } from "@nats-io/jetstream";
 
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import { ensureCopies, onceSettled } from "../../shared/io/copies.ts";
@@ -16,6 +16,8 @@ import type { ReadingPace } from "../counting/reading-pace.ts";
 export type ActivityStreamOptions = { readonly partitions: number; readonly replicas: number; readonly bytesMax: number; readonly dedupeMs: number };
 
 const STREAM_NOT_FOUND = 10_059;
+/** Another process has just made it, and at another moment: with another first number. */
+const MADE_OTHERWISE = 10_058;
 const NANOS_PER_MS = 1_000_000;
 /** No stream ever takes so many: one made later begins behind all that an earlier one had. Until the year 2255 they are below 2^53. */
 const NUMBERS_PER_MS = 1_000;
@@ -57,9 +59,15 @@ async function ensureStream(manager: JetStreamManager, subjects: Subjects, parti
     await ensureCopies(manager, name, replicas);
   } catch (error) {
     if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
+    await addStream(manager, subjects, partition, settings, replicas);
+  }
+}
+
+async function addStream(manager: JetStreamManager, subjects: Subjects, partition: number, settings: Partial<StreamConfig>, replicas: number): Promise<void> {
+  try {
     await manager.streams.add({
       ...settings,
-      name,
+      name: subjects.activityStream(partition),
       subjects: [subjects.activityOfPartition(partition)],
       storage: StorageType.File,
       retention: RetentionPolicy.Limits,
@@ -68,5 +76,7 @@ async function ensureStream(manager: JetStreamManager, subjects: Subjects, parti
       allow_direct: true,
       first_seq: Date.now() * NUMBERS_PER_MS,
     });
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError) || error.code !== MADE_OTHERWISE) throw error;
   }
 }

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { Engine } from "../../engines/engine.ts";
 import { startNatsCluster } from "../../engines/nats-cluster.ts";
+import { jetstreamActivities } from "../../leaderboard/io/jetstream-activities.ts";
 import { subjectsOf } from "../bus/subjects.ts";
 import { kvBucket, objectBucket } from "./copies.ts";
 import { replace } from "./kv-replace.ts";
@@ -63,8 +64,9 @@ test("[COP3] of many processes that start at once on an empty cluster none fails
       await ensureLogStreams(line, subjects, { partitions: 2, replicas: 3 });
       await kvBucket(jetstream(line), subjects.roomsBucket, { replicas: 3 });
       await objectBucket(jetstream(line), subjects.snapshotsBucket, 3);
+      await jetstreamActivities(line, subjects, [], { partitions: 1, replicas: 3, bytesMax: 1_000_000, dedupeMs: 60_000 });
     }),
   );
-  expect(await Promise.all([subjects.logStream(1), `KV_${subjects.roomsBucket}`, `OBJ_${subjects.snapshotsBucket}`].map(copiesOf))).toEqual([3, 3, 3]);
+  expect(await Promise.all([subjects.logStream(1), `KV_${subjects.roomsBucket}`, `OBJ_${subjects.snapshotsBucket}`, subjects.activityStream(0)].map(copiesOf))).toEqual([3, 3, 3, 3]);
   await Promise.all(lines.map(closeNats));
 });
