@@ -6,9 +6,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { jetstreamManager, type JetStreamManager, type StreamInfo } from "@nats-io/jetstream";
-import { RequestError, TimeoutError } from "nats";
 
 import { type Settings, SettingError, text, type Values, wholeNumber } from "../shared/config.ts";
+import { isUnsettled, onceSettled } from "../shared/io/copies.ts";
 import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
 import { connectOperator, whereSettings } from "./ops.ts";
 
@@ -52,9 +52,11 @@ async function streamsThatGoOn(manager: JetStreamManager, server: string, until:
 }
 
 async function streamsOn(manager: JetStreamManager, server: string): Promise<StreamInfo[]> {
-  const found: StreamInfo[] = [];
-  for await (const info of manager.streams.list()) if (serversOf(info).includes(server)) found.push(info);
-  return found;
+  return onceSettled(async () => {
+    const found: StreamInfo[] = [];
+    for await (const info of manager.streams.list()) if (serversOf(info).includes(server)) found.push(info);
+    return found;
+  });
 }
 
 function serversOf({ cluster }: StreamInfo): string[] {
@@ -84,12 +86,12 @@ async function nextLeader(nats: NatsConnection, manager: JetStreamManager, strea
   }
 }
 
-/** Undefined: no answer in time. */
+/** Undefined: nobody answers in time, or only to say that nobody leads. */
 async function unlessLate<Answer>(asked: Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await asked;
   } catch (error) {
-    if (error instanceof TimeoutError || error instanceof RequestError) return undefined;
+    if (isUnsettled(error)) return undefined;
     throw error;
   }
 }

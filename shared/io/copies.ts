@@ -31,11 +31,15 @@ export async function onceSettled<Made>(make: () => Promise<Made>): Promise<Made
     try {
       return await make();
     } catch (error) {
-      const mayPass = error instanceof TimeoutError || error instanceof RequestError || (error instanceof JetStreamApiError && UNSETTLED.includes(error.code));
-      if (!mayPass || performance.now() > until) throw error;
+      if (!isUnsettled(error) || performance.now() > until) throw error;
     }
     await setTimeout(RETRY_MS);
   }
+}
+
+/** JetStream did not answer, or could not say yet. */
+export function isUnsettled(error: unknown): boolean {
+  return error instanceof TimeoutError || error instanceof RequestError || (error instanceof JetStreamApiError && UNSETTLED.includes(error.code));
 }
 
 /** Made where it is missing. Read from its leader: what a copy that lags tells would be written back over what is newer. */

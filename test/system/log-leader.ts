@@ -1,9 +1,9 @@
 /** Which nats-server of a cluster leads the first part of the log. */
 
 import { jetstreamManager } from "@nats-io/jetstream";
-import { RequestError, TimeoutError } from "nats";
 
 import { subjectsOf } from "../../shared/bus/subjects.ts";
+import { isUnsettled } from "../../shared/io/copies.ts";
 import { closeNats, connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import type { Cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
@@ -27,7 +27,7 @@ async function ask(nats: NatsConnection, stream: string): Promise<string | undef
   try {
     return (await (await jetstreamManager(nats)).streams.info(stream)).cluster?.leader;
   } catch (error) {
-    if (error instanceof TimeoutError || error instanceof RequestError) return undefined; // Nobody answers while JetStream elects.
+    if (isUnsettled(error)) return undefined; // It elects.
     throw error;
   }
 }
