@@ -24,7 +24,7 @@ export type OwnedPresence = Pick<PresenceHost, "begin" | "end" | "isInhabited">;
 
 export type HostedRoomPorts = { readonly log: RoomLog; readonly inbox: Inbox; readonly gateways: Gateways; readonly checkpoints: Checkpoints; readonly entries: RoomEntries; readonly operations: Operations; readonly presence: OwnedPresence };
 
-/** `receivePace`: when it wants its next tick. `receiveEnd`: it is to be forgotten. `claimLost`: another has the room, or may have it, and this server never had. */
+/** `receivePace`: when it wants its next tick. `receiveEnd`: it is to be forgotten. `claimLost`: another has the room, or may have it, and this server never had. `receiveRemoval`: its entry goes. */
 export type HostedRoomDeps = {
   readonly clock: Clock;
   readonly log: Log;
@@ -33,6 +33,7 @@ export type HostedRoomDeps = {
   readonly logCatchUps: LogCatchUps;
   readonly receivePace: (room: HostedRoom, pace: Exclude<Pace, "never">) => void;
   readonly receiveEnd: (room: HostedRoom, claimLost: boolean) => void;
+  readonly receiveRemoval: (removed: Promise<void>) => void;
 };
 
 /** `wasOwner`: it was this server's until now, so it may be claimed anew. */
@@ -242,7 +243,7 @@ export class HostedRoom {
   #removeEntry(why: "released" | "deleted"): void {
     const { entries } = this.#ports;
     const removed = why === "released" ? entries.withdraw(this.key) : entries.forget(this.key);
-    removed.catch((cause: unknown) => this.#deps.log.warn({ room: this.key, cause }, "the rooms bucket kept the entry of a room that nobody owns; a claim corrects it"));
+    this.#deps.receiveRemoval(removed.catch((cause: unknown) => this.#deps.log.warn({ room: this.key, cause }, "the rooms bucket kept the entry of a room that nobody owns; a claim corrects it")));
   }
 
   #tellClaimers(outcome: ClaimOutcome): void {

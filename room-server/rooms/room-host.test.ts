@@ -24,7 +24,7 @@ const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
 function world(options: { settings?: Record<string, string>; entry?: RoomEntry; registry?: Registry } = {}) {
   const clock = new FakeClock();
   const stored: LastRecord[] = [];
-  const state = { logAnswers: true, natsAnswers: true, inhabited: false, entry: options.entry, subscribed: false, givenUp: 0, copy: "none" as "none" | "cold" | "warm", shown: Number.POSITIVE_INFINITY };
+  const state = { logAnswers: true, natsAnswers: true, inhabited: false, entry: options.entry, subscribed: false, givenUp: 0, withdrawMs: 0, copy: "none" as "none" | "cold" | "warm", shown: Number.POSITIVE_INFINITY };
   let deliver: ((message: ToOwner, bytes: number) => void) | undefined;
   const logs = new Map([[room, stored]]);
   const logOf = (key: RoomKey): LastRecord[] => logs.get(key) ?? logs.set(key, []).get(key)!;
@@ -64,7 +64,10 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     entries: {
       find: async () => state.entry,
       announce: async (_, epoch) => void (state.entry = { owner: own, epoch }),
-      withdraw: async () => void (state.entry = undefined),
+      withdraw: async () => {
+        if (state.withdrawMs > 0) await new Promise<void>((resolve) => clock.after(state.withdrawMs, resolve));
+        state.entry = undefined;
+      },
       forget: async () => void (state.entry = undefined),
     },
     seal: { sealOf: () => new Uint8Array(16), isGenuine: () => true },
@@ -189,13 +192,17 @@ test("[HOST21] two who ask for the same room while there is place for one both g
 
 test("[HOST8] stopping, it commits what waits, withdraws its entries, and refuses claims", async () => {
   const { host, clock, stored, state, send } = world();
+  state.withdrawMs = 300;
   await host.claim({ room });
   await clock.advance(50);
   send(1);
   send(2);
-  const stopped = host.stop();
+  let hasStopped = false;
+  const stopped = host.stop().then(() => (hasStopped = true));
   expect(await host.claim({ room })).toMatchObject({ kind: "refused" });
-  await clock.advance(500);
+  await clock.advance(200);
+  expect([host.rooms, hasStopped], "the bucket has not answered").toEqual([0, false]);
+  await clock.advance(300);
   await stopped;
   expect(stored.map(({ record }) => record.kind)).toEqual(["epoch", "edits", "edits"]);
   expect(state.entry).toBeUndefined();

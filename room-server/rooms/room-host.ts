@@ -43,6 +43,8 @@ export class RoomHost {
   /** Rooms whose copy was kept here until their claim took it. */
   readonly #copiesUsed = new Set<RoomKey>();
   readonly #hosted: HostedRoomDeps;
+  /** Entries of rooms that the bucket was asked to remove, and has not yet. */
+  #removals = 0;
   #recordsMade = 0;
   #ticks = 0;
   #stopping = false;
@@ -53,7 +55,7 @@ export class RoomHost {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
-    this.#hosted = { ...deps, logCatchUps: new LogCatchUps(ports, options, deps), receivePace: (room, pace) => void (pace === "soon" ? this.#restless : this.#lingering).add(room), receiveEnd: (room, claimLost) => this.#forget(room, claimLost) };
+    this.#hosted = { ...deps, logCatchUps: new LogCatchUps(ports, options, deps), receivePace: (room, pace) => void (pace === "soon" ? this.#restless : this.#lingering).add(room), receiveEnd: (room, claimLost) => this.#forget(room, claimLost), receiveRemoval: (removed) => this.#countRemoval(removed) };
     this.#cancelTick = deps.clock.after(TICK_MS, () => this.#tick());
   }
 
@@ -134,16 +136,21 @@ export class RoomHost {
     this.#rooms.get(key)?.endHandOver(outcome);
   }
 
-  /** Finishes the appends in flight, lets all rooms go, and takes no new ones. */
+  /** Finishes the appends in flight, lets all rooms go with their entries, and takes no new ones. */
   async stop(): Promise<void> {
     const { clock, log } = this.#deps;
     this.#stopping = true;
     const deadline = clock.now() + this.#options.releaseMsMax;
     for (const hosted of this.#rooms.values()) hosted.receive({ kind: "release" });
-    while (this.#rooms.size > 0 && clock.now() < deadline) await new Promise<void>((resolve) => clock.after(TICK_MS, resolve));
+    while (this.#rooms.size + this.#removals > 0 && clock.now() < deadline) await new Promise<void>((resolve) => clock.after(TICK_MS, resolve));
     this.#cancelTick();
     if (this.#rooms.size > 0) log.warn({ rooms: this.#rooms.size }, "rooms were let go before the log had answered; gateways send their edits again");
     for (const hosted of this.#rooms.values()) hosted.giveUpAppend();
+  }
+
+  #countRemoval(removed: Promise<void>): void {
+    this.#removals += 1;
+    void removed.then(() => (this.#removals -= 1));
   }
 
   async #decideClaim(request: ClaimRequest): Promise<ClaimReply> {
