@@ -167,12 +167,14 @@ function notDone(server: ServerId, reply: OrderReply & { kind: "refused" } | und
 
 /** Says who carried it out. A room that has just come to somebody is written down a moment later: a refusal is asked about once more. */
 async function orderOwner(nats: NatsConnection, config: OfRoom, given: ServerOrder & { kind: "hand-over" }): Promise<ServerId> {
-  for (let isSecond = false; ; isSecond = true) {
+  for (let asked: ServerId | undefined; ; ) {
     const entry = await read(nats, config, subjectsOf(config.environment).roomsBucket, given.room, RoomEntry);
     if (entry === undefined) throw new SettingError(`${given.room} is open nowhere: there is nothing to move`);
+    if (asked !== undefined && entry.owner === given.to) return asked; // It was done, and only the answer was late.
     const reply = await ask(nats, config, entry.owner, given);
     if (reply?.kind === "done") return entry.owner;
-    if (isSecond) throw notDone(entry.owner, reply);
+    if (asked !== undefined) throw notDone(entry.owner, reply);
+    asked = entry.owner;
     await new Promise((resolve) => setTimeout(resolve, WRITTEN_DOWN_MS));
   }
 }
