@@ -54,11 +54,11 @@ test("[OPL1] the servers are listed with what they are for and how much of their
 test("[OPL2] a pinned room moves to the pool it is pinned to and back, its people writing on, and says why", async () => {
   const person = await writeIn("pinned");
   expect(await asked(pinRoom, opsPinSettings, { room: "pinned", pool: "gold" })).toEqual([expect.stringContaining('default.pinned is pinned: {"pool":"gold"}')]);
-  await eventually("the room is in the pool", async () => (await hostOf("pinned")) === 2, 30_000);
-  await eventually("the reason can be read", async () => (await explained("pinned")).includes("it is pinned to the pool gold"), 10_000);
+  await eventually("the room is in the pool", async () => (await hostOf("pinned")) === 2);
+  await eventually("the reason can be read", async () => (await explained("pinned")).includes("it is pinned to the pool gold"));
   person.type(insertion("two."));
   await asked(pinRoom, opsPinSettings, { room: "pinned" });
-  await eventually("the room is out of the pool", async () => (await hostOf("pinned")) !== 2, 30_000);
+  await eventually("the room is out of the pool", async () => (await hostOf("pinned")) !== 2);
   person.type(insertion("three."));
   await person.untilSaved();
   expect([...person.disorders, ...person.errors]).toEqual([]);

@@ -12,16 +12,17 @@ test("a replicated stream goes on through the SIGKILL of a member, which catches
   const engines = await startNatsCluster({ dataDir, members: 3 });
   const nats = await connect({ servers: engines.map((engine) => engine.url) });
   const manager = await jetstreamManager(nats);
-  await manager.streams.add({ name: "kept", subjects: ["kept.>"], num_replicas: 3 });
+  await vi.waitFor(() => manager.streams.add({ name: "kept", subjects: ["kept.>"], num_replicas: 3 }), { timeout: 30_000, interval: 100 });
   await vi.waitFor(() => jetstream(nats).publish("kept.one", "hello"), { timeout: 30_000, interval: 100 }); // Its leader may still be elected.
 
   const leader = (await manager.streams.info("kept")).cluster?.leader;
   const lost = engines.find((_, index) => `nats-${index + 1}` === leader);
-  lost?.kill("SIGKILL");
-  await lost?.exited;
+  expect(lost).toBeDefined();
+  lost!.kill("SIGKILL");
+  await lost!.exited;
   await vi.waitFor(() => jetstream(nats).publish("kept.two", "still", { timeout: 1_000 }), { timeout: 30_000, interval: 100 });
 
-  await lost?.restart();
+  await lost!.restart();
   await vi.waitFor(async () => {
     const { cluster } = await manager.streams.info("kept");
     expect(cluster?.replicas?.map((replica) => replica.current)).toEqual([true, true]);

@@ -11,7 +11,7 @@ import { eventually } from "./eventually.ts";
 import { ownerOf } from "./owner.ts";
 
 /** However late this machine is: no presence is left out, and nobody who lives is taken for gone. */
-const UNDISTURBED = { SHED_DELAY_MS_MIN: "60000", SHARE_DELAY_MS_MIN: "60000", PRESENCE_GATHER_MS: "1500", GATEWAY_SILENCE_MS_MAX: "4000" };
+const UNDISTURBED = { SHED_DELAY_MS_MIN: "60000", SHED_NATS_LAG_MS_MIN: "60000", SHARE_DELAY_MS_MIN: "60000", PRESENCE_GATHER_MS: "1500", GATEWAY_SILENCE_MS_MAX: "4000" };
 
 let cluster: Cluster;
 let balancer: Balancer;

@@ -8,6 +8,9 @@ import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor } from "./browser.
 /** `url`: of another system, or of a line to this one. */
 export type Visit = { readonly url?: string; readonly rights?: string };
 
+/** Beside several pages one process for everything is late on a machine with much to do: it would tell less, which is not what these tests are about. */
+const UNDISTURBED = { SHED_DELAY_MS_MIN: "60000", SHED_NATS_LAG_MS_MIN: "60000", SHARE_DELAY_MS_MIN: "60000", GATEWAY_SILENCE_MS_MAX: "30000" };
+
 export class DemoPage {
   readonly #context: BrowserContextOptions;
   #system: DemoSystem | undefined;
@@ -22,7 +25,7 @@ export class DemoPage {
   static forThisFile(context: BrowserContextOptions = {}): DemoPage {
     const demo = new DemoPage(context);
     beforeAll(async () => {
-      [demo.#system, demo.#browser] = await Promise.all([DemoSystem.start(), openBrowser()]);
+      [demo.#system, demo.#browser] = await Promise.all([DemoSystem.start(UNDISTURBED), openBrowser()]);
     }, FIRST_START_MS_MAX);
     afterEach(({ task }) => demo.#endVisits(task.name, task.result?.state === "fail" || process.env["TEST_LOOK"] !== undefined));
     afterAll(async () => {

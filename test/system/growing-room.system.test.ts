@@ -28,7 +28,7 @@ const ROOM = "canvas";
 const environment = "growing";
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 /** Whatever else the machine does meanwhile: nothing is left out, and nobody is taken for gone who only looks on. */
-const UNDISTURBED = { shedDelayMsMin: "60000", shareDelayMsMin: "60000", gatewaySilenceMsMax: "30000", silenceMsMax: "600000" };
+const UNDISTURBED = { shedDelayMsMin: "60000", shedNatsLagMsMin: "60000", shareDelayMsMin: "60000", gatewaySilenceMsMax: "30000", silenceMsMax: "600000" };
 const MOVERS = 25;
 /** Of somebody near, to tell them from nothing. */
 const MOVES_SEEN = 10;

@@ -56,7 +56,7 @@ const shows = (board: Board, ...places: string[]): Promise<void> => eventually(`
 
 test("[LIVE10] what is typed in one place moves the board in another, with names and own ranks; one who comes later sees it at once", async () => {
   const [ada, grace] = [enter("moving", "u-ada", "Ada"), enter("moving", "u-grace", "Grace")];
-  const boards = [ada, grace].map((room) => room.leaderboard.subscribe({ window: "day", shown: 5 }));
+  const boards = [ada, grace].map((room) => room.leaderboard.subscribe({ window: "year", shown: 5 }));
   await shows(boards[0]!);
   await edits(ada, 3);
   for (const board of boards) await shows(board, "1 Ada 3");
@@ -67,7 +67,7 @@ test("[LIVE10] what is typed in one place moves the board in another, with names
   const late = enter("moving", "u-late", "Late").leaderboard.subscribe({ window: "all" });
   await shows(late, "1 Grace 5", "2 Ada 3");
   expect([late.own, late.members]).toEqual([{ rank: 0, score: 0 }, 2]);
-  const mine = await fetch(`${system.url}/v1/rooms/moving/leaderboard/me?window=day`, { headers: { authorization: `Bearer ${await tokenOf("moving", "u-ada", "Ada")}` } });
+  const mine = await fetch(`${system.url}/v1/rooms/moving/leaderboard/me?window=year`, { headers: { authorization: `Bearer ${await tokenOf("moving", "u-ada", "Ada")}` } });
   expect(await mine.json()).toMatchObject({ own: { user: "u-ada", rank: 2, score: 3 }, neighbours: [{ user: "u-grace", name: "Grace" }, { user: "u-ada", name: "Ada" }] });
 });
 
@@ -81,7 +81,8 @@ test("[LIVE11] without Redis the board says that it is behind and edits go on; R
   redis.kill("SIGKILL");
   await eventually("the board is behind", () => board.state === "behind");
   await edits(ada, 2);
-  expect([ada.saving, placesOf(board)]).toEqual([saving, ["1 Ada 2"]]);
+  await eventually("edits are saved as they were", () => ada.saving === saving);
+  expect(placesOf(board)).toEqual(["1 Ada 2"]);
   await redis.exited;
   rmSync(join(folder, "appendonlydir"), { recursive: true, force: true });
   await redis.restart();

@@ -16,7 +16,7 @@ const SEED = Number(process.env["COROOM_TEST_SEED"] ?? 20261121);
 const PEOPLE = 6;
 const KILLING_MS = 60_000;
 /** However late this machine is: no presence is left out, and nobody who lives is taken for gone. */
-const UNDISTURBED = { SHED_DELAY_MS_MIN: "60000", SHARE_DELAY_MS_MIN: "60000", PRESENCE_GATHER_MS: "1500", GATEWAY_SILENCE_MS_MAX: "4000" };
+const UNDISTURBED = { SHED_DELAY_MS_MIN: "60000", SHED_NATS_LAG_MS_MIN: "60000", SHARE_DELAY_MS_MIN: "60000", PRESENCE_GATHER_MS: "1500", GATEWAY_SILENCE_MS_MAX: "4000" };
 
 let cluster: Cluster;
 let people: Onlooker[] = [];

@@ -43,7 +43,7 @@ afterEach(async () => {
 });
 
 async function gateway(settings: Record<string, string> = {}): Promise<string> {
-  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, drainMsMax: "0", shedDelayMsMin: UNDISTURBED_MS, ...settings };
+  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, drainMsMax: "0", shedDelayMsMin: UNDISTURBED_MS, shedNatsLagMsMin: UNDISTURBED_MS, ...settings };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
   const started = await startGateway(config, { log: silent, registry: new Registry() });
   running.push(started);
@@ -109,6 +109,7 @@ test("[PRE6] a client that does not read is told of no presence until it does, t
 
   bob.line.resume();
   await until(() => crowd.every((person) => bob.field(person.client, "avatar")?.[0] === 251), "bob to see the newest");
+  await until(() => bob.line.committed().size > 0, "bob to have the edit, which goes another way");
   expect([...bob.line.committed().values()]).toEqual(["an edit"]);
 });
 

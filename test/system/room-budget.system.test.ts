@@ -41,7 +41,7 @@ const gatewayRegistries: Registry[] = [];
 
 beforeAll(async () => {
   nats = await startRealNats();
-  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, roomSecret: SECRET, drainMsMax: "0", shareDelayMsMin: String(LATE_MS), shareCalmMs: "1000", shedDelayMsMin: "60000", gatewaySilenceMsMax: "30000" };
+  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, roomSecret: SECRET, drainMsMax: "0", shareDelayMsMin: String(LATE_MS), shareCalmMs: "1000", shedDelayMsMin: "60000", shedNatsLagMsMin: "60000", gatewaySilenceMsMax: "30000" };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }), serverSilenceMsMax: 10_000 };
   running.push(await startRoomServer(config, { log: silent, registry }));
   for (let count = 0; count < 2; count++) {
