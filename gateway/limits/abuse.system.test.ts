@@ -186,6 +186,23 @@ test("[ABS9] whoever comes from a banned address is refused over HTTP too, whate
   expect((await read(headers))[0]).toBe(503);
 });
 
+test("[ABS10] whoever is there already renews its token while its tenant is held off, and that counts for nothing", async () => {
+  const address = await rig.start({ tenantAbusePointsMax: "40", abusePointsMax: "1000" });
+  const ann = await rig.greet(address, "ann");
+  await ann.next("welcome");
+  for (const user of ["a", "b"]) {
+    const client = await rig.greet(address, user);
+    await client.next("welcome");
+    garbage(client);
+    await client.end();
+  }
+  expect(await outcomeOf(await rig.greet(address, "bob"))).toBe(4006);
+  const connects = await metric(address, 'coroom_gateway_faults_total{fault="connect"}');
+  ann.send({ type: "renew", token: await tokenOf("ann") });
+  expect((await ann.next("renewed")).tokenExpiresInMs).toBeGreaterThan(0);
+  expect(await metric(address, 'coroom_gateway_faults_total{fault="connect"}')).toBe(connects);
+});
+
 function erring(client: WireClient, err: (client: WireClient) => void): WireClient {
   err(client);
   return client;

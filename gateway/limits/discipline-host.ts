@@ -69,6 +69,11 @@ export class DisciplineHost {
     return this.#banOf(tenant, user) ?? this.#tellToWait("tenant", this.#ports.abuse.standing({ kind: "tenant", tenant }, this.#clock.now())) ?? this.#receiveArrival({ kind: "user", tenant, user });
   }
 
+  /** A connection that is open shows a new token: that is no arrival, and only a ban ends it. */
+  receiveRenewal({ tenant, user }: Identity): Ban | undefined {
+    return this.#banOf(tenant, user);
+  }
+
   receiveJoin(session: Session): void {
     if (session.identity !== undefined) this.#receiveFault(userOf(session.identity), "join");
   }

@@ -232,7 +232,7 @@ export class SessionHost implements Inside {
   /** For what it is, whatever its token says. Undefined: it is welcome. */
   #refuseByIdentity(connection: ConnectionId, session: Session, identity: Identity): SessionEffect[] | undefined {
     const { discipline, quotas } = this.#ports;
-    const ban = discipline.receiveIdentity(identity);
+    const ban = session.identity === undefined ? discipline.receiveIdentity(identity) : discipline.receiveRenewal(identity);
     if (ban !== undefined) return session.receiveRefusal(ban.close, ban.message, ban.retryAfterMs);
     if (quotas.admitTo(identity.tenant, connection)) return undefined;
     this.#deps.metrics.limitsReached.inc({ limit: "tenant" });
