@@ -203,6 +203,14 @@ test("[ABS10] whoever is there already renews its token while its tenant is held
   expect(await metric(address, 'coroom_gateway_faults_total{fault="connect"}')).toBe(connects);
 });
 
+test("[ABS11] of whoever is banned for one of many joins the others make no member, and its rooms are let go", async () => {
+  const address = await rig.start({ abusePointsMax: "1", joinMsMax: "600000", roomLingerMs: "1" });
+  const eve = await rig.greet(address, "eve");
+  times(40, (room) => void eve.join(`room-${room}`, "eveeveeve").catch(() => {})); // Before she is welcomed.
+  expect((await eve.end()).code).toBe(4009);
+  await until(async () => (await metric(address, "coroom_gateway_rooms")) === 0, "the rooms to be let go");
+});
+
 function erring(client: WireClient, err: (client: WireClient) => void): WireClient {
   err(client);
   return client;

@@ -193,6 +193,7 @@ export class SessionHost implements Inside {
           const { room, user, name, ...join } = effect;
           rooms.receiveJoin(room, { ...join, connection });
           discipline.receiveJoin(session);
+          if (this.#sessions.get(connection) !== session) return; // Banned for it, gone and out of all rooms: of the joins that are left it would be a member for ever.
           if (join.rights.write) boards.receiveWriter(room, user, name);
           break;
         }
