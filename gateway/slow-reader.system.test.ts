@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 
 import { until } from "../test/contract/real-nats.ts";
-import { type HttpAnswer, serveRoutes } from "./io/http-routes.ts";
+import { type HttpAnswer, type HttpQuestion, serveRoutes } from "./io/http-routes.ts";
 import { loadUws } from "./io/load-uws.ts";
 import { listen } from "./io/uws-server.ts";
 
@@ -58,6 +58,34 @@ test.concurrent("[SLOW2] of one that takes nothing at all the answer is given up
       }).on("error", resolve);
     });
     expect([why.message, stalled]).toEqual(["aborted", 1]);
+  } finally {
+    app.close();
+  }
+});
+
+test.concurrent("[SLOW3] of one that has gone before its answer began the answer is let go", async () => {
+  const uws = loadUws();
+  const app = uws.App();
+  let [isAsked, isLetGo] = [false, false];
+  async function* held(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* inParts();
+    } finally {
+      isLetGo = true;
+    }
+  }
+  const answer = async ({ signal }: HttpQuestion): Promise<HttpAnswer> => {
+    isAsked = true;
+    await until(() => signal.aborted, "the asker to go");
+    return { status: 200, body: held(), bodyBytes: LONG.byteLength };
+  };
+  serveRoutes(app, [{ method: "get", path: "/long", answer }], { allowedOrigins: [], clientAddressHeader: "", answerStallMsMax: 60_000, onStalled: () => {}, log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
+  const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
+  try {
+    const asking = get({ host: "127.0.0.1", port, path: "/long", agent: false }).on("error", () => {});
+    await until(() => isAsked, "the question");
+    asking.destroy();
+    await until(() => isLetGo, "the answer to be let go");
   } finally {
     app.close();
   }

@@ -1,18 +1,50 @@
-/** A room's snapshot over HTTP, from the gateway's own address. */
+/** A room's snapshot over HTTP, from the gateway's own address: given up when nothing comes for a while, and never because it is long. */
 
 import type { Epoch, Position, Seq } from "../../shared/ids.ts";
-import type { FetchSnapshot } from "../ports.ts";
+import type { SnapshotAnswer } from "../ports.ts";
 
-const TIMEOUT_MS = 30_000;
+/** Without the answer's head, and then without any more of its body. */
+const SILENCE_MS_MAX = 30_000;
 
-export const fetchSnapshot: FetchSnapshot = async (url, token) => {
-  const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal: AbortSignal.timeout(TIMEOUT_MS) });
-  if (answer.status === 404) return { kind: "none" };
-  if (!answer.ok) return { kind: "unavailable", retryAfterMs: secondsOf(answer.headers.get("retry-after")) * 1000, why: `HTTP ${answer.status}` };
-  const position = positionOf(answer.headers);
-  if (position === undefined) return { kind: "unavailable", retryAfterMs: 0, why: "the answer does not say its position (x-coroom-epoch, x-coroom-seq): a proxy may drop these headers" };
-  return { kind: "snapshot", position, payload: new Uint8Array(await answer.arrayBuffer()) };
-};
+export async function fetchSnapshot(url: string, token: string, silenceMsMax = SILENCE_MS_MAX): Promise<SnapshotAnswer> {
+  const line = new AbortController();
+  const giveUp = (): void => line.abort(new Error(`nothing came for ${silenceMsMax} ms`));
+  let waiting = setTimeout(giveUp, silenceMsMax);
+  const heard = (): void => {
+    clearTimeout(waiting);
+    waiting = setTimeout(giveUp, silenceMsMax);
+  };
+  try {
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal: line.signal });
+    if (answer.status === 404) return { kind: "none" };
+    if (!answer.ok) return { kind: "unavailable", retryAfterMs: secondsOf(answer.headers.get("retry-after")) * 1000, why: `HTTP ${answer.status}` };
+    const position = positionOf(answer.headers);
+    if (position === undefined) return { kind: "unavailable", retryAfterMs: 0, why: "the answer does not say its position (x-coroom-epoch, x-coroom-seq): a proxy may drop these headers" };
+    heard();
+    return { kind: "snapshot", position, payload: await bodyOf(answer, heard) };
+  } finally {
+    clearTimeout(waiting);
+    line.abort(); // A body that nobody reads would hold its connection.
+  }
+}
+
+async function bodyOf({ body }: Response, heard: () => void): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  const reader = body?.getReader(); // Not every browser iterates over it.
+  for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
+    heard();
+    chunks.push(read.value);
+    bytes += read.value.byteLength;
+  }
+  const whole = new Uint8Array(bytes);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return whole;
+}
 
 function positionOf(headers: Headers): Position | undefined {
   const epoch = numberOf(headers.get("x-coroom-epoch"));

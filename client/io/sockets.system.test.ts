@@ -2,6 +2,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
@@ -132,4 +133,23 @@ test("[SNA3] a snapshot without a position is of no use, and says why that may b
 
 test("[SNA4] a server that cannot be reached rejects", async () => {
   await expect(fetchSnapshot("http://127.0.0.1:9/", "t")).rejects.toThrow();
+});
+
+test("[SNA5] a long snapshot is taken however long it takes, while something of it comes", async () => {
+  answerWith = (_, response) => {
+    response.writeHead(200, { "x-coroom-seq": "70", "x-coroom-epoch": "3" });
+    void (async () => {
+      for (let part = 1; part <= 12; part++) await sleep(250, response.write(new Uint8Array([part])));
+      response.end();
+    })();
+  };
+  expect(await fetchSnapshot(`http://${url}/`, "t", 2_000)).toMatchObject({ kind: "snapshot", payload: new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) });
+});
+
+test.each<[string, (response: ServerResponse) => void]>([
+  ["without a head", () => {}],
+  ["in the middle", (response) => void response.writeHead(200, { "x-coroom-seq": "70", "x-coroom-epoch": "3" }).write("x")],
+])("[SNA6] a server that falls silent %s rejects", async (_, begin) => {
+  answerWith = (_request, response) => begin(response);
+  await expect(fetchSnapshot(`http://${url}/`, "t", 200)).rejects.toThrow("nothing came for 200 ms");
 });

@@ -64,7 +64,7 @@ export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], opt
 async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRoute["answer"], cors: Record<string, string>, options: ServeOptions): Promise<void> {
   try {
     const { status, headers = {}, body = "", bodyBytes } = await answer(question);
-    if (question.signal.aborted) return;
+    if (question.signal.aborted) return void (await letGo(body));
     if (typeof body === "string") return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(body));
     if (body instanceof Uint8Array && body.byteLength === 0) return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end());
     if (body instanceof Uint8Array) return void (await sendWhole(res, body, () => writeHead(res, status, { ...headers, ...cors }), question.signal, options));
@@ -76,6 +76,12 @@ async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRo
     options.log.error({ path: question.path, cause }, "an HTTP request failed");
     res.close(); // Its head may be out already: a broken line says that the rest is missing.
   }
+}
+
+/** Nobody takes it any more: what comes in parts holds a connection until it is read or ended. */
+async function letGo(body: HttpAnswer["body"]): Promise<void> {
+  if (body === undefined || typeof body === "string" || body instanceof Uint8Array) return;
+  for await (const part of body) return void part; // An iterator that has not begun ends nothing.
 }
 
 /** The request lives for this call only, so everything is read out of it. */

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { afterEach, expect, test } from "vitest";
 
@@ -38,4 +39,33 @@ test("[ASK2] nobody there, a line that breaks and an asker who has gone are told
   expect(await ask(url, QUESTION, AbortSignal.abort())).toBeUndefined();
   servers[0]!.close();
   expect(await ask(url, QUESTION, undefined)).toBeUndefined();
+});
+
+test("[ASK3] a long answer arrives whole however long that takes: the service goes on slowly, or its reader does", async () => {
+  const LONG = Buffer.alloc(3_000_000, 7);
+  const ask = serviceHttp({ silenceMsMax: 500 });
+  const url = await serving(
+    createServer(async ({ url: path }, response) => {
+      response.writeHead(200, { "content-length": LONG.byteLength });
+      if (path === "/slow") for (let start = 0; start < 1_500_000; start += 100_000) await sleep(100, response.write(LONG.subarray(start, start + 100_000)));
+      response.end(LONG.subarray(path === "/slow" ? 1_500_000 : 0));
+    }),
+  );
+  const bytesOf = async (path: string, afterFirst: () => Promise<unknown>): Promise<number> => {
+    let bytes = 0;
+    for await (const chunk of (await ask(new URL(path, url), QUESTION, undefined))!) {
+      if (bytes === 0) await afterFirst();
+      bytes += (chunk as Buffer).byteLength;
+    }
+    return bytes;
+  };
+  expect(await Promise.all([bytesOf("/slow", async () => {}), bytesOf("/fast", () => sleep(1_500))])).toEqual([LONG.byteLength, LONG.byteLength]);
+});
+
+test("[ASK4] a service that falls silent is given up: before its answer, and in the middle of it", async () => {
+  const ask = serviceHttp({ silenceMsMax: 100 });
+  const url = await serving(createServer(({ url: path }, response) => void (path === "/middle" && response.write("so far"))));
+  expect(await ask(url, QUESTION, undefined)).toBeUndefined();
+  const answer = await ask(new URL("/middle", url), QUESTION, undefined);
+  await expect(answer!.toArray()).rejects.toThrow("aborted");
 });

@@ -1,30 +1,46 @@
 /**
  * A question to a service of another tier, over a few connections that are kept: when a crowd asks, `fetch` opens one
- * for each question, and costs several times as much for it.
+ * for each question, and costs several times as much for it. An answer may be long, and be taken slowly: it is given
+ * up when the service says nothing while it is waited for.
  */
 
 import { Agent, type IncomingMessage, request } from "node:http";
 
 export type ServiceQuestion = { readonly method: string; readonly headers: Readonly<Record<string, string>>; readonly body?: Uint8Array };
-/** Resolves once the answer begins. Undefined: nobody answers there, or not in time, or whoever asked has gone. */
+/** Resolves once the answer begins. Undefined: nobody answers there, or not in time, or whoever asked has gone. What is not read of the answer holds its connection. */
 export type AskService = (url: URL, question: ServiceQuestion, signal: AbortSignal | undefined) => Promise<IncomingMessage | undefined>;
 
 const SOCKETS_MAX = 64;
 /** Services close a connection that is idle for 5 s: this side is to be sooner. */
 const IDLE_MS_MAX = 2_000;
-/** Until all of the answer is there. */
-const ANSWER_MS_MAX = 15_000;
+/** Until the answer begins, and then without any more of it. */
+const SILENCE_MS_MAX = 15_000;
+/** In that time, so that a reader that has just taken all there was is not mistaken for one that waits. */
+const LOOKS = 5;
 
-export function serviceHttp(): AskService {
+export function serviceHttp({ silenceMsMax = SILENCE_MS_MAX }: { silenceMsMax?: number } = {}): AskService {
   const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS_MAX, timeout: IDLE_MS_MAX });
   return (url, { method, headers, body }, signal) =>
     new Promise((resolve) => {
       const length = body === undefined ? {} : { "content-length": String(body.byteLength) };
       const asked = request(url, { agent, method, headers: { ...headers, ...length }, ...(signal === undefined ? {} : { signal }) });
-      const late = setTimeout(() => asked.destroy(new Error("the answer took too long")), ANSWER_MS_MAX);
-      asked.on("close", () => clearTimeout(late));
+      let answer: IncomingMessage | undefined;
+      let [silentMs, bytesBefore] = [0, 0];
+      const look = (): void => {
+        const bytes = answer?.socket.bytesRead ?? 0;
+        silentMs = bytes === bytesBefore && !isReadersTurn(answer) ? silentMs + silenceMsMax / LOOKS : 0;
+        bytesBefore = bytes;
+        if (silentMs >= silenceMsMax) asked.destroy(new Error("nothing more came of the answer"));
+      };
+      const looking = setInterval(look, silenceMsMax / LOOKS);
+      asked.on("close", () => clearInterval(looking));
       asked.on("error", () => resolve(undefined)); // Behind the answer's beginning its reader is told.
-      asked.on("response", resolve);
+      asked.on("response", (begun) => resolve((answer = begun)));
       asked.end(body);
     });
+}
+
+/** Something lies here that it has not taken, or all has come. */
+function isReadersTurn(answer: IncomingMessage | undefined): boolean {
+  return answer !== undefined && (answer.complete || answer.readableLength > 0);
 }
