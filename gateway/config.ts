@@ -52,7 +52,7 @@ export const gatewaySettings = {
   abuseBanMs: { parse: positiveInteger, fallback: 60_000, meaning: "the first ban for abuse; each further one within a day is twice as long" },
   abuseBanMsMax: { parse: positiveInteger, fallback: 3_600_000, meaning: "the longest ban for abuse" },
   suspectsMax: { parse: positiveInteger, fallback: 100_000, meaning: "users, addresses and tenants watched for abuse at once" },
-  sanctionsMax: { parse: positiveInteger, fallback: 10_000, meaning: "bans and downgrades held at once; the one that ends first makes room for another" },
+  sanctionsMax: { parse: positiveInteger, fallback: 10_000, meaning: "bans and downgrades held at once; of the tenant that has most, the one that ends first makes room for another" },
   snapshotBurst: { parse: positiveInteger, fallback: 20, meaning: "snapshots that one user may fetch from a gateway at once" },
   snapshotsPerSecond: { parse: positiveInteger, fallback: 2, meaning: "snapshots that one user may fetch from a gateway in the long run" },
   snapshotSharedMs: { parse: wholeNumber, fallback: 1_000, meaning: "a snapshot is fetched once for all who ask for it within so long; what came since follows as edits. 0: only while it is being fetched" },

@@ -33,7 +33,7 @@ const LIMITS: readonly Limit[] = [
   { settings: ["ownerSearchesMax"], metric: "coroom_gateway_owner_searches_waiting", tests: ["OWS1"] },
   { settings: ["abusePointsMax", "tenantAbusePointsMax"], metric: "coroom_gateway_abuse_total", tests: ["ABS6", "ABS7"] },
   { settings: ["suspectsMax"], metric: "coroom_gateway_suspects", tests: ["ABU5"] },
-  { settings: ["sanctionsMax"], metric: "coroom_gateway_sanctions", tests: ["SAN4"] },
+  { settings: ["sanctionsMax"], metric: "coroom_gateway_sanctions", tests: ["SAN4", "SAN6"] },
   { settings: ["knownTokensMax"], metric: "coroom_gateway_token_checks_total", tests: ["TOK3"] },
   { settings: ["snapshotBurst", "snapshotsPerSecond", "gatewaySnapshotBurst", "gatewaySnapshotsPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM7"] },
   { settings: ["snapshotSharedBytesMax"], metric: "coroom_gateway_limits_reached_total", tests: ["SNAP4"] },

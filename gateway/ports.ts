@@ -2,7 +2,7 @@
 
 import type { Activity } from "../shared/bus/activity.ts";
 import type { BoardName, BoardWatch } from "../shared/bus/board-messages.ts";
-import type { Order, OrderAnswer, Sanction } from "../shared/bus/admin-messages.ts";
+import type { Order, OrderAnswer, RoomMember, Sanction } from "../shared/bus/admin-messages.ts";
 import type { CountsReport } from "../shared/bus/counts-report.ts";
 import type { ClaimReply, ClaimRequest, LocateReply, LocateRequest } from "../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
@@ -105,7 +105,7 @@ export interface CountsLine {
 export interface SanctionsLine {
   tell(sanction: Sanction): void;
   onTold(receive: (sanction: Sanction) => void): void;
-  /** All that another gateway knows; empty where there is none, or no answer in time. */
+  /** What another gateway knows, or as much of it as one answer holds; empty where there is none, or no answer in time. */
   ask(): Promise<readonly Sanction[]>;
   onAsked(answer: () => readonly Sanction[]): void;
 }
@@ -116,9 +116,12 @@ export interface SanctionStore {
   save(sanction: Sanction): Promise<void>;
 }
 
+/** `gateways`: how many have answered, and to the end. */
+export type OrderOutcome = { readonly kicked: number; readonly members: readonly RoomMember[]; readonly gateways: number };
+
 /** To all gateways, this one among them. */
 export interface Orders {
-  issue(order: Order): Promise<readonly OrderAnswer[]>;
+  issue(order: Order): Promise<OrderOutcome>;
   onOrder(carryOut: (order: Order) => OrderAnswer): void;
 }
 

@@ -76,8 +76,8 @@ export function adminRoutes({ tokens, orders, sanctions, drain }: AdminPorts, op
   const kick = forAdmins(async ({ user, connection }, { tenant, room }) => {
     const named = user === undefined ? undefined : parseUserId(user);
     if (named === undefined && connection === undefined) return errorAnswer(400, "bad-request", "say whom: user or connection");
-    const answers = await orders.issue({ kind: "kick", tenant, ...(named === undefined ? {} : { user: named }), ...(connection === undefined ? {} : { connection }), ...(room === undefined ? {} : { room }) });
-    return jsonAnswer(200, { kicked: answers.reduce((sum, { kicked }) => sum + kicked, 0), gateways: answers.length });
+    const { kicked, gateways } = await orders.issue({ kind: "kick", tenant, ...(named === undefined ? {} : { user: named }), ...(connection === undefined ? {} : { connection }), ...(room === undefined ? {} : { room }) });
+    return jsonAnswer(200, { kicked, gateways });
   });
 
   const listMembers = async (question: HttpQuestion): Promise<HttpAnswer> => {
@@ -85,8 +85,8 @@ export function adminRoutes({ tokens, orders, sanctions, drain }: AdminPorts, op
     if ("status" in authority) return authority;
     const place = placeOf({ tenant: question.query.get("tenant") ?? undefined, room: decodeParameter(question.parameters[0] ?? "") }, authority.of);
     if ("status" in place) return place;
-    const answers = await orders.issue({ kind: "list-members", room: place.room! });
-    return jsonAnswer(200, { members: answers.flatMap(({ members }) => members), gateways: answers.length });
+    const { members, gateways } = await orders.issue({ kind: "list-members", room: place.room! });
+    return jsonAnswer(200, { members, gateways });
   };
 
   const listBans = async (question: HttpQuestion): Promise<HttpAnswer> => {

@@ -3,10 +3,11 @@
 import { errors, type NatsConnection } from "nats";
 import { z } from "zod";
 
-import { Order, OrderAnswer, Sanction } from "../../shared/bus/admin-messages.ts";
+import { Order, OrderAnswer, type RoomMember, Sanction } from "../../shared/bus/admin-messages.ts";
 import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../shared/ids.ts";
+import { inParts } from "../../shared/in-parts.ts";
 import { crashing, respond, say } from "../../shared/io/nats.ts";
 import type { Orders, SanctionsLine } from "../ports.ts";
 
@@ -15,7 +16,9 @@ const ASK_MS_MAX = 2_000;
 /** Answers come within moments of each other: once nobody has answered for so long, nobody will. */
 const GATHER_QUIET_MS = 300;
 const GATHER_MS_MAX = 2_000;
-/** What one answer carries; more sanctions than that are known from having been told. */
+/** Half of what NATS carries in one message by default. */
+const ANSWER_BYTES_MAX = 524_288;
+/** What one answer carries at most; more sanctions than that are known from having been told. */
 const ANSWER_SANCTIONS_MAX = 2_000;
 
 export function natsSanctions(nats: NatsConnection, subjects: Subjects, gateway: GatewayId): SanctionsLine {
@@ -40,7 +43,7 @@ export function natsSanctions(nats: NatsConnection, subjects: Subjects, gateway:
     onAsked: (answer) => {
       nats.subscribe(subjects.allSanctions, {
         callback: crashing((error, msg) => {
-          if (error === null && msg.string() !== gateway) respond(msg, encodeJson(answer().slice(0, ANSWER_SANCTIONS_MAX)));
+          if (error === null && msg.string() !== gateway) respond(msg, encodeJson(inAnswers(answer().slice(0, ANSWER_SANCTIONS_MAX))[0]));
         }),
       });
     },
@@ -50,22 +53,37 @@ export function natsSanctions(nats: NatsConnection, subjects: Subjects, gateway:
 export function natsOrders(nats: NatsConnection, subjects: Subjects): Orders {
   return {
     issue: async (order) => {
-      const answers: OrderAnswer[] = [];
+      const outcome = { kicked: 0, members: [] as RoomMember[], gateways: 0 };
       for await (const msg of await nats.requestMany(subjects.orders, encodeJson(order), { strategy: "stall", stall: GATHER_QUIET_MS, maxWait: GATHER_MS_MAX })) {
         const answer = decodeJson(OrderAnswer, msg.data);
-        if (answer !== undefined) answers.push(answer);
+        if (answer === undefined) continue;
+        outcome.kicked += answer.kicked;
+        outcome.members.push(...answer.members);
+        if (answer.isPart === undefined) outcome.gateways += 1;
       }
-      return answers;
+      return outcome;
     },
     onOrder: (carryOut) => {
       nats.subscribe(subjects.orders, {
         callback: crashing((error, msg) => {
           const order = error === null ? decodeJson(Order, msg.data) : undefined;
-          if (order !== undefined) respond(msg, encodeJson(carryOut(order)));
+          if (order === undefined) return;
+          const { kicked, members } = carryOut(order);
+          const answers = inAnswers(members);
+          answers.forEach((part, index) => {
+            const isLast = index === answers.length - 1;
+            respond(msg, encodeJson({ kicked: isLast ? kicked : 0, members: part, ...(isLast ? {} : { isPart: true }) } satisfies OrderAnswer));
+          });
         }),
       });
     },
   };
+}
+
+/** One at the least. */
+function inAnswers<Item>(items: readonly Item[]): Item[][] {
+  const parts = inParts(items, (item) => encodeJson(item).byteLength + 1, ANSWER_BYTES_MAX);
+  return parts.length === 0 ? [[]] : parts;
 }
 
 /** Nobody there, too slow, or the line is down or closing. */

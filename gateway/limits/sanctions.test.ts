@@ -50,6 +50,20 @@ test("[SAN4] where there are too many, the one that ends first makes room", () =
   expect(sanctions.all.map(({ until }) => until)).toEqual([900, 700, 800]);
 });
 
+test("[SAN6] a tenant that imposes more than there is room for pushes out its own, and comes last in what is told of all", () => {
+  const sanctions = none();
+  const other = ban({ target: { kind: "user", tenant: "other" as TenantId, user: eve }, until: at(10) });
+  const address = ban({ target: { kind: "address", address: place }, until: at(20) });
+  const flood = ["a", "b", "c", "d"].map((user, index) => ban({ target: { kind: "user", tenant: acme, user: user as UserId }, until: at(500 + index) }));
+  for (const sanction of flood) sanctions.receive(sanction, at(0));
+  for (const sanction of [other, address, ...flood.slice(0, 2)]) sanctions.receive(sanction, at(0));
+  expect(new Set(sanctions.all)).toEqual(new Set([other, address, flood[1]]));
+
+  const roomy = new Sanctions({ sanctionsMax: 10 });
+  for (const sanction of [...flood, other, address]) roomy.receive(sanction, at(0));
+  expect(roomy.known).toEqual([flood[0], other, address, ...flood.slice(1)]);
+});
+
 const heard = fc.array(fc.record({ target: fc.constantFrom(ban().target, { kind: "address", address: place } as const), level: fc.constantFrom("banned", "read-only"), until: fc.integer({ min: 1, max: 50 }).map(at), madeAt: fc.nat(5).map(at), lifted: fc.boolean(), reason: fc.constant("") }), { maxLength: 12 });
 
 test("[SAN5] whatever the order they are heard in, all gateways forbid the same", () => {

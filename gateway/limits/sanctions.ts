@@ -1,6 +1,7 @@
 /**
  * Who is banned or may only read, until when. Every gateway holds all of it: whoever hears two in another order, or
  * one twice, comes to the same, for of two about the same the later one holds, and a lifted one is kept as lifted.
+ * Tenants share the room there is: whoever imposes more than that pushes out its own.
  */
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
@@ -20,9 +21,11 @@ export class Sanctions {
     return [...this.#sanctions.values()].filter(({ lifted }) => !lifted);
   }
 
-  /** Those lifted among them, for whoever was not there. */
+  /** Those lifted among them, for whoever was not there. One of each tenant, then a second of each: an answer that is cut short leaves out of those who have most. */
   get known(): Sanction[] {
-    return [...this.#sanctions.values()];
+    const counts = new Map<string, number>();
+    const placed = [...this.#sanctions.values()].map((sanction) => ({ sanction, place: countOn(counts, ownerOf(sanction)) }));
+    return placed.sort((a, b) => a.place - b.place).map(({ sanction }) => sanction);
   }
 
   /** True: it changes something. */
@@ -30,7 +33,7 @@ export class Sanctions {
     const key = keyOf(sanction);
     const before = this.#sanctions.get(key);
     if (sanction.until <= now || (before !== undefined && !supersedes(sanction, before))) return false;
-    if (before === undefined && this.#sanctions.size >= this.#sanctionsMax) this.#forgetSoonest();
+    if (before === undefined && this.#sanctions.size >= this.#sanctionsMax) this.#forgetSoonestOf(this.#whoHasMostWith(sanction));
     this.#sanctions.set(key, sanction);
     return !(sanction.lifted && (before === undefined || before.lifted));
   }
@@ -62,10 +65,32 @@ export class Sanctions {
     return found?.lifted === true ? undefined : found;
   }
 
-  #forgetSoonest(): void {
-    const [soonest] = [...this.#sanctions].sort(([, a], [, b]) => a.until - b.until);
-    if (soonest !== undefined) this.#sanctions.delete(soonest[0]);
+  #whoHasMostWith(newcomer: Sanction): string {
+    const counts = new Map([[ownerOf(newcomer), 1]]);
+    let [most, owner] = [0, ""];
+    for (const sanction of this.#sanctions.values()) {
+      const count = countOn(counts, ownerOf(sanction));
+      if (count > most) [most, owner] = [count, ownerOf(sanction)];
+    }
+    return owner;
   }
+
+  #forgetSoonestOf(owner: string): void {
+    let [soonest, end] = ["", Number.POSITIVE_INFINITY];
+    for (const [key, sanction] of this.#sanctions) if (sanction.until < end && ownerOf(sanction) === owner) [soonest, end] = [key, sanction.until];
+    this.#sanctions.delete(soonest);
+  }
+}
+
+/** Addresses are the operators' and the gateways': nobody's, which is no tenant's name. */
+function ownerOf({ target }: Sanction): string {
+  return target.kind === "user" ? target.tenant : "";
+}
+
+function countOn(counts: Map<string, number>, owner: string): number {
+  const count = (counts.get(owner) ?? 0) + 1;
+  counts.set(owner, count);
+  return count;
 }
 
 /** Whom and what it is about. Only the user may hold a space, and stands last. */

@@ -36,6 +36,6 @@ export type Order = z.infer<typeof Order>;
 export const RoomMember = z.object({ user: z.string(), name: z.string(), connection: z.string(), write: z.boolean() });
 export type RoomMember = z.infer<typeof RoomMember>;
 
-/** One gateway's answer. */
-export const OrderAnswer = z.object({ kicked: z.int(), members: z.array(RoomMember) });
+/** One gateway's answer. `isPart`: the rest of it follows. */
+export const OrderAnswer = z.object({ kicked: z.int(), members: z.array(RoomMember), isPart: z.literal(true).optional() });
 export type OrderAnswer = z.infer<typeof OrderAnswer>;

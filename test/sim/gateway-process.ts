@@ -25,7 +25,7 @@ const ALONE: Pick<GatewayPorts, "counts" | "sanctionsLine" | "store" | "orders">
   counts: { tell: () => {}, onReport: () => {} },
   sanctionsLine: { tell: () => {}, onTold: () => {}, ask: () => Promise.resolve([]), onAsked: () => {} },
   store: undefined,
-  orders: { issue: () => Promise.resolve([]), onOrder: () => {} },
+  orders: { issue: () => Promise.resolve({ kicked: 0, members: [], gateways: 0 }), onOrder: () => {} },
 };
 
 export class GatewayProcess {
