@@ -25,7 +25,7 @@ export const gatewaySettings = {
   connectionsMax: { parse: positiveInteger, fallback: 50_000, meaning: "connections to one gateway; more are turned away with HTTP 503" },
   connectsPerSecondMax: { parse: positiveInteger, fallback: 500, meaning: "new connections to one gateway in a second; more wait for their turn" },
   connectQueueMax: { parse: wholeNumber, fallback: 1_000, meaning: "connections that wait for their turn; more are closed with a hint to come back later" },
-  connectQueueBytesMax: { parse: positiveInteger, fallback: 16_777_216, meaning: "bytes that all of them together may have said meanwhile; whoever says more is closed with the same hint" },
+  connectQueueBytesMax: { parse: positiveInteger, fallback: 16_777_216, meaning: "bytes that all of them together may have said meanwhile, a frame 200 more than it has; whoever says more is closed with the same hint" },
   retryAfterMs: { parse: positiveInteger, fallback: 5_000, meaning: "what clients are told to wait that are turned away or were too fast; each waits up to twice as long, at random" },
   connectionsPerIpMax: { parse: positiveInteger, fallback: 100, meaning: "connections from one address (IPv6: one /64) to all gateways; more are turned away with HTTP 429. The machine's own addresses are not counted" },
   clientAddressHeader: { parse: text, fallback: "", meaning: "header in which the balancer names the client's address as its last entry, such as x-forwarded-for; empty: the socket's own address. Set it only behind a balancer that sets it" },

@@ -9,7 +9,7 @@ import type { ConnectionId } from "../ports.ts";
 
 const [ann, bob, cid, dan] = [1, 2, 3, 4] as ConnectionId[] as [ConnectionId, ConnectionId, ConnectionId, ConnectionId];
 
-/** Lets one in at once, and one a second after that; two may wait, with ten bytes between them. */
+/** Lets one in at once, and one a second after that; two may wait, with two frames of ten bytes between them. */
 function lobby() {
   const seen: string[] = [];
   let now = 0;
@@ -22,7 +22,7 @@ function lobby() {
     receivePace: () => {},
     receiveDisconnection: (connection: ConnectionId) => void seen.push(`${connection} gone`),
   };
-  const host = new LobbyHost(inside, { connectsPerSecondMax: 1, connectQueueMax: 2, connectQueueBytesMax: 10 }, { clock, metrics: gatewayMetrics(new Registry()) });
+  const host = new LobbyHost(inside, { connectsPerSecondMax: 1, connectQueueMax: 2, connectQueueBytesMax: 410 }, { clock, metrics: gatewayMetrics(new Registry()) });
   const pass = (ms: number): void => {
     now += ms;
     const running = due;
@@ -65,4 +65,15 @@ test("[LOB3] who waits may say so much and no more", () => {
   expect(seen).toEqual(["1 in", "3 away"]);
   pass(1_000);
   expect(seen.slice(2)).toEqual(["2 in", "2 says 0,0,0,0,0,0,0,0"]);
+});
+
+test("[LOB4] frames without a byte count as well, and who says many is turned away", () => {
+  const { host, seen, pass } = lobby();
+  for (const connection of [ann, bob]) host.receiveConnection(connection, undefined);
+  for (let frame = 0; frame < 3; frame++) host.receiveFrame(bob, new Uint8Array(0));
+  expect(seen).toEqual(["1 in", "2 away"]);
+  host.receiveConnection(cid, undefined);
+  for (let frame = 0; frame < 2; frame++) host.receiveFrame(cid, new Uint8Array(0)); // What was kept for another is free again.
+  pass(1_000);
+  expect(seen.slice(2)).toEqual(["3 in", "3 says ", "3 says "]);
 });

@@ -10,7 +10,7 @@ import type { ClientAddress } from "./client-address.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Clients, ConnectionId, Pace } from "../ports.ts";
 
-/** `connectQueueBytesMax`: of what all who wait have said. */
+/** `connectQueueBytesMax`: of what all who wait have said, with what it takes to keep it. */
 export type LobbyOptions = AdmissionOptions & { readonly connectQueueBytesMax: number };
 
 /** Who is behind it, and hears of those too that are not let in: to tell them when to come back, and to close them. */
@@ -19,6 +19,8 @@ export type Inside = Clients & { receiveTurnedAway(connection: ConnectionId): vo
 type Waiting = { readonly address: ClientAddress | undefined; readonly said: Uint8Array[] };
 
 const STEP_MS = 10;
+/** What an array of bytes takes beside its bytes: without it empty frames would be kept without end. */
+const KEPT_FRAME_BYTES = 200;
 
 export class LobbyHost implements Clients {
   readonly #admission: Admission<ConnectionId>;
@@ -48,11 +50,12 @@ export class LobbyHost implements Clients {
   receiveFrame(connection: ConnectionId, bytes: Uint8Array): void {
     const waiting = this.#waiting.get(connection);
     if (waiting === undefined) return this.#inside.receiveFrame(connection, bytes);
-    if (this.#bytes + bytes.byteLength > this.#options.connectQueueBytesMax) {
+    const keptBytes = bytesToKeep(bytes);
+    if (this.#bytes + keptBytes > this.#options.connectQueueBytesMax) {
       this.#leave(connection);
       return this.#inside.receiveTurnedAway(connection);
     }
-    this.#bytes += bytes.byteLength;
+    this.#bytes += keptBytes;
     waiting.said.push(bytes.slice());
   }
 
@@ -89,7 +92,7 @@ export class LobbyHost implements Clients {
     if (waiting === undefined) return undefined;
     this.#waiting.delete(connection);
     this.#admission.leave(connection);
-    this.#bytes -= waiting.said.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    this.#bytes -= waiting.said.reduce((sum, bytes) => sum + bytesToKeep(bytes), 0);
     this.#noteWaiting();
     return waiting;
   }
@@ -97,4 +100,8 @@ export class LobbyHost implements Clients {
   #noteWaiting(): void {
     this.#deps.metrics.connectsWaiting.set(this.#waiting.size);
   }
+}
+
+function bytesToKeep({ byteLength }: Uint8Array): number {
+  return byteLength + KEPT_FRAME_BYTES;
 }
