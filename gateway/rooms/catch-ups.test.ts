@@ -73,11 +73,11 @@ test("[CUP6] one question at a time is asked for the order's sake", () => {
 test("[CUP7] a question is overdue once unanswered for so long, doubled when it was asked again", () => {
   const catchUps = new CatchUps("gw" as GatewayId);
   catchUps.askForMember(one, position(0), at(0));
-  expect(catchUps.overdue(1_000, at(999))).toBe(false);
-  expect(catchUps.overdue(1_000, at(1_000))).toBe(true);
+  expect(catchUps.overdue(1_000, at(999))).toBe("nothing");
+  expect(catchUps.overdue(1_000, at(1_000))).toBe("some");
   catchUps.askAllAgain(at(1_000));
-  expect(catchUps.overdue(1_000, at(2_999))).toBe(false);
-  expect(catchUps.overdue(1_000, at(3_000))).toBe(true);
+  expect(catchUps.overdue(1_000, at(2_999))).toBe("nothing");
+  expect(catchUps.overdue(1_000, at(3_000))).toBe("some");
 });
 
 test("[CUP8] a question nobody waits for is dropped, one that others wait for is not", () => {
@@ -88,7 +88,7 @@ test("[CUP8] a question nobody waits for is dropped, one that others wait for is
   catchUps.forget(one);
   expect(catchUps.receive(answer(1, 2, [part(1, 1)], false), at(1))).toMatchObject({ asker: { kind: "members", members: new Set([two]) } });
   catchUps.forget(two);
-  expect(catchUps.overdue(1_000, at(9_000))).toBe(false);
+  expect(catchUps.overdue(1_000, at(9_000))).toBe("nothing");
   expect(catchUps.receive(answer(1, 2, [part(2, 2)]), at(2))).toMatchObject({ asker: { kind: "nobody", member: two }, batches: [] });
   expect(catchUps.open).toBe(0);
 });
@@ -135,4 +135,25 @@ test("[CUP12] a new owner is asked at once, and not for those who have gone", ()
   catchUps.forget(two);
   expect(asked(catchUps.askAllAgain(at(2)))).toEqual([[4, 0, 0]]);
   expect(catchUps.open).toBe(1);
+});
+
+test("[CUP13] what is overdue is asked again under its number, so that an answer which is only late is taken; where one has begun, anew from there", () => {
+  const catchUps = new CatchUps("gw" as GatewayId);
+  catchUps.askForMember(one, position(0), at(0));
+  catchUps.askForReplay(two, position(3), 9 as Seq, at(0));
+  catchUps.receive(answer(2, 9, [part(4, 5)], false), at(0));
+  expect(asked(catchUps.askOverdueAgain(1_000, at(1_000)))).toEqual([[1, 0, 0], [3, 5, 9]]);
+  expect(catchUps.askOverdueAgain(1_000, at(2_999))).toEqual([]);
+  expect(catchUps.receive(answer(1, 2, [part(1, 2)]), at(2_999))).toMatchObject({ batches: [{ firstSeq: 1 }], done: true });
+  expect(catchUps.receive(answer(1, 2, [part(1, 2)]), at(3_000)), "what it was asked for again").toBeUndefined();
+});
+
+test("[CUP14] what was asked again twice is open in vain", () => {
+  const catchUps = new CatchUps("gw" as GatewayId);
+  catchUps.askForMember(one, position(0), at(0));
+  for (const ms of [1_000, 3_000]) {
+    expect(catchUps.overdue(1_000, at(ms))).toBe("some");
+    catchUps.askOverdueAgain(1_000, at(ms));
+  }
+  expect([catchUps.overdue(1_000, at(6_999)), catchUps.overdue(1_000, at(7_000))]).toEqual(["nothing", "in-vain"]);
 });

@@ -3,7 +3,7 @@
  * may be megabytes, so a member has one open at a time, also when it does not wait for it any more; what it asks
  * meanwhile is asked once that is answered. Members that ask from the same position share a question. An answer in
  * several messages may lose one on its way: what follows the hole is not taken, and the rest is asked for again.
- * Rules CUP1 to CUP12.
+ * Rules CUP1 to CUP14.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -39,7 +39,7 @@ type Question = {
   readonly through: Seq;
   askedAt: Millis;
   begun: boolean;
-  readonly attempt: number;
+  attempt: number;
   /** Asked again without having come any further: it is asked then, and not before. */
   readonly pausedUntil: Millis | undefined;
 };
@@ -48,6 +48,8 @@ type Next = { readonly asker: Asker & { kind: "members" | "replay" }; readonly a
 /** The seq that stands for "to the head". */
 const TO_HEAD = 0 as Seq;
 const DOUBLINGS_MAX = 3;
+/** Asked again so often, a question is open in vain: after 7 s, where an answer is due within one. */
+const ASKED_AGAIN_MAX = 2;
 const PAUSE_MS_MIN = 100;
 const PAUSE_DOUBLINGS_MAX = 6;
 
@@ -129,9 +131,25 @@ export class CatchUps {
     return ask;
   }
 
-  /** Whether a question waits for longer than `msMax`, doubled each time it was asked again: the owner may be reading the log for it. */
-  overdue(msMax: number, now: Millis): boolean {
-    return [...this.#questions.values()].some(({ asker, askedAt, attempt, pausedUntil }) => asker.kind !== "nobody" && pausedUntil === undefined && now - askedAt >= msMax * 2 ** Math.min(attempt, DOUBLINGS_MAX));
+  /** What waits for longer than `msMax`, doubled each time it was asked again: the owner may be reading the log for it. */
+  overdue(msMax: number, now: Millis): "nothing" | "some" | "in-vain" {
+    const overdue = this.#overdue(msMax, now);
+    if (overdue.length === 0) return "nothing";
+    return overdue.some(([, { attempt }]) => attempt >= ASKED_AGAIN_MAX) ? "in-vain" : "some";
+  }
+
+  /** Of an owner that speaks. A question that nothing has come of keeps its number: an answer that is only late is taken. */
+  askOverdueAgain(msMax: number, now: Millis): ToOwner[] {
+    return this.#overdue(msMax, now).flatMap(([request, question]) => {
+      const { asker, after, through, attempt, begun } = question;
+      if (begun) {
+        this.#questions.delete(request);
+        return this.#ask(asker, after, through, now, attempt + 1);
+      }
+      question.askedAt = now;
+      question.attempt += 1;
+      return [this.#message(request, question)];
+    });
   }
 
   /** Asks everything open anew, from where its answer broke off; late answers to the old questions are not taken. */
@@ -191,7 +209,15 @@ export class CatchUps {
 
   #ask(asker: Asker, after: Position, through: Seq, now: Millis, attempt = 0): ToOwner[] {
     const request = this.#open(asker, { after, through, askedAt: now, attempt, pausedUntil: undefined });
-    return [{ kind: "catch-up-request", gateway: this.#gateway, request, after, through }];
+    return [this.#message(request, { after, through })];
+  }
+
+  #message(request: number, { after, through }: Pick<Question, "after" | "through">): ToOwner {
+    return { kind: "catch-up-request", gateway: this.#gateway, request, after, through };
+  }
+
+  #overdue(msMax: number, now: Millis): [number, Question][] {
+    return [...this.#questions].filter(([, { asker, askedAt, attempt, pausedUntil }]) => asker.kind !== "nobody" && pausedUntil === undefined && now - askedAt >= msMax * 2 ** Math.min(attempt, DOUBLINGS_MAX));
   }
 
   #open(asker: Asker, question: Omit<Question, "asker" | "from" | "begun">): number {

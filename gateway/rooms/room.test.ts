@@ -409,3 +409,17 @@ test("[ROOM26] that a room is deleted is also learned from the server that was a
   feed({ kind: "search", outcome: { kind: "located", reply: { kind: "server", server }, candidates: [] } });
   expect(said(feed({ kind: "search", outcome: { kind: "claimed", server, reply: { kind: "deleted" } } }))).toEqual(["expel 1", "refuse writes: deleted"]);
 });
+
+test("[ROOM28] an owner that speaks and leaves a catch-up open is asked again, and not looked for: what is written meanwhile reaches it", () => {
+  bothLive();
+  const carol = { connection: 3 as ConnectionId, client: "carolcarolcarol1" as ClientId };
+  expect(said(join(carol, { epoch: 1 as Epoch, seq: 3 as Seq }))).toEqual(["ask #2 after 3"]);
+  const halfASecond = (): string[] => {
+    feed({ kind: "from-owner", message: { kind: "beacon", epoch: 1 as Epoch, head: 0 as Seq } }, 250);
+    return said(feed({ kind: "tick" }, 250));
+  };
+  expect(Array.from({ length: 10 }, halfASecond).flat()).toEqual(["ask #2 after 3", "ask #2 after 3"]);
+  expect(said(send(bob, 1))).toEqual(["edits 1"]);
+  feed(committed(1, [bob], 1, 1));
+  expect(Array.from({ length: 4 }, halfASecond).flat(), "it never answers").toEqual(["locate"]);
+});

@@ -264,13 +264,15 @@ export class Room {
     for (const message of this.#catchUps.receiveTick(silenceMsMax, now)) effects.push({ kind: "tell", message });
     const overdue = this.#unacked.takeOverdue(silenceMsMax, now);
     const unanswered = this.#catchUps.overdue(silenceMsMax, now);
-    if (overdue.edits.length === 0 && !unanswered) return;
-    // An owner that was heard just now may have missed what was sent. One that stays silent, or keeps missing it, is
-    // looked for; but not one that goes on saying that its log is slow, for nothing is sent to it during a search.
+    if (overdue.edits.length === 0 && unanswered === "nothing") return;
+    // An owner that was heard just now may have missed what was sent, or reads the log for an answer. One that stays
+    // silent, or keeps missing it, is looked for; but not one that goes on saying that its log is slow, for nothing is
+    // sent to it during a search.
     const silentMs = now - this.#ownerHeardAt;
     const isWaiting = this.#feed.isSlow && silentMs < SLOW_OWNER_SILENCES * silenceMsMax;
     const isLost = !isWaiting && (silentMs >= silenceMsMax || overdue.again);
-    if (isLost || unanswered) return this.#beginSearch({ kind: "silent" }, now, effects);
+    if (isLost || unanswered === "in-vain") return this.#beginSearch({ kind: "silent" }, now, effects);
+    for (const message of this.#catchUps.askOverdueAgain(silenceMsMax, now)) effects.push({ kind: "tell", message });
     this.#relay.sendAgain(overdue.edits, effects);
   }
 }

@@ -92,3 +92,35 @@ test("[LCU5] a crowd of newcomers asks for a room's checkpoint once", async () =
   newcomer(3);
   expect([answers, asked]).toEqual([Array(3).fill({ kind: "resync", reason: "too-old" }), [room]]);
 });
+
+test("[LCU6] a question that is asked again while it waits, or while the log is read for it, is read for once; once answered, again", async () => {
+  const answered: number[] = [];
+  const reads: (() => void)[] = [];
+  const ports = {
+    log: {
+      append: () => () => {},
+      readLast: async () => undefined,
+      endsAt: async () => true,
+      read: async function* () {
+        await new Promise<void>((resolve) => reads.push(resolve));
+        yield* stored;
+      },
+    },
+    checkpoints: { newest: async () => undefined },
+    gateways: { answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && answered.push(given.request)), broadcast: () => {} },
+  };
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+  const catchUps = new LogCatchUps(ports, { logReadsMax: 1, logReadsWaitingMax: 2, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 }, { log, metrics: roomServerMetrics(new Registry()) });
+  const ask = (request: number): void => catchUps.answer(room, { kind: "read-log", request: { kind: "catch-up-request", gateway, request, after: START, through: 4 as Seq }, epoch, head: 4 as Seq, streamSeq: 4 });
+  const readNext = async (count: number): Promise<void> => {
+    await vi.waitFor(() => expect(reads).toHaveLength(count));
+    reads.at(-1)!();
+    await vi.waitFor(() => expect(answered).toHaveLength(count));
+  };
+  for (const request of [1, 2, 2, 1, 2, 1, 2, 3]) ask(request);
+  for (const count of [1, 2, 3]) await readNext(count);
+  expect(answered).toEqual([1, 2, 3]);
+  ask(2);
+  await readNext(4);
+  expect(answered).toEqual([1, 2, 3, 2]);
+});

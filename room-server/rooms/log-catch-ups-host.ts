@@ -15,7 +15,8 @@ import type { RoomEffect } from "./room-messages.ts";
 
 export type LogCatchUpsOptions = { readonly logReadsMax: number; readonly logReadsWaitingMax: number; readonly logReadBytesMax: number; readonly answerBytesMax: number; readonly roomsMax: number };
 type Ports = { readonly log: RoomLog; readonly checkpoints: Checkpoints; readonly gateways: Gateways };
-type Read = { readonly room: RoomKey; readonly effect: RoomEffect & { kind: "read-log" } };
+type Question = { readonly room: RoomKey; readonly effect: RoomEffect & { kind: "read-log" } };
+type Read = Question & { readonly id: string };
 
 const TOO_OLD: CatchUp = { kind: "resync", reason: "too-old" };
 
@@ -24,6 +25,8 @@ export class LogCatchUps {
   readonly #options: LogCatchUpsOptions;
   readonly #deps: { readonly log: Log; readonly metrics: RoomServerMetrics };
   readonly #waiting: Read[] = [];
+  /** What waits or is read. A gateway that asks once more, under the same number, gets the same answer. */
+  readonly #open = new Set<string>();
   /** Rooms that are known to have a snapshot with something in it, the newest known last. There will always be one from then on. */
   readonly #withSnapshot = new Set<RoomKey>();
   #running = 0;
@@ -34,13 +37,16 @@ export class LogCatchUps {
     this.#deps = deps;
   }
 
-  answer(room: RoomKey, effect: Read["effect"]): void {
+  answer(room: RoomKey, effect: Question["effect"]): void {
     if (effect.request.after.seq === 0 && this.#withSnapshot.has(room)) return this.#send({ room, effect }, [TOO_OLD]); // A crowd of newcomers asks for one checkpoint.
+    const id = idOf({ room, effect });
+    if (this.#open.has(id)) return;
     if (this.#waiting.length >= this.#options.logReadsWaitingMax) {
       this.#deps.metrics.limitsReached.inc({ limit: "log-reads" });
       return;
     }
-    this.#waiting.push({ room, effect });
+    this.#open.add(id);
+    this.#waiting.push({ room, effect, id });
     this.#startNext();
   }
 
@@ -51,6 +57,7 @@ export class LogCatchUps {
     this.#running += 1;
     const ended = (): void => {
       this.#running -= 1;
+      this.#open.delete(next.id);
       this.#startNext();
     };
     this.#read(next).then(ended, (cause: unknown) => {
@@ -59,14 +66,14 @@ export class LogCatchUps {
     });
   }
 
-  #send({ room, effect: { request, epoch, head } }: Read, answers: readonly CatchUp[]): void {
+  #send({ room, effect: { request, epoch, head } }: Question, answers: readonly CatchUp[]): void {
     for (const answer of answers) {
       if (answer.kind === "resync" || answer.last) this.#deps.metrics.catchUps.inc({ source: answer.kind === "resync" ? "resync" : "log" });
       this.#ports.gateways.answer(request.gateway, room, { kind: "catch-up", request: request.request, epoch, head, answer });
     }
   }
 
-  async #read(read: Read): Promise<void> {
+  async #read(read: Question): Promise<void> {
     const { room, effect } = read;
     const { after, through } = effect.request;
     const checkpoint = await this.#ports.checkpoints.newest(room);
@@ -93,4 +100,8 @@ export class LogCatchUps {
     const [oldest] = this.#withSnapshot;
     if (oldest !== undefined && this.#withSnapshot.size > this.#options.roomsMax) this.#withSnapshot.delete(oldest);
   }
+}
+
+function idOf({ room, effect: { request, epoch } }: Question): string {
+  return [request.gateway, room, request.request, request.after.epoch, request.after.seq, epoch].join(" ");
 }
