@@ -37,7 +37,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}) {
       },
     },
     plans: {
-      onEntry: () => {},
+      onEntry: async () => {},
       write: async (key: RoomKey, entry: PlannedRoom | undefined) => {
         if (!state.planIsKept) throw new Error("no answer");
         planned.set(key, entry);

@@ -64,6 +64,7 @@ export class Leader {
 
   /** Before it decides anything it listens: whoever it has not heard yet would look lost. */
   start(): void {
+    if (this.#stopped) return;
     this.#askAt = this.#deps.clock.now() + this.#options.listenMs;
     this.#schedule();
   }

@@ -31,11 +31,13 @@ export function hostPlacement(ports: PlacementPorts, options: PlacementOptions, 
     return reply;
   };
 
-  ports.rooms.onEntry((room, entry) => view.receiveEntry(room, entry));
-  ports.plans.onEntry((room, planned) => view.receivePlanned(room, planned));
-  ports.pins.onEntry((room, pin) => view.receivePin(room, pin));
+  const told = Promise.all([
+    ports.rooms.onEntry((room, entry) => view.receiveEntry(room, entry)),
+    ports.plans.onEntry((room, planned) => view.receivePlanned(room, planned)),
+    ports.pins.onEntry((room, pin) => view.receivePin(room, pin)),
+  ]);
   ports.questions.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
   ports.questions.onLocate(locate);
-  leader.start();
+  void told.then(() => leader.start()); // A room whose entry is still to come would look released.
   return { stop: () => leader.stop() };
 }

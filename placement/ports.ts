@@ -6,19 +6,21 @@ import type { RoomKey, ServerId } from "../shared/ids.ts";
 export interface Rooms {
   /** The room's entry as its last owner wrote it. Throws when the bucket does not answer. */
   entry(room: RoomKey): Promise<RoomEntry | undefined>;
-  /** Every entry there is, then each as it changes; undefined: it is gone. */
-  onEntry(receive: (room: RoomKey, entry: RoomEntry | undefined) => void): void;
+  /** Every entry there is, then each as it changes; undefined: it is gone. Resolves once every one there was has been told, however long the bucket does not answer. */
+  onEntry(receive: (room: RoomKey, entry: RoomEntry | undefined) => void): Promise<void>;
 }
 
 /** What was planned, by whoever leads. */
 export interface Plans {
-  onEntry(receive: (room: RoomKey, planned: PlannedRoom | undefined) => void): void;
+  /** As rooms' entries. */
+  onEntry(receive: (room: RoomKey, planned: PlannedRoom | undefined) => void): Promise<void>;
   /** Undefined: nothing any more. Throws when the bucket does not answer. */
   write(room: RoomKey, planned: PlannedRoom | undefined): Promise<void>;
 }
 
 export interface Pins {
-  onEntry(receive: (room: RoomKey, pin: RoomPin | undefined) => void): void;
+  /** As rooms' entries. */
+  onEntry(receive: (room: RoomKey, pin: RoomPin | undefined) => void): Promise<void>;
 }
 
 export interface Questions {

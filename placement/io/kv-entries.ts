@@ -11,32 +11,41 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Plans, Rooms } from "../ports.ts";
 
-export type WatchedBucket<Entry> = { readonly kv: KV; onEntry(receive: (room: RoomKey, entry: Entry | undefined) => void): void };
+/** `onEntry`: resolves once every entry there was has been told. */
+export type WatchedBucket<Entry> = { readonly kv: KV; onEntry(receive: (room: RoomKey, entry: Entry | undefined) => void): Promise<void> };
 
 const WATCH_AGAIN_MS = 1_000;
 
 /** `bucket` is created where it is missing, with `replicas` copies. An entry that does not decode counts as none. */
 export async function watchedBucket<Entry>(nats: NatsConnection, bucket: string, replicas: number, schema: z.ZodType<Entry>, log: Log): Promise<WatchedBucket<Entry>> {
   const kv = await kvBucket(jetstream(nats), bucket, { replicas });
-  const watch = async (receive: (room: RoomKey, entry: Entry | undefined) => void): Promise<void> => {
-    for await (const { key, operation, value } of await kv.watch()) {
-      const room = parseRoomKey(key);
-      if (room !== undefined) receive(room, operation === "PUT" ? decodeJson(schema, value) : undefined);
+  const watch = async (receive: (room: RoomKey, entry: Entry | undefined) => void, told: () => void): Promise<void> => {
+    const entries = await kv.watch();
+    try {
+      if ((await kv.status()).values === 0) told();
+      for await (const { key, operation, value, delta, isUpdate } of entries) {
+        const room = parseRoomKey(key);
+        if (room !== undefined) receive(room, operation === "PUT" ? decodeJson(schema, value) : undefined);
+        if (delta === 0 || isUpdate) told();
+      }
+    } finally {
+      entries.stop();
     }
   };
   return {
     kv,
-    onEntry: (receive) => {
-      const begin = (): void => {
-        const again = (cause?: unknown): void => {
-          if (nats.isClosed() || nats.isDraining()) return;
-          log.warn({ bucket, cause }, "a bucket is not followed any more; trying again");
-          setTimeout(begin, WATCH_AGAIN_MS).unref();
+    onEntry: (receive) =>
+      new Promise((told) => {
+        const begin = (): void => {
+          const again = (cause?: unknown): void => {
+            if (nats.isClosed() || nats.isDraining()) return;
+            log.warn({ bucket, cause }, "a bucket is not followed any more; trying again");
+            setTimeout(begin, WATCH_AGAIN_MS).unref();
+          };
+          watch(receive, told).then(again, again); // However it ends.
         };
-        watch(receive).then(again, again); // However it ends.
-      };
-      begin();
-    },
+        begin();
+      }),
   };
 }
 

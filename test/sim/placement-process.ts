@@ -33,7 +33,7 @@ export class PlacementProcess {
         onEntry: (receive) => this.#follow(plans, receive),
         write: async (room, planned) => void (await this.line.ask(() => plans.write(room, planned, plans.read(room).revision), () => entries.answers())),
       },
-      pins: { onEntry: () => {} },
+      pins: { onEntry: async () => {} },
       leases: this.#leases(),
       questions: natsQuestions(this.line.connection, world.subjects, log),
       servers: natsRoomServers(this.line.connection, world.subjects),
@@ -57,8 +57,8 @@ export class PlacementProcess {
     };
   }
 
-  /** As a watch: all that is there first and whenever the line is back, then what changes, as late as the bucket lags. */
-  #follow<Entry>(bucket: SimBucket<Entry>, receive: (room: RoomKey, entry: Entry | undefined) => void): void {
+  /** As a watch: all that is there first and whenever the line is back, then what changes, as late as the bucket lags. Resolves once all was told. */
+  #follow<Entry>(bucket: SimBucket<Entry>, receive: (room: RoomKey, entry: Entry | undefined) => void): Promise<void> {
     const { entries } = this.#world.log;
     let seen = new Map<RoomKey, Entry>();
     const compare = (now: Map<RoomKey, Entry>): void => {
@@ -66,11 +66,13 @@ export class PlacementProcess {
       for (const room of seen.keys()) if (!now.has(room)) receive(room, undefined);
       seen = now;
     };
-    const look = (): void => {
-      this.line.ask(() => bucket.all(), () => entries.answers()).then(compare, () => void this.process.clock.after(LOOK_AGAIN_MS, look));
-    };
-    bucket.onChange(() => this.line.push(() => compare(bucket.all())));
-    this.line.onReturn(look);
-    look();
+    return new Promise((told) => {
+      const look = (): void => {
+        this.line.ask(() => bucket.all(), () => entries.answers()).then((now) => (compare(now), told()), () => void this.process.clock.after(LOOK_AGAIN_MS, look));
+      };
+      bucket.onChange(() => this.line.push(() => compare(bucket.all())));
+      this.line.onReturn(look);
+      look();
+    });
   }
 }

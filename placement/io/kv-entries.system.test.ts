@@ -1,0 +1,36 @@
+/** The buckets' watches on a real nats-server. */
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { encodeJson, RoomEntry } from "../../shared/bus/placement-messages.ts";
+import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
+import { closeNats, connectNats, type NatsConnection } from "../../shared/io/nats.ts";
+import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
+import { watchedBucket } from "./kv-entries.ts";
+
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const entryOf = (epoch: number): RoomEntry => ({ owner: "one" as ServerId, epoch: epoch as Epoch });
+
+let server: RealNats;
+let nats: NatsConnection;
+beforeAll(async () => {
+  server = await startRealNats();
+  nats = await connectNats({ servers: server.url, name: "placement" });
+});
+afterAll(async () => {
+  await closeNats(nats);
+  await server.stop();
+});
+
+test("[ENT1] a watch says when it has told every entry there was, of a bucket without any too, and goes on telling", async () => {
+  const { kv, onEntry } = await watchedBucket(nats, "rooms", 1, RoomEntry, silent);
+  await onEntry(() => {});
+  for (let room = 0; room < 500; room++) await kv.put(`acme.r${room}`, encodeJson(entryOf(1)));
+  await kv.delete("acme.r499");
+
+  const told = new Map<RoomKey, RoomEntry | undefined>();
+  await onEntry((room, entry) => void told.set(room, entry));
+  expect([told.size, told.get("acme.r0" as RoomKey), told.get("acme.r499" as RoomKey)]).toEqual([500, entryOf(1), undefined]);
+  await kv.put("acme.r0", encodeJson(entryOf(2)));
+  await until(() => told.get("acme.r0" as RoomKey)?.epoch === 2, "what changed since");
+});

@@ -1,0 +1,60 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { PlannedRoom, RoomEntry, ServerHeartbeat, ServerOrder } from "../shared/bus/placement-messages.ts";
+import type { Epoch, RoomKey, ServerId, UnixMillis } from "../shared/ids.ts";
+import type { Lease } from "../shared/lease.ts";
+import { FakeClock } from "../shared/testing/fake-clock.ts";
+import { placementMetrics } from "./metrics.ts";
+import { hostPlacement, type PlacementOptions, type PlacementPorts } from "./placement-host.ts";
+
+const [a, b] = ["a", "b"] as ServerId[] as [ServerId, ServerId];
+const room = "acme.notes" as RoomKey;
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const HEARTBEAT_MS = 50;
+const OPTIONS: PlacementOptions = { holder: "one", serverSilenceMsMax: 750, placementLeaseMs: 1_000, controlLoopMs: 10_000, hotShare: 0.3, imbalance: 0.1, movesMax: 64, followsMax: 500, fullShare: 0.9, reliefMax: 8, keepsReplicas: true };
+const PLANNED: PlannedRoom = { owner: a, replica: b, reason: "another server than its owner", generation: 1, at: 0 as UnixMillis };
+
+/** The plan is told at once, the room's entry when the test says so. */
+function placementWith() {
+  const clock = new FakeClock();
+  const [said, planned]: [string[], (PlannedRoom | undefined)[]] = [[], []];
+  let lease: Lease | undefined;
+  let hear: (heartbeat: ServerHeartbeat) => void = () => {};
+  let tellEntry: (entry: RoomEntry) => void = () => {};
+  const ports: PlacementPorts = {
+    rooms: { entry: async () => undefined, onEntry: (receive) => new Promise((told) => (tellEntry = (entry) => (receive(room, entry), told()))) },
+    plans: { onEntry: async (receive) => receive(room, PLANNED), write: async (_, entry) => void planned.push(entry) },
+    pins: { onEntry: async () => {} },
+    leases: { read: async () => ({ lease, revision: 0 }), write: async (_, written) => ((lease = written), { kind: "written", revision: 0 }) },
+    questions: { onLocate: () => {}, onHeartbeat: (receive) => void (hear = receive) },
+    servers: { claim: async () => undefined, order: async (server: ServerId, { kind }: ServerOrder) => (said.push(`${server}: ${kind}`), { kind: "done" }) },
+    operations: { report: () => {} },
+  };
+  const { stop } = hostPlacement(ports, OPTIONS, { clock, log: silent, metrics: placementMetrics(new Registry()) });
+  const pass = async (ms: number): Promise<void> => {
+    for (let left = ms; left > 0; left -= HEARTBEAT_MS) {
+      for (const server of [a, b]) hear({ server, rooms: 1, draining: false, time: 0 as UnixMillis });
+      await clock.advance(HEARTBEAT_MS);
+    }
+  };
+  return { said, planned, pass, stop, lease: () => lease, tellEntry: () => tellEntry({ owner: a, epoch: 1 as Epoch }), timers: () => clock.pending };
+}
+
+test("[PLH1] it leads only once it knows every room: one whose entry comes late is not taken for released", async () => {
+  const { said, planned, pass, lease, tellEntry } = placementWith();
+  await pass(5_000);
+  expect(lease()).toBeUndefined();
+  tellEntry();
+  await pass(5_000);
+  expect(lease()).toMatchObject({ holder: "one" });
+  expect([said, planned]).toEqual([[], []]);
+});
+
+test("[PLH2] stopped before it knows every room, it does not begin to lead", async () => {
+  const { pass, stop, lease, tellEntry, timers } = placementWith();
+  stop();
+  tellEntry();
+  await pass(5_000);
+  expect([lease(), timers()]).toEqual([undefined, 0]);
+});
