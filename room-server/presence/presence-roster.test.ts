@@ -107,3 +107,19 @@ test("[PRS9] a participant is a spectator where all who hold it say so", () => {
   room.exit(there, ann);
   expect(room.whole().present).toMatchObject([{ spectator: true }]);
 });
+
+test("[PRS24] a name that changes is counted as it is then; one that the room has no bytes for is not shown, the right to write is", () => {
+  const room = roster({ presenceBytesMax: 1_000 });
+  room.enter(here, member(ann));
+  const short = room.bytes;
+  expect(room.enter(here, member(ann, { name: "x".repeat(200) }))).toBeUndefined();
+  expect(room.bytes).toBe(short + 3 * 197);
+  expect(room.enter(here, member(ann, { name: "x".repeat(400) }))).toBe("presence-bytes");
+  expect(room.bytes).toBe(short + 3 * 197);
+  expect(room.enter(here, member(ann, { name: "y".repeat(400), canWrite: false }))).toBe("presence-bytes");
+  expect(room.whole().present).toMatchObject([{ name: "x".repeat(200), canWrite: false }]);
+  room.enter(here, member(ann));
+  expect([room.bytes, room.whole().present[0]!.name]).toEqual([short, "ann"]);
+  room.exit(here, ann);
+  expect(room.bytes).toBe(0);
+});

@@ -111,23 +111,30 @@ export class Roster {
     return { whole: true, present: numbered.map(({ participant }) => participant!), gone: [], states };
   }
 
+  /** A longer name that there are no bytes for is not shown: the one before stays. */
   #show(entry: Entry): RosterLimit | undefined {
+    const { client, participant: before } = entry;
     const members = entry.holders.map(({ member }) => member);
-    const { user, name, canWrite, spectator } = members.find((member) => !member.spectator) ?? members[0]!;
-    const bytes = PARTICIPANT_BYTES + (entry.client.length + user.length + name.length) * BYTES_PER_CODE_UNIT;
-    if (entry.number === undefined) {
-      if (this.#numbered >= this.#options.participantsMax) return "participants";
-      if (this.#bytes + bytes > this.#options.presenceBytesMax) return "presence-bytes";
+    const shown = members.find((member) => !member.spectator) ?? members[0]!;
+    if (before === undefined && this.#numbered >= this.#options.participantsMax) return "participants";
+    const bytes = bytesOfParticipant(client, shown) - (before === undefined ? 0 : bytesOfParticipant(client, before));
+    const fits = bytes <= 0 || this.#bytes + bytes <= this.#options.presenceBytesMax;
+    if (before === undefined) {
+      if (!fits) return "presence-bytes";
       this.#numbered += 1;
-      this.#bytes += bytes;
-      entry.bytes += bytes;
       entry.number = this.#lastNumber += 1;
     }
-    const before = entry.participant;
-    if (before?.user === user && before.name === name && before.canWrite === canWrite && before.spectator === spectator) return undefined;
-    entry.participant = { number: entry.number, client: entry.client, user, name, canWrite, spectator };
-    this.#present.add(entry);
-    return undefined;
+    const { user, name } = fits ? shown : before!;
+    if (fits) {
+      this.#bytes += bytes;
+      entry.bytes += bytes;
+    }
+    const { canWrite, spectator } = shown;
+    if (before?.user !== user || before.name !== name || before.canWrite !== canWrite || before.spectator !== spectator) {
+      entry.participant = { number: entry.number!, client, user, name, canWrite, spectator };
+      this.#present.add(entry);
+    }
+    return fits ? undefined : "presence-bytes";
   }
 
   /** What it showed where it was before is void: its new gateway tells all that holds. */
@@ -171,6 +178,10 @@ function isHeldBy({ holders }: Entry, gateway: GatewayId): boolean {
 
 function stateOf({ number, fields }: Entry, names: Iterable<string>): PresenceState {
   return { number: number!, fields: [...names].map((name) => ({ name, value: valueOf(fields, name) ?? NOTHING })) };
+}
+
+function bytesOfParticipant(client: ClientId, { user, name }: Pick<Member, "user" | "name">): number {
+  return PARTICIPANT_BYTES + (client.length + user.length + name.length) * BYTES_PER_CODE_UNIT;
 }
 
 function bytesOf(name: string, value: Uint8Array): number {
