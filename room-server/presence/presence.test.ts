@@ -161,3 +161,14 @@ test("[PRS19] a thousand who come in within a second make twenty-odd news, and o
   expect(broadcasts(told, "news").length).toBeLessThan(30);
   expect(answers(told, "heard")).toHaveLength(1_000);
 });
+
+test("[PRS25] of a gateway that is lost before it has said who is with it, nothing is kept, and it is answered nothing", () => {
+  const room = new Owned();
+  const inPart = (part: number): PresenceInput => ({ kind: "members", gateway: here, epoch, version: 1, whole: true, entered: [member(`ann${part}`)], exited: [], partOf: { part, parts: 2 } });
+  room.say(members(there, 1, ["bob"]));
+  room.pass(5);
+  room.say(inPart(1), { kind: "sync", gateway: here }, { kind: "gateway-lost", gateway: here });
+  expect(answers(room.pass(500), "whole")).toEqual([]);
+  expect(answers(room.say(inPart(2)), "missed")).toHaveLength(1);
+  expect(room.presence.participants).toBe(1);
+});

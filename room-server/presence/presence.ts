@@ -220,11 +220,11 @@ export class Presence {
 
   #receiveGatewayLost(gateway: GatewayId): void {
     this.#unconfirmed.delete(gateway);
+    this.#parts.forget(gateway);
+    this.#asking.delete(gateway);
     const known = this.#gateways.get(gateway);
     if (known === undefined) return;
     this.#gateways.delete(gateway);
-    this.#parts.forget(gateway);
-    this.#asking.delete(gateway);
     for (const client of known.clients) this.#roster.exit(gateway, client);
     this.#whole = undefined;
   }
