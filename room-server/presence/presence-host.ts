@@ -117,9 +117,10 @@ export class PresenceHost {
     this.#setAlarm(hosted);
   }
 
-  #setAlarm({ key, presence, alarm, listening }: Hosted): void {
-    const { dueAt } = presence;
-    if (dueAt !== undefined && listening && this.#rooms.has(key)) alarm.setFor(dueAt);
+  /** Not of one that has ended, even if the room has begun again. */
+  #setAlarm(hosted: Hosted): void {
+    const { dueAt } = hosted.presence;
+    if (dueAt !== undefined && hosted.listening && this.#rooms.get(hosted.key) === hosted) hosted.alarm.setFor(dueAt);
   }
 
   #carryOut({ key }: Hosted, effect: PresenceEffect): void {
