@@ -69,6 +69,27 @@ test("[OPR5] too much is refused as a whole, and what was there stays", () => {
   expect(own.set(["d", "e", "f"].map((name) => field(name, 1)))).toBe(false);
 });
 
+test("[OPR7] a name that is taken back before it was said is not said, however many there were", () => {
+  const own = new OwnPresence(OPTIONS);
+  own.set([field("a", 1)]);
+  own.takeDue(at(0));
+  for (let name = 0; name < 1_000; name += 1) {
+    own.set([field(`name${name}`, 1)]);
+    own.set([field(`name${name}`)]);
+  }
+  own.set([field("a")]);
+  own.sayAgain();
+  expect(said(own.takeDue(at(100)))).toEqual(["a="]);
+});
+
+test("[OPR7] a name that the room shows of an earlier time is taken back there, even if it was set again in between", () => {
+  const own = new OwnPresence(OPTIONS);
+  own.reconcile(new Map([["a", Uint8Array.of(9)]]));
+  own.set([field("a", 1)]);
+  own.set([field("a")]);
+  expect(said(own.takeDue(at(0)))).toEqual(["a="]);
+});
+
 const moment = fc.record({
   afterMs: fc.integer({ min: 0, max: 120 }),
   does: fc.oneof(

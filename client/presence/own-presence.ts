@@ -1,6 +1,6 @@
 /**
  * What this client shows of itself in a room, and how fast it says so. Each field stands for itself: what changes
- * again before it could be said is said once, as it is then, and the last value always. Rules OPR1 to OPR6.
+ * again before it could be said is said once, as it is then, and the last value always. Rules OPR1 to OPR7.
  */
 
 import type { Millis } from "../../shared/ids.ts";
@@ -23,6 +23,8 @@ export class OwnPresence {
   readonly #options: OwnPresenceOptions;
   #values: ReadonlyMap<string, Uint8Array> = new Map();
   readonly #unsaid = new Set<string>();
+  /** What the room may show: said, or shown of an earlier time, and not yet taken back there. */
+  readonly #shown = new Set<string>();
   #perSecond: number;
   #saidAt: Millis | undefined;
   #viewportSaidAt: Millis | undefined;
@@ -47,7 +49,10 @@ export class OwnPresence {
     }
     if (next.size > this.#options.fieldsMax || sizeOf(next) > this.#options.bytesMax) return false;
     this.#values = next;
-    for (const { name } of changed) this.#unsaid.add(name);
+    for (const { name, value } of changed) {
+      if (value.byteLength > 0 || this.#shown.has(name)) this.#unsaid.add(name);
+      else this.#unsaid.delete(name); // Never said: offline, there may be any number of such names.
+    }
     return true;
   }
 
@@ -59,7 +64,10 @@ export class OwnPresence {
 
   /** Takes back what the room still shows of an earlier time. */
   reconcile(shown: ReadonlyMap<string, Uint8Array>): void {
-    for (const name of shown.keys()) if (!this.#values.has(name)) this.#unsaid.add(name);
+    for (const name of shown.keys()) {
+      this.#shown.add(name);
+      if (!this.#values.has(name)) this.#unsaid.add(name);
+    }
   }
 
   receivePace(perSecond: number): void {
@@ -71,7 +79,11 @@ export class OwnPresence {
     const dueAt = this.dueAt(now);
     if (dueAt === undefined || now < dueAt) return [];
     const names = [...this.#unsaid].filter((name) => name !== VIEWPORT || now >= this.#viewportAt(now));
-    for (const name of names) this.#unsaid.delete(name);
+    for (const name of names) {
+      this.#unsaid.delete(name);
+      if (this.#values.has(name)) this.#shown.add(name);
+      else this.#shown.delete(name);
+    }
     this.#saidAt = now;
     if (names.includes(VIEWPORT)) this.#viewportSaidAt = now;
     return names.map((name) => ({ name, value: this.#values.get(name) ?? NOTHING }));
