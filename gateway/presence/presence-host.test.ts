@@ -52,3 +52,24 @@ test("[PRG47] whatever is still said to a gateway's presence once it is stopped 
   await clock.advance(60_000);
   expect([said, clock.pending]).toEqual([0, 0]);
 });
+
+test("[PRG48] who is let in while it does not take what it is sent is told nothing until it does", async () => {
+  const clock = new FakeClock();
+  const sent: ConnectionId[] = [];
+  const silent = (): void => {};
+  const sockets = { send: (to: ConnectionId) => void sent.push(to), publish: silent, listen: silent, unlisten: silent, close: silent };
+  const topics = { publishTo: silent, listenTo: (to: ConnectionId) => void sent.push(to), unlistenTo: silent };
+  const rooms = { follow: () => Promise.resolve(), unfollow: silent, tell: silent, sayAlive: silent };
+  const log = { debug: silent, info: silent, warn: silent, error: silent };
+  const host = new PresenceHost({ sockets, topics, rooms }, options, { clock, endOfTurn: (run) => void clock.after(0, run), log, metrics: gatewayMetrics(new Registry()), onOwnerMissing: silent });
+  const standing = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
+  host.receivePace(connection, "behind", [room]);
+  host.receiveEntry(room, 1, connection, ann);
+  host.receiveAnswer(room, encodePresenceAnswer({ kind: "whole", epoch, number: 1, standing, news: encodeNews({ whole: true, present, gone: [], states: [] }) }));
+  await clock.advance(1_000);
+  expect(sent).toEqual([]);
+  host.receivePace(connection, "keeping-up", [room]);
+  await clock.advance(1_000);
+  expect(sent.length).toBeGreaterThan(0);
+  host.stop();
+});

@@ -30,6 +30,8 @@ export class PresenceHost implements Backbone {
   readonly #options: PresenceHostOptions;
   readonly #deps: PresenceHostDeps;
   readonly #rooms = new Map<RoomKey, Hosted>();
+  /** Connections that are told no presence until they have taken what they were sent, whatever rooms they join meanwhile. */
+  readonly #behind = new Set<ConnectionId>();
   /** Above all numbers used in rooms that are no longer held: an owner may still know them. */
   #lastNumber = 0;
   #shedLevel = 0;
@@ -60,6 +62,14 @@ export class PresenceHost implements Backbone {
     const hosted = this.#rooms.get(room) ?? this.#open(room, channel);
     hosted.channel = channel;
     this.#feed(hosted, { kind: "enter", connection, member });
+    if (this.#behind.has(connection)) this.#feed(hosted, { kind: "behind", connection });
+  }
+
+  /** `rooms`: those that it is in. One that is gone was either keeping up or is told of once more, as such. */
+  receivePace(connection: ConnectionId, pace: "behind" | "keeping-up", rooms: readonly RoomKey[]): void {
+    if (pace === "behind") this.#behind.add(connection);
+    else this.#behind.delete(connection);
+    for (const room of rooms) this.receive(room, { kind: pace, connection });
   }
 
   receive(room: RoomKey, input: PresenceInput): void {

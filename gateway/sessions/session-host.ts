@@ -142,7 +142,7 @@ export class SessionHost implements Inside {
   receivePace(connection: ConnectionId, pace: Pace): void {
     if (pace === "stuck") return this.#close(connection, "tooSlow");
     if (pace === "behind") this.#deps.metrics.presenceBehind.inc();
-    for (const room of this.#sessions.get(connection)?.rooms ?? []) this.#ports.presence.receive(room, { kind: pace, connection });
+    this.#ports.presence.receivePace(connection, pace, this.#sessions.get(connection)?.rooms ?? []);
   }
 
   receiveDisconnection(connection: ConnectionId): void {
