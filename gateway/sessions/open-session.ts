@@ -26,6 +26,9 @@ export type Reply = SessionEffect[] | Refusal;
 /** A room where a connection may write, and since when it is there. */
 export type Writing = { readonly room: RoomKey; readonly since: Millis };
 
+/** No room server makes longer ones. */
+const MAC_BYTES_MAX = 64;
+
 export class OpenSession {
   readonly #options: OpenSessionOptions;
   readonly #rates: ConnectionRates;
@@ -77,7 +80,8 @@ export class OpenSession {
       case "resubmit":
         return this.#inRoom(frame, ({ room, rights }) => {
           const { edit } = frame;
-          if (!rights.write) return []; // Not answered: a NACK always means the receiver's own edits.
+          const tooLarge = edit.payload.byteLength > this.#options.limits.editBytesMax || edit.mac.byteLength > MAC_BYTES_MAX;
+          if (!rights.write || tooLarge) return []; // Not answered: a NACK always means the receiver's own edits.
           return [{ kind: "resubmit", room, edit: { ...edit, mac: edit.mac.slice(), payload: edit.payload.slice() } }];
         });
       case "replay-request":

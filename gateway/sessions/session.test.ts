@@ -177,6 +177,13 @@ test("[SES16] a resubmission goes on as it came, from anyone who may write, and 
   expect(say(joined({ write: false }), frame)).toEqual([]);
 });
 
+test("[SES23] a resubmission larger than an edit may be goes nowhere, for NATS might not take it", () => {
+  const resubmit = (payload: number, mac = 16): ClientFrame => ({ type: "resubmit", channel: 7, edit: { epoch: 1 as Epoch, user: "bob" as UserId, client: "bobbobbobbobbob1" as ClientId, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, mac: new Uint8Array(mac), payload: new Uint8Array(payload) } });
+  expect(say(joined(), resubmit(limits.editBytesMax))).toMatchObject([{ kind: "resubmit" }]);
+  expect(say(joined(), resubmit(limits.editBytesMax + 1))).toEqual([]);
+  expect(say(joined(), resubmit(1, 500))).toEqual([]);
+});
+
 test("[SES17] a gateway that goes away tells those who have come in, and closes the others", () => {
   expect(joined().receiveGoingAway(700)).toEqual([{ kind: "send", frame: { type: "going-away", reconnectAfterMs: 700 } }]);
   expect(connect().receiveGoingAway(700)).toMatchObject(closed("goingAway"));
