@@ -12,6 +12,13 @@ test("[GCF1] edits larger than NATS takes are refused at the start, for one of t
   expect(() => refuseUnsendable(read({ editBytesMax: String(NATS_DEFAULT_MAX_PAYLOAD) }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_EDIT_BYTES_MAX/);
 });
 
+test("[GCF5] so is more than NATS takes of what one participant shows, with the names of its fields", () => {
+  expect(() => refuseUnsendable(read({ presenceMemberBytesMax: String(NATS_DEFAULT_MAX_PAYLOAD) }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_PRESENCE_MEMBER_BYTES_MAX/);
+  expect(() => refuseUnsendable(read({ presenceFieldsMax: "4000" }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_PRESENCE_FIELDS_MAX/);
+  expect(() => refuseUnsendable(read({ presenceMemberBytesMax: "900000" }), NATS_DEFAULT_MAX_PAYLOAD)).not.toThrow();
+  expect(() => refuseUnsendable(read({ presenceMemberBytesMax: "9000000" }), undefined)).not.toThrow();
+});
+
 test("[GCF2] production is refused while anything is open, with all that is missing at once", () => {
   expect(() => refuseUnsafe(read({ jwtSecret }))).not.toThrow();
   expect(() => refuseUnsafe(read({ jwtSecret, production: "true" }))).toThrow(/COROOM_ALLOWED_ORIGINS[^]*COROOM_INTERNAL_SECRET/);

@@ -129,10 +129,16 @@ export function refuseUnsafe(config: GatewayConfig): void {
 /** What a message to a room's owner holds beside the payload of its one edit. */
 const BESIDE_PAYLOAD_BYTES = 1_024;
 
-/** Refuses edits that NATS would not carry: `maxPayload` bytes a message. */
-export function refuseUnsendable({ editBytesMax }: GatewayConfig, maxPayload: number | undefined): void {
-  if (maxPayload === undefined || editBytesMax + BESIDE_PAYLOAD_BYTES <= maxPayload) return;
-  throw new SettingError(`an edit may have ${editBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_EDIT_BYTES_MAX`);
+/** Of a field, beside its value: its name and lengths. As many again may have been taken back. */
+const BESIDE_FIELD_BYTES = 2 * 200;
+
+/** Refuses edits, and what a participant shows, that NATS would not carry: `maxPayload` bytes a message. */
+export function refuseUnsendable({ editBytesMax, presenceMemberBytesMax, presenceFieldsMax }: GatewayConfig, maxPayload = Number.POSITIVE_INFINITY): void {
+  const shownBytes = presenceMemberBytesMax + presenceFieldsMax * BESIDE_FIELD_BYTES;
+  const problems: string[] = [];
+  if (editBytesMax + BESIDE_PAYLOAD_BYTES > maxPayload) problems.push(`an edit may have ${editBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_EDIT_BYTES_MAX`);
+  if (shownBytes + BESIDE_PAYLOAD_BYTES > maxPayload) problems.push(`what one participant shows may have ${shownBytes} bytes with its fields' names, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_PRESENCE_MEMBER_BYTES_MAX or COROOM_PRESENCE_FIELDS_MAX`);
+  if (problems.length > 0) throw new SettingError(problems.join("\n  "));
 }
 
 /** What reading documents keeps to. */
