@@ -129,3 +129,16 @@ test("[REA6] whoever leaves listens to nothing any more", () => {
   carryOut(reach.exit(ann));
   expect(topics.get(ann)!.size).toBe(0);
 });
+
+test("[PRG49] what very many names make of a lane's news is told in several frames, with nothing missing", () => {
+  const reach = new Reach(() => news({ whole: true, present: [person], states: [] }));
+  reach.changeRule({ mode: "hierarchical", shed: 0 }, at(0));
+  reach.enter(ann, "spectators", undefined);
+  const names = Array.from({ length: 4_000 }, (_, index) => `${index}`.padEnd(63, "\u2654"));
+  const shown = news({ states: [{ number: 1, fields: names.map((name) => ({ name, value: Uint8Array.of(1) })) }] });
+  reach.tell({ bytes: encodeNews(shown), news: shown }, undefined, at(10));
+  const told = reach.tick(at(1_000)).flatMap((effect) => (effect.kind === "publish" ? [effect.news] : []));
+  expect(told.length).toBeGreaterThan(2);
+  for (const { byteLength } of told) expect(byteLength).toBeLessThanOrEqual(256 * 1024);
+  expect(told.flatMap((bytes) => decodeNews(bytes)!.states.flatMap(({ fields }) => fields.map(({ name }) => name)))).toEqual(names);
+});

@@ -5,6 +5,7 @@
  */
 
 import type { Millis } from "../../shared/ids.ts";
+import { encodeInParts } from "../../shared/news-in-parts.ts";
 import type { RoomMode } from "../../shared/wire/frames.ts";
 import { encodeNews, type PresenceNews } from "../../shared/wire/presence.ts";
 import type { Rectangle } from "../../shared/wire/positions.ts";
@@ -105,10 +106,10 @@ export class Reach {
   }
 
   #encoded(effects: readonly LanesEffect[] = []): ReachEffect[] {
-    return effects.map((effect): ReachEffect => {
+    return effects.flatMap((effect): ReachEffect | ReachEffect[] => {
       switch (effect.kind) {
         case "publish":
-          return { kind: "publish", topic: effect.topic, news: encodeNews(effect.news), except: undefined };
+          return encodeInParts(effect.news).map((news) => ({ kind: "publish", topic: effect.topic, news, except: undefined }));
         case "send":
           return { kind: "send", to: effect.to, news: encodeNews(effect.news) };
         case "tell-whole":

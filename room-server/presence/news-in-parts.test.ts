@@ -4,7 +4,7 @@ import { PresenceView } from "../../gateway/presence/presence-view.ts";
 import type { PresenceFromOwner } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
 import { decodeNews, type PresenceNews } from "../../shared/wire/presence.ts";
-import { encodeInParts } from "./news-in-parts.ts";
+import { encodeInParts } from "../../shared/news-in-parts.ts";
 import { Presence, type PresenceEffect } from "./presence.ts";
 
 const options = { participantsMax: 100, presenceBytesMax: 768 * 1024, presenceTickMs: 50, presenceGatherMs: 0, gatewaySilenceMsMax: 2_000, presenceSilenceMsMax: 12_000, beaconMs: 1_000, beaconsWhenQuiet: 3, flatParticipantsMax: 50, flatAgainParticipants: 40, modeMsMin: 5_000 };

@@ -11,13 +11,13 @@ import { assertNever } from "../../shared/assert.ts";
 import type { PresenceAnswer, PresenceFromOwner, PresenceToOwner, Standing } from "../../shared/bus/presence-messages.ts";
 import type { RoomAccount } from "../../shared/bus/room-account.ts";
 import type { ClientId, Epoch, GatewayId, Millis } from "../../shared/ids.ts";
+import { encodeInParts } from "../../shared/news-in-parts.ts";
 import { SeldomMap, SeldomSet } from "../../shared/seldom.ts";
 import type { RoomMode } from "../../shared/wire/frames.ts";
 import { encodeNews } from "../../shared/wire/presence.ts";
 import { type Budget, type BudgetLevel, budgetOf } from "../load/fair-share.ts";
 import { MemberParts } from "./member-parts.ts";
 import { decideMode, FLAT_FROM_THE_START, type ModeOptions, type ModeSince, presencePerSecondOf } from "./mode.ts";
-import { encodeInParts } from "./news-in-parts.ts";
 import { Roster, type RosterLimit, type RosterOptions } from "./presence-roster.ts";
 
 export type PresenceInput =

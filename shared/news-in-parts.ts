@@ -1,10 +1,10 @@
 /**
- * News too long for one message are told as several, each of which stands for itself. What a room shows is bounded; what
- * was taken back of it since it was last told is not.
+ * News too long for one message, or one frame, are told as several, each of which stands for itself. What a room shows is
+ * bounded; what was taken back of it since it was last told is not.
  */
 
-import { inParts } from "../../shared/in-parts.ts";
-import { encodeNews, type Participant, type PresenceField, type PresenceNews } from "../../shared/wire/presence.ts";
+import { inParts } from "./in-parts.ts";
+import { encodeNews, type Participant, type PresenceField, type PresenceNews } from "./wire/presence.ts";
 
 /** Of one message, but for a few bytes. NATS takes a megabyte. */
 const NEWS_BYTES_MAX = 256 * 1024;
@@ -17,7 +17,7 @@ const BYTES_PER_CODE_UNIT = 3;
 
 const NO_NEWS: PresenceNews = { whole: false, present: [], gone: [], states: [] };
 
-/** One, nearly always; else in the order in which they are to be told. */
+/** Not of the whole. One, nearly always; else in the order in which they are to be told. */
 export function encodeInParts(news: PresenceNews): Uint8Array[] {
   const bytes = encodeNews(news);
   return bytes.byteLength <= NEWS_BYTES_MAX ? [bytes] : cut(news).map(encodeNews);
