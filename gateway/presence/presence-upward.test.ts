@@ -69,6 +69,15 @@ test("[PRG40] very many members with long names are said in parts that NATS carr
   expect(new Set(said.map(({ version, whole }) => `${version} ${whole}`)).size).toBe(1);
 });
 
+test("[PRG50] what very many show under long names, or taken back, is said in parts that NATS carries", () => {
+  const up = withMany();
+  const fields = Array.from({ length: 10 }, (_, index) => ({ name: `${index}`.padEnd(63, "\u2654"), value: new Uint8Array(0) }));
+  for (let index = 0; index < MANY; index++) up.receiveFields(index as ConnectionId, fields, 0 as Millis);
+  const said = up.takeDue(30, 0 as Millis).messages.filter(({ kind }) => kind === "states");
+  for (const message of said) expect(encodePresenceToOwner(message).byteLength).toBeLessThan(NATS_BYTES_MAX / 2);
+  expect(said.flatMap((message) => (message.kind === "states" ? message.states : []))).toHaveLength(MANY);
+});
+
 test("[PRG41] very many who leave at once are said so in parts too, a few in one message", () => {
   const up = withMany();
   up.takeDue(30, 0 as Millis);

@@ -24,8 +24,10 @@ type Members = PresenceToOwner & { kind: "members" };
 const WATCH_MS = 5_000;
 /** Of a message; the rest goes into the next. NATS takes a megabyte. */
 const MESSAGE_BYTES_MAX = 256 * 1024;
-/** Beside a member's texts, which have up to three bytes a character. */
+/** Beside a member's texts, which have up to three bytes a character; beside a client's fields; beside a field's name and value. */
 const MEMBER_BYTES = 8;
+const STATE_BYTES = 8;
+const FIELD_BYTES = 8;
 const BYTES_PER_CODE_UNIT = 3;
 const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
 
@@ -185,6 +187,6 @@ function bytesOfMember({ client, user, name }: Member): number {
   return MEMBER_BYTES + client.length + (user.length + name.length) * BYTES_PER_CODE_UNIT;
 }
 
-function bytesOf({ fields }: MemberState): number {
-  return fields.reduce((sum, { name, value }) => sum + name.length + value.byteLength, 0);
+function bytesOf({ client, fields }: MemberState): number {
+  return fields.reduce((sum, { name, value }) => sum + FIELD_BYTES + name.length * BYTES_PER_CODE_UNIT + value.byteLength, STATE_BYTES + client.length);
 }
