@@ -19,7 +19,7 @@ export type InternalQuestion = {
   readonly tenant: string;
   /** Empty: none. */
   readonly header: (lowerCaseName: string) => string;
-  /** Undefined: longer than it may be. */
+  /** Undefined: longer than it may be. Throws when the asker goes before it is whole: nobody is left to be answered, and what it throws need not be caught. */
   readonly body: () => Promise<Uint8Array | undefined>;
 };
 
@@ -67,8 +67,8 @@ export async function serveInternal(options: InternalHttpOptions, answer: (quest
   };
   const server = createServer((request, response) => {
     respond(request, response).catch((error: unknown) => {
-      response.destroy(); // The asker asks again; the mistake is the process's.
-      throw error;
+      response.destroy();
+      if (!(error instanceof AskerGone)) throw error; // The asker asks again; the mistake is the process's.
     });
   });
   await listen(server, options);
@@ -101,13 +101,22 @@ function readQuestion(request: IncomingMessage, { bodyBytesMax }: InternalHttpOp
   return { method: request.method ?? "", segments: segmentsOf(url.pathname), query: url.searchParams, tenant: header("x-coroom-tenant"), header, body: () => readBody(request, bodyBytesMax) };
 }
 
+class AskerGone extends Error {
+  override readonly name = "AskerGone";
+}
+
 async function readBody(request: IncomingMessage, bytesMax: number): Promise<Uint8Array | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.byteLength;
-    if (bytes > bytesMax) return undefined;
-    chunks.push(chunk);
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      bytes += chunk.byteLength;
+      if (bytes > bytesMax) return undefined;
+      chunks.push(chunk);
+    }
+  } catch (cause) {
+    // All that a request's stream fails with is its connection.
+    throw new AskerGone("the asker went before its request was whole", { cause });
   }
   return Buffer.concat(chunks);
 }

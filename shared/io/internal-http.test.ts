@@ -1,0 +1,48 @@
+import { connect } from "node:net";
+
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import { type InternalHttpOptions, serveInternal } from "./internal-http.ts";
+
+const OPTIONS: InternalHttpOptions = { host: "127.0.0.1", port: 0, secret: "a secret of the tests, 32 characters", bodyBytesMax: 10_000, tier: "test", portSetting: "COROOM_TEST_PORT", registry: new Registry() };
+
+test("[IHT1] a body that breaks off costs its request alone: nothing is answered, and the next one is", async () => {
+  const unhandled: unknown[] = [];
+  const onUnhandled = (error: unknown) => void unhandled.push(error);
+  process.on("unhandledRejection", onUnhandled);
+  const [counted, errors]: [string[], unknown[]] = [[], []];
+  let begun = (): void => {};
+  const reading = new Promise<void>((resolve) => (begun = resolve));
+  let ended = (): void => {};
+  const over = new Promise<void>((resolve) => (ended = resolve));
+  const server = await serveInternal(
+    OPTIONS,
+    async ({ body }) => {
+      begun();
+      try {
+        return { status: 200, name: "read", body: String((await body())?.byteLength) };
+      } catch (error) {
+        errors.push(error);
+        throw error;
+      } finally {
+        ended();
+      }
+    },
+    (name) => void counted.push(name),
+  );
+  try {
+    const line = connect(server.port, OPTIONS.host);
+    line.write(`POST /v1/rooms HTTP/1.1\r\nhost: test\r\nx-coroom-internal: ${OPTIONS.secret}\r\ncontent-length: 1000\r\n\r\n0123456789`);
+    await reading;
+    line.destroy();
+    await over;
+    const next = await fetch(`http://${OPTIONS.host}:${server.port}/v1/rooms`, { method: "POST", headers: { "x-coroom-internal": OPTIONS.secret }, body: "whole" });
+    expect([next.status, await next.text()]).toEqual([200, "5"]);
+    expect(errors).toHaveLength(1);
+    expect([unhandled, counted]).toEqual([[], ["read"]]);
+  } finally {
+    process.off("unhandledRejection", onUnhandled);
+    await server.stop();
+  }
+});
