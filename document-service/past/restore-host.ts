@@ -46,16 +46,16 @@ export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: Re
   const base = await newestState([...objects.snapshots, ...objects.history], ports);
   const logged = await recordsOf(ports.log, room, checkpoint?.streamSeq);
   const taken = [...archived.map(({ records }) => records), logged].flatMap((records) => takenFrom(records));
-  const top = Math.max(checkpoint?.seq ?? 0, base.seq, ...taken.map(({ record }) => headOf(record))) as Seq;
+  const top = Math.max(checkpoint?.seq ?? 0, base.seq, highest(taken, ({ record }) => headOf(record))) as Seq;
   const { payloads, missing } = after(base.seq, top, taken);
   const merged = await ports.merging.merge(base.state, payloads);
   if (merged === "overran") throw new Error(`the document of room ${room} could not be merged in time: raise COROOM_MERGE_MS_MAX`);
 
-  const epoch = Math.max(1, checkpoint?.epoch ?? 0, base.epoch, ...taken.map(({ record }) => epochOf(record))) as Epoch;
+  const epoch = Math.max(1, checkpoint?.epoch ?? 0, base.epoch, highest(taken, ({ record }) => epochOf(record))) as Epoch;
   const snapshot = await writeVerified(ports.snapshots, ports.digest, `${room}/${epoch}-${top}-${deps.newName()}`, merged.state);
   if (snapshot === undefined) throw new Error(`a snapshot of room ${room} reads back other than it was written: look into the store`);
   const leftOut = (checkpoint?.leftOut ?? 0) + missing + merged.refused;
-  const streamSeq = checkpoint?.streamSeq ?? Math.max(1, ...[...logged, ...archived.flatMap(({ records }) => records)].map((record) => record.streamSeq));
+  const streamSeq = checkpoint?.streamSeq ?? Math.max(1, highest(logged, streamSeqOf), throughOf(archived));
   const made: Checkpoint = { epoch, seq: top, streamSeq, time: deps.wallNow(), clients: checkpoint?.clients ?? [], ...(leftOut > 0 ? { leftOut } : {}), snapshot };
   const write = await ports.checkpoints.write(room, made, revision);
   return write.kind === "written" ? { kind: "rebuilt", seq: top, missing } : { kind: "superseded" };
@@ -76,8 +76,20 @@ async function restoreHistory(room: RoomKey, names: readonly string[], archived:
     const before = segments.findLast(({ firstSeq }) => firstSeq <= (at?.seq ?? 0));
     if (at !== undefined && bytes !== undefined) versions.push({ object, id: object.slice(object.lastIndexOf("/") + 1), bytes: bytes.byteLength, sha256: digest(bytes), ...at, time: before?.lastTime ?? (0 as UnixMillis) });
   }
-  const through = Math.max(0, ...archived.flatMap(({ records }) => records.map(({ streamSeq }) => streamSeq)));
-  await histories.write(room, { versions: versions.sort((a, b) => a.seq - b.seq), segments: withoutTakenUp(segments), through }, revision);
+  await histories.write(room, { versions: versions.sort((a, b) => a.seq - b.seq), segments: withoutTakenUp(segments), through: throughOf(archived) }, revision);
+}
+
+function throughOf(archived: readonly Archived[]): number {
+  return highest(archived, ({ records }) => highest(records, streamSeqOf));
+}
+
+function streamSeqOf({ streamSeq }: StoredRecord): number {
+  return streamSeq;
+}
+
+/** 0 of none. A room may have more records than a call, such as of `Math.max`, takes arguments. */
+function highest<Item>(items: readonly Item[], numberOf: (item: Item) => number): number {
+  return items.reduce((most, item) => Math.max(most, numberOf(item)), 0);
 }
 
 /** One that a later one has taken up may be there still. */

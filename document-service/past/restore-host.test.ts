@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+
+import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import { encodeEditsRecord } from "../../shared/bus/record.ts";
+import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { EMPTY_STATE } from "../rooms/merge.ts";
+import { ann, ROOM, Stores } from "../testing/one-room.ts";
+import { restoreRoom } from "./restore-host.ts";
+import { encodeSegment } from "./segments.ts";
+
+/** More than a call takes arguments. */
+const EDITS = 140_000;
+
+/** Of an edit each, at the stream sequence ten times its seq. */
+function records(count: number): StoredRecord[] {
+  const users = new Map([[ann, "ann" as UserId]]);
+  return Array.from({ length: count }, (_, index) => {
+    const edits = [{ client: ann, counter: index + 1, parentSeq: index as Seq, payload: EMPTY_STATE }];
+    const bytes = encodeEditsRecord({ id: `server.${index}`, time: 0 as UnixMillis, users, edits: { epoch: 3 as Epoch, firstSeq: (index + 1) as Seq, edits } });
+    return { room: ROOM, streamSeq: (index + 1) * 10, time: 0 as UnixMillis, bytes };
+  });
+}
+
+test.each([
+  ["history", (stores: Stores) => void stores.objects.set(`${ROOM}/edits-1`, encodeSegment(ROOM, records(EDITS)))],
+  [
+    "log",
+    (stores: Stores) => {
+      stores.snapshots.set(`${ROOM}/1-0-first`, EMPTY_STATE);
+      stores.log = records(EDITS);
+    },
+  ],
+])("[RSTH1] a room is made anew however many records its %s has", async (_, fill) => {
+  const stores = new Stores();
+  fill(stores);
+  const restored = await restoreRoom(ROOM, { snapshots: [...stores.snapshots.keys()], history: [...stores.objects.keys()] }, stores.ports, { newName: () => "anew", wallNow: () => 0 as UnixMillis });
+  expect(restored).toEqual({ kind: "rebuilt", seq: EDITS, missing: 0 });
+  expect(stores.checkpoint).toMatchObject({ epoch: 3, seq: EDITS, streamSeq: EDITS * 10 });
+  expect(stores.history.through).toBe(stores.objects.size > 0 ? EDITS * 10 : 0);
+});
