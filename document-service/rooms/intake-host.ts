@@ -33,8 +33,8 @@ export class IntakeHost {
   readonly #options: IntakeOptions;
   readonly #deps: IntakeDeps;
   readonly #closed = new AbortController();
-  /** Resolves once its checkpoint is known. */
-  readonly opened: Promise<Document>;
+  /** Resolves once its checkpoint is known; undefined: it was closed before. */
+  readonly opened: Promise<Document | undefined>;
   #document: Document | undefined;
   /** Records that wait while a checkpoint is looked up; undefined: none is. */
   #waiting: StoredRecord[] | undefined = [];
@@ -100,8 +100,9 @@ export class IntakeHost {
     this.#closed.abort();
   }
 
-  async #open(): Promise<Document> {
+  async #open(): Promise<Document | undefined> {
     const checkpoint = await this.#untilDone(() => this.#checkpoints.read());
+    if (checkpoint === "closed") return undefined;
     const { checkpointClientMsMax: silenceMsMax, checkpointClientsMax: clientsMax, checkpointClientsBytesMax: bytesMax } = this.#options;
     const document = new Document(checkpoint, { silenceMsMax, clientsMax, bytesMax });
     this.#document = document;
@@ -112,7 +113,7 @@ export class IntakeHost {
   /** Another service may have trimmed what is missing, behind a checkpoint newer than the one we began from. */
   async #lookBehindGap(document: Document, stored: StoredRecord): Promise<void> {
     this.#waiting = [stored];
-    await this.#untilDone(() => this.#checkpoints.catchUp(document));
+    if ((await this.#untilDone(() => this.#checkpoints.catchUp(document))) === "closed") return;
     this.#deps.onCaughtUp(document);
     const [first, ...rest] = this.#waiting;
     if (first !== undefined && this.#take(document, first, document.receiveRecord(first)) === "gap") this.#takeAcrossGap(document, first);
@@ -143,15 +144,15 @@ export class IntakeHost {
     return received.kind;
   }
 
-  /** For what nothing can go on without. */
-  async #untilDone<Value>(ask: () => Promise<Value>): Promise<Value> {
+  /** For what nothing can go on without. Whoever waits for it hears of the end as well. */
+  async #untilDone<Value>(ask: () => Promise<Value>): Promise<Value | "closed"> {
     for (;;) {
       try {
         return await ask();
       } catch (cause) {
         this.#deps.onFailure("its checkpoint could not be read", cause);
         await pause(this.#deps.clock, RETRY_MS, this.#closed.signal);
-        if (this.isClosed) return new Promise(() => {}); // Nobody waits any more.
+        if (this.isClosed) return "closed";
       }
     }
   }

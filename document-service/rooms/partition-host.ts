@@ -96,7 +96,7 @@ export class PartitionHost {
   async past(key: RoomKey): Promise<PastHost | "deleted" | undefined> {
     if (!this.isHeld) return undefined;
     const room = this.#room(key);
-    await room.opened;
+    if (!(await room.opened)) return undefined;
     return room.isDeleted ? "deleted" : room.past;
   }
 
@@ -104,7 +104,7 @@ export class PartitionHost {
   async delete(key: RoomKey): Promise<Deletion> {
     if (!this.isHeld) return { kind: "elsewhere" };
     const room = this.#room(key);
-    await room.opened;
+    if (!(await room.opened)) return { kind: "elsewhere" };
     const end = await this.#ports.log.end(key);
     if (end.kind === "empty" && !room.isDeleted && !room.isKnown) return { kind: "no-room" };
     if (end.kind !== "deleted" && !room.isDeleted) {

@@ -13,7 +13,7 @@ import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { Millis, Position, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import { unlessMistake } from "../../shared/pause.ts";
+import { unlessMistake, within } from "../../shared/pause.ts";
 import { CheckpointHost } from "./checkpoint-host.ts";
 import type { SnapshotPolicy, TrimOptions } from "./compaction.ts";
 import type { HistoryPolicy } from "../past/history.ts";
@@ -54,6 +54,9 @@ export type Served =
   | { kind: "deleted" }
   /** Not now: ask again. */
   | { kind: "loading" };
+
+/** A look for what a crash left behind goes on to the next room then. */
+const ORPHANS_OPEN_MS_MAX = 5_000;
 
 export class RoomHost {
   readonly room: RoomKey;
@@ -99,9 +102,9 @@ export class RoomHost {
     });
   }
 
-  /** Resolves once its checkpoint is known. */
-  get opened(): Promise<unknown> {
-    return this.#intake.opened;
+  /** Resolves once its checkpoint is known: true; or once it is closed, if that is before: false. */
+  get opened(): Promise<boolean> {
+    return this.#intake.opened.then((document) => document !== undefined);
   }
 
   get heldBytes(): number {
@@ -164,8 +167,8 @@ export class RoomHost {
   }
 
   wipe(): Promise<void> {
-    return this.#work("what is left of it was not removed", async () => {
-      (await this.#intake.opened).clear();
+    return this.#work("what is left of it was not removed", async (document) => {
+      document.clear();
       if (!(await this.#wipe.wipe())) this.#notBefore = (this.#deps.clock.now() + RETRY_MS) as Millis;
     });
   }
@@ -174,6 +177,7 @@ export class RoomHost {
   async serve(freshness: Freshness): Promise<Served> {
     const document = await this.#intake.opened;
     if (this.isDeleted) return { kind: "deleted" };
+    if (document === undefined) return { kind: "loading" };
     if (document.applied.seq === 0) return { kind: "no-document" };
     const nearly = freshness === "joinable" ? document.nearlyMerged(this.#options.snapshotLagBytesMax) : undefined;
     if (nearly !== undefined) this.#lastUsed = this.#deps.clock.now();
@@ -232,21 +236,21 @@ export class RoomHost {
   }
 
   save(): Promise<void> {
-    return this.#work("its snapshot was not saved", async () => {
-      const outcome = await this.#saves.save(await this.#intake.opened);
+    return this.#work("its snapshot was not saved", async (document) => {
+      const outcome = await this.#saves.save(document);
       if (outcome === "failed") this.#notBefore = (this.#deps.clock.now() + RETRY_MS) as Millis;
-      if (outcome === "saved" && !this.isDeleted) await this.#addVersionIfDue();
+      if (outcome === "saved" && !this.isDeleted) await this.#addVersionIfDue(document);
     });
   }
 
   trim(): Promise<void> {
-    return this.#work("its log was not trimmed", async () => this.#trims.trim(await this.#intake.opened));
+    return this.#work("its log was not trimmed", (document) => this.#trims.trim(document));
   }
 
-  /** Removes snapshots of the room that no checkpoint names. */
+  /** Removes snapshots of the room that no checkpoint names. Where its checkpoint cannot be read they stay. */
   async removeOrphans(names: readonly string[]): Promise<void> {
-    const document = await this.#intake.opened;
-    if (this.#intake.isOpening || this.#busy || this.isUnwiped) return;
+    const document = await within(this.#deps.clock, ORPHANS_OPEN_MS_MAX, this.#intake.opened, undefined);
+    if (document === undefined || this.#intake.isOpening || this.#busy || this.isUnwiped) return;
     await this.#work("what a crash left behind was not removed", () => (this.isDeleted ? this.#saves.removeAll(names) : this.#saves.removeOrphans(document, names)));
   }
 
@@ -259,25 +263,26 @@ export class RoomHost {
     }
   }
 
-  async #addVersionIfDue(): Promise<void> {
-    const { seq } = (await this.#intake.opened).applied;
-    const present = (await this.#history.isVersionDue(seq)) ? await this.#present() : undefined;
+  async #addVersionIfDue({ applied }: Document): Promise<void> {
+    const present = (await this.#history.isVersionDue(applied.seq)) ? await this.#present() : undefined;
     if (present !== undefined) await this.#history.addVersion(present);
   }
 
   /** With all records received by now. */
   async #present(): Promise<MergedState | undefined> {
     const document = await this.#intake.opened;
+    if (document === undefined) return undefined;
     this.#lastUsed = this.#deps.clock.now();
     const asked = document.applied.seq;
     const merged = await this.#merges.merge(document);
     return merged !== undefined && merged.applied.seq < asked ? this.#merges.merge(document) : merged;
   }
 
-  async #work(otherwise: string, work: () => Promise<void>): Promise<void> {
+  async #work(otherwise: string, work: (document: Document) => Promise<void>): Promise<void> {
     this.#busy = true;
     try {
-      await work();
+      const document = await this.#intake.opened;
+      if (document !== undefined) await work(document);
     } catch (cause) {
       this.#receiveFailure(otherwise, cause);
     } finally {
