@@ -1,10 +1,11 @@
 /** Rooms brought back after the log, the snapshots or all of NATS was lost or rolled back: on a real nats-server, with snapshots in a folder. */
 
-import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { Kvm } from "@nats-io/kv";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import * as Y from "yjs";
@@ -54,8 +55,7 @@ function start() {
 }
 
 /** What the command says. */
-async function restored(): Promise<string[]> {
-  const lines: string[] = [];
+async function restored(lines: string[] = []): Promise<string[]> {
   await restore(readSettings(restoreSettings, { flags: flags(), env: {} }), (line) => lines.push(line));
   return lines;
 }
@@ -203,4 +203,24 @@ test("[RST6] a room that was deleted stays so: the log is lost, and its objects 
   await eventually("it is known to be deleted", async () => (await served(after.url)) === "410");
   await eventually("what was put back is removed", () => filesOf(objects) === 0);
   await after.stop();
+});
+
+test("[RST7] a room that cannot be restored is named and keeps no other from it, and what its history speaks of counts", async () => {
+  const doc = new Y.Doc();
+  await (await start()).stop();
+  await write(doc, 1, 0, "abc");
+  await settled(doc, 3);
+  const [snapshots, kvm] = [join(root, "objects", SUBJECTS.snapshotsBucket), new Kvm(jetstream(nats))];
+  rmSync(snapshots, { recursive: true });
+  mkdirSync(join(snapshots, "acme.bad"), { recursive: true });
+  writeFileSync(join(snapshots, "acme.bad", "1-1-torn"), "torn");
+  await (await kvm.open(SUBJECTS.checkpointsBucket)).put("acme.bad", "of a newer version");
+  await (await kvm.open(SUBJECTS.historyBucket)).put("acme.bad", JSON.stringify({ versions: [], segments: [], through: 500 }));
+
+  const said: string[] = [];
+  await expect(restored(said)).rejects.toThrow("1 rooms were not restored: acme.bad.");
+  expect(said[0]).toContain("acme.bad: not restored: the checkpoint of room acme.bad does not decode");
+  expect(said).toContain(`${ROOM}: made anew up to seq 3`);
+  expect(said.join()).toContain("spoken of up to 500");
+  expect(said.at(-1)).toBe("2 rooms looked at, 1 made anew, 0 edits missing");
 });

@@ -15,14 +15,16 @@ import { isDeleted } from "../shared/bus/checkpoint.ts";
 import { kvHistories } from "../document-service/io/kv-histories.ts";
 import { moveNumberingOn, numberingOf } from "../document-service/io/log-numbering.ts";
 import { openStores } from "../document-service/io/object-stores.ts";
+import type { Checkpoints, Histories } from "../document-service/ports.ts";
 import { restoreRoom, type RoomObjects } from "../document-service/past/restore-host.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import type { Settings, Values } from "../shared/config.ts";
+import { SettingError, type Settings, type Values } from "../shared/config.ts";
 import { parseRoomKey, type RoomKey, type UnixMillis } from "../shared/ids.ts";
 import { closeNats } from "../shared/io/nats.ts";
 import { kvBucket } from "../shared/io/copies.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
+import { unlessMistake } from "../shared/pause.ts";
 import { connectOperator, whereSettings } from "./ops.ts";
 import { startSettings } from "./settings.ts";
 
@@ -46,6 +48,7 @@ export const restoreSettings = {
 
 const ANSWER_MS_MAX = 10_000;
 
+/** A room that cannot be restored is named, and keeps no other from it. Throws at the end where there are such rooms. */
 export async function restore(config: Values<typeof restoreSettings>, say: (line: string) => void): Promise<void> {
   const nats = await connectOperator(config);
   const threads = documentThreads(config, systemClock);
@@ -70,16 +73,25 @@ export async function restore(config: Values<typeof restoreSettings>, say: (line
 
     let [run, named, rebuilt, missing] = [randomUUID(), 0, 0, 0];
     const spokenOf = new Map<RoomKey, number>();
+    const unrestored: RoomKey[] = [];
     for (const [room, of] of objects) {
-      const restored = await restoreRoom(room, of, ports, { newName: () => `${run}-${++named}`, wallNow: () => Date.now() as UnixMillis });
-      if (restored.kind === "superseded") say(`${room}: somebody wrote its checkpoint meanwhile; stop the document services and run this again`);
-      if (restored.kind === "rebuilt") {
-        rebuilt += 1;
-        missing += restored.missing;
-        say(`${room}: made anew up to seq ${restored.seq}${restored.missing > 0 ? `; ${restored.missing} edits are nowhere to be had` : ""}`);
+      try {
+        const restored = await restoreRoom(room, of, ports, { newName: () => `${run}-${++named}`, wallNow: () => Date.now() as UnixMillis });
+        if (restored.kind === "superseded") {
+          unrestored.push(room);
+          say(`${room}: somebody wrote its checkpoint meanwhile; stop the document services and run this again`);
+        }
+        if (restored.kind === "rebuilt") {
+          rebuilt += 1;
+          missing += restored.missing;
+          say(`${room}: made anew up to seq ${restored.seq}${restored.missing > 0 ? `; ${restored.missing} edits are nowhere to be had` : ""}`);
+        }
+      } catch (cause) {
+        unlessMistake(cause);
+        unrestored.push(room);
+        say(`${room}: not restored: ${reasonOf(cause)}`);
       }
-      const [{ checkpoint }, { history }] = [await ports.checkpoints.read(room), await ports.histories.read(room)];
-      spokenOf.set(room, Math.max(isDeleted(checkpoint) ? 0 : (checkpoint?.streamSeq ?? 0), history.through));
+      spokenOf.set(room, await spokenOfRoom(room, ports));
     }
     for (const numbering of await numberingOf(nats, subjects, config.logPartitions, spokenOf)) {
       if (numbering.last >= numbering.needed) continue;
@@ -87,10 +99,24 @@ export async function restore(config: Values<typeof restoreSettings>, say: (line
       await moveNumberingOn(nats, subjects, numbering);
     }
     say(`${objects.size} rooms looked at, ${rebuilt} made anew, ${missing} edits missing`);
+    if (unrestored.length > 0) throw new SettingError(`${unrestored.length} rooms were not restored: ${unrestored.join(", ")}. What is said of each above tells why: see to that, and run this again before anything is started`);
   } finally {
     await threads.stop();
     await closeNats(nats);
   }
+}
+
+/** The highest stream sequence that the room's entries speak of. One that cannot be read speaks of none: its room is among those that were not restored. */
+async function spokenOfRoom(room: RoomKey, { checkpoints, histories }: { readonly checkpoints: Checkpoints; readonly histories: Histories }): Promise<number> {
+  const [checkpoint, history] = await Promise.allSettled([checkpoints.read(room), histories.read(room)]);
+  const covered = checkpoint.status === "fulfilled" && !isDeleted(checkpoint.value.checkpoint) ? checkpoint.value.checkpoint?.streamSeq : undefined;
+  return Math.max(covered ?? 0, history.status === "fulfilled" ? history.value.history.through : 0);
+}
+
+/** With what was behind it. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
 }
 
 function byRoom(snapshots: readonly string[], history: readonly string[]): Map<RoomKey, RoomObjects> {
