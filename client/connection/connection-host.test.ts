@@ -38,6 +38,23 @@ test("[COH2] a room is on a connection once", () => {
   expect(() => new RoomHost({ connection, room: NOTES }, server.world(2))).toThrow("one RoomConnection or provider a room");
 });
 
+test("[COH10] a room destroyed long after it was left takes nothing from whoever is in it since", async () => {
+  const server = serverOn();
+  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
+  const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
+  const before = new App(server, 1, shared);
+  await server.clock.advance(1_000);
+  before.host.disconnect();
+  const since = new App(server, 2, shared);
+  await server.clock.advance(1_000);
+  before.host.destroy();
+  server.cut();
+  await server.clock.advance(MINUTE);
+  since.host.send(bytes(1));
+  await server.clock.advance(1_000);
+  expect([since.host.status, since.edits]).toEqual(["connected", ["1:1 own"]]);
+});
+
 test("[COH3] frames that only a client may send, and acks of a client unknown, disturb nothing", async () => {
   const server = serverOn();
   const ann = new App(server, 1);

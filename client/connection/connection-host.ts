@@ -1,6 +1,6 @@
 /**
  * One line to the server and the rooms on it. Feeds `connection.ts` and carries out what it decides; hands each
- * room its frames. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH9.
+ * room its frames. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH10.
  *
  * When the gateway goes away there are two lines for a moment: the next opens while the present one still serves,
  * and what befalls it is nobody's business until it takes over.
@@ -113,7 +113,7 @@ export class ConnectionHost {
   }
 
   leave(member: Member): void {
-    this.#members.delete(member.room);
+    if (this.#has(member)) this.#members.delete(member.room);
     this.#forgetChannels(member);
     this.#forgetRequests(member);
   }
@@ -271,6 +271,10 @@ export class ConnectionHost {
   /** Frames of a room just left may still come. */
   #receiveOnChannel(frame: RoomFrame & { channel: Channel }): void {
     this.#channels.get(frame.channel)?.receive({ kind: "frame", frame });
+  }
+
+  #has(member: Member): boolean {
+    return this.#members.get(member.room) === member;
   }
 
   #forgetRequests(member: Member): void {
