@@ -3,11 +3,12 @@
 import { expect, test } from "vitest";
 
 import type { ClientId } from "../../shared/ids.ts";
+import type { ClientFrame } from "../../shared/wire/frames.ts";
 import { ConnectionHost } from "./connection-host.ts";
 import type { RoomHostOptions } from "../room/room-events.ts";
 import { RoomHost } from "../room/room-host.ts";
 import { App, bytes, heard, MINUTE, NOTES, serverOn } from "../testing/app.ts";
-import { LIMITS } from "../testing/model-server.ts";
+import { LIMITS, type ModelServer } from "../testing/model-server.ts";
 
 test("[COH1] several rooms share one connection, its pace too; a room left is left alone", async () => {
   const server = serverOn();
@@ -29,6 +30,63 @@ test("[COH1] several rooms share one connection, its pace too; a room left is le
   tasks.host.send(bytes(7));
   await server.clock.advance(1_000);
   expect([notes.host.status, tasks.host.status, tasks.host.saved, server.lines.size]).toEqual(["disconnected", "connected", true, 1]);
+});
+
+/** Two rooms on one connection; the second is asked for and not joined yet. */
+async function askForTasks() {
+  const server = serverOn();
+  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
+  const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
+  const notes = new App(server, 1, shared);
+  await server.clock.advance(1_000);
+  const tasks = new App(server, 2, { ...shared, room: "tasks" });
+  await untilHeard(server, "join", 2);
+  return { server, shared, notes, tasks };
+}
+
+/** And not a moment longer: the answer is still on its way. */
+async function untilHeard(server: ModelServer, type: ClientFrame["type"], count: number): Promise<void> {
+  for (let step = 0; step < 100_000 && heard(server, type).length < count; step++) await server.clock.advance(0.01);
+}
+
+test("[COH11] a room that is left before it is joined is left on the server too, once", async () => {
+  const { server, notes, tasks } = await askForTasks();
+  tasks.host.disconnect();
+  await server.clock.advance(1_000);
+  expect(heard(server, "leave").map(({ channel }) => channel)).toEqual([2]);
+  notes.host.send(bytes(1));
+  tasks.host.connect();
+  await server.clock.advance(1_000);
+  expect([notes.host.saved, notes.statuses, tasks.host.status, heard(server, "leave").length]).toEqual([true, ["connecting", "connected"], "connected", 1]);
+});
+
+test.each(["the same", "another"])("[COH11] a room that is wanted again before it is joined stays joined, by %s", async (whose) => {
+  const { server, shared, tasks } = await askForTasks();
+  tasks.host.disconnect();
+  if (whose === "the same") tasks.host.connect();
+  const wanting = whose === "the same" ? tasks : new App(server, 3, { ...shared, room: "tasks" });
+  await server.clock.advance(1_000);
+  expect([wanting.host.status, heard(server, "join").length, heard(server, "leave")]).toEqual(["connected", 3, []]);
+});
+
+test("[COH11] a room left while it is asked for anew is left once; what its own listener leaves is not asked for", async () => {
+  const { server, tasks } = await askForTasks();
+  tasks.host.send(bytes(1));
+  await server.clock.advance(1_000);
+  server.room("tasks").trimmedThrough = 1;
+  const resync = { type: "resync-required", channel: 2, reason: "other-epoch", head: { epoch: 1 as never, seq: 1 as never } } as const;
+  server.send(resync);
+  await untilHeard(server, "join", 3);
+  tasks.host.disconnect();
+  await server.clock.advance(1_000);
+  expect([heard(server, "join").length, heard(server, "leave").length]).toEqual([3, 1]);
+
+  tasks.host.connect();
+  tasks.host.on("snapshot", () => tasks.host.disconnect());
+  await server.clock.advance(1_000);
+  server.send(resync);
+  await server.clock.advance(1_000);
+  expect([tasks.host.status, heard(server, "join").length, heard(server, "leave").length]).toEqual(["disconnected", 4, 2]);
 });
 
 test("[COH2] a room is on a connection once", () => {

@@ -1,6 +1,6 @@
 /**
  * One line to the server and the rooms on it. Feeds `connection.ts` and carries out what it decides; hands each
- * room its frames. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH10.
+ * room its frames. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH11.
  *
  * When the gateway goes away there are two lines for a moment: the next opens while the present one still serves,
  * and what befalls it is nobody's business until it takes over.
@@ -54,6 +54,7 @@ export class ConnectionHost {
   readonly #alarm: Alarm;
   readonly #events: Events<ConnectionEvents>;
   readonly #members = new Map<RoomId, Member>();
+  /** Of members that have left meanwhile too: their rooms are left once they are joined. */
   readonly #requests = new Map<number, Member>();
   readonly #channels = new Map<Channel, Member>();
   #line: Line;
@@ -114,13 +115,13 @@ export class ConnectionHost {
 
   leave(member: Member): void {
     if (this.#has(member)) this.#members.delete(member.room);
-    this.#forgetChannels(member);
-    this.#forgetRequests(member);
+    if (this.#forgetChannels(member)) this.#forgetRequests(member.room); // It says LEAVE, and what it asked for before that is left too.
   }
 
   /** Only the answer to the newest request of a room counts. */
   join(member: Member, clientKey: ClientKey, position: Position): void {
-    this.#forgetRequests(member);
+    if (!this.#has(member)) return; // It leaves: its LEAVE comes next, and must be the last.
+    this.#forgetRequests(member.room);
     this.#lastRequest += 1;
     this.#requests.set(this.#lastRequest, member);
     this.send({ type: "join", request: this.#lastRequest, room: member.room, clientKey, position });
@@ -253,6 +254,7 @@ export class ConnectionHost {
         const member = this.#requests.get(frame.request);
         if (member === undefined) return;
         this.#requests.delete(frame.request);
+        if (!this.#has(member)) return frame.type === "joined" ? this.send({ type: "leave", channel: frame.channel }) : undefined;
         if (frame.type === "joined") {
           this.#forgetChannels(member);
           this.#channels.set(frame.channel, member);
@@ -277,12 +279,15 @@ export class ConnectionHost {
     return this.#members.get(member.room) === member;
   }
 
-  #forgetRequests(member: Member): void {
-    for (const [request, other] of this.#requests) if (other === member) this.#requests.delete(request);
+  #forgetRequests(room: RoomId): void {
+    for (const [request, member] of this.#requests) if (member.room === room) this.#requests.delete(request);
   }
 
-  #forgetChannels(member: Member): void {
-    for (const [channel, other] of this.#channels) if (other === member) this.#channels.delete(channel);
+  /** False: it had none. */
+  #forgetChannels(member: Member): boolean {
+    const channels = [...this.#channels].filter(([, other]) => other === member);
+    for (const [channel] of channels) this.#channels.delete(channel);
+    return channels.length > 0;
   }
 
   #tellMembers(input: RoomInput): void {
