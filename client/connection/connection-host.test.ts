@@ -89,6 +89,18 @@ test("[COH11] a room left while it is asked for anew is left once; what its own 
   expect([tasks.host.status, heard(server, "join").length, heard(server, "leave").length]).toEqual(["disconnected", 4, 2]);
 });
 
+test("[COH11] a room that the server takes nobody into is left there, by whoever was in it and asks anew", async () => {
+  const { server, tasks } = await askForTasks();
+  await server.clock.advance(1_000);
+  server.refuseJoins = { reason: "room-full", retryAfterMs: 10_000 };
+  server.send({ type: "resync-required", channel: 2, reason: "too-old", head: { epoch: 1 as never, seq: 0 as never } });
+  await server.clock.advance(MINUTE);
+  expect([tasks.host.status, heard(server, "leave")]).toEqual(["connecting", []]);
+  tasks.host.disconnect();
+  await server.clock.advance(1_000);
+  expect(heard(server, "leave").map(({ channel }) => channel)).toEqual([2]);
+});
+
 test("[COH2] a room is on a connection once", () => {
   const server = serverOn();
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));

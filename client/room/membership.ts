@@ -23,6 +23,7 @@ export type RoomStatus = "disconnected" | "stopped" | "connecting" | "connected"
 
 export class Membership {
   #state: State = { kind: "out" };
+  #heldChannel: Channel | undefined;
 
   get status(): RoomStatus {
     switch (this.#state.kind) {
@@ -67,6 +68,11 @@ export class Membership {
     return this.#state.kind === "live" ? this.#state.joined : undefined;
   }
 
+  /** Under which the server has the client in the room: also while it turns away who asks for it anew. */
+  get heldChannel(): Channel | undefined {
+    return this.#heldChannel;
+  }
+
   /** When the room is to be asked for again. */
   get askAgainAt(): Millis | undefined {
     return this.#state.kind === "waiting" || this.#state.kind === "joining" ? this.#state.until : undefined;
@@ -85,6 +91,7 @@ export class Membership {
   receiveJoined(joined: Joined): boolean {
     if (this.#state.kind !== "joining") return false;
     this.#state = { kind: "live", line: this.#state.line, joined };
+    this.#heldChannel = joined.channel;
     return true;
   }
 
@@ -96,5 +103,6 @@ export class Membership {
   /** `offline`: to be joined again. */
   end(kind: "out" | "refused" | "offline"): void {
     this.#state = { kind };
+    this.#heldChannel = undefined;
   }
 }

@@ -174,11 +174,9 @@ export class RoomSession {
   }
 
   #receiveLeave(now: Millis, effects: RoomEffect[]): void {
-    const { joined } = this.#membership;
-    if (joined !== undefined) {
-      this.#writer.heard(now);
-      effects.push({ kind: "send", frame: { type: "leave", channel: joined.channel } });
-    }
+    const { joined, heldChannel } = this.#membership;
+    if (joined !== undefined) this.#writer.heard(now);
+    if (heldChannel !== undefined) effects.push({ kind: "send", frame: { type: "leave", channel: heldChannel } });
     this.#end("out");
   }
 
