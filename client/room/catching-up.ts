@@ -93,7 +93,7 @@ export class CatchingUp {
     this.#kept.settle();
     this.#synced = false;
     this.#feed.lost();
-    if (reason !== "too-old") effects.push({ kind: "log-rolled-back" });
+    if (reason !== "too-old") this.#rollBack(effects);
     this.#resync.begin(reason, now);
     this.fetchSnapshot(now, effects);
   }
@@ -118,9 +118,14 @@ export class CatchingUp {
     this.#kept.settle();
     if (proof === "proven") return "go-on";
     this.#synced = false;
+    this.#rollBack(effects);
+    return "rejoin";
+  }
+
+  /** What this client holds is no position any more: told so, the application needs all that comes from the start, or a snapshot, whatever line it comes on. */
+  #rollBack(effects: RoomEffect[]): void {
     this.#feed.startAt(START);
     effects.push({ kind: "log-rolled-back" });
-    return "rejoin";
   }
 
   #caughtUp(): void {

@@ -153,6 +153,30 @@ test("[ROO8] a log that lost its end: the room begins anew, and the application 
   expect([ann.host.saved, server.room(NOTES).log.length]).toEqual([true, 2]);
 });
 
+test("[ROO8] told so, it begins anew also where the line is lost before it has the snapshot", async () => {
+  const server = serverOn();
+  server.snapshotOf = () => bytes(1);
+  const ann = new App(server, 1);
+  const told: string[] = [];
+  ann.host.on("rolled-back", () => told.push("rolled back"));
+  ann.host.on("snapshot", ({ position }) => told.push(`snapshot at ${position.seq}`));
+  await server.clock.advance(1_000);
+  for (const value of [1, 2, 3]) ann.host.send(bytes(value));
+  await server.clock.advance(1_000);
+  server.room(NOTES).rollBackTo(1);
+  server.room(NOTES).trimmedThrough = 1;
+  server.snapshotsAvailable = false;
+  server.cut();
+  await server.clock.advance(5_000);
+  expect(told).toEqual(["rolled back"]);
+  server.cut();
+  server.snapshotsAvailable = true;
+  await server.clock.advance(30_000);
+  expect(heard(server, "join").map(({ position }) => position.seq).slice(0, 3)).toEqual([0, 3, 0]);
+  expect(told).toEqual(["rolled back", "snapshot at 1"]);
+  expect([ann.host.seq, ann.host.synced]).toEqual([1, true]);
+});
+
 test("[ROO9] a join that is refused for now is tried again, one refused for good is told", async () => {
   const server = serverOn();
   server.refuseJoins = { reason: "room-full", retryAfterMs: 500 };

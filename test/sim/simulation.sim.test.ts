@@ -98,6 +98,19 @@ const REGRESSION_SEEDS: readonly { readonly seed: number; readonly size: SizeNam
       { ...fault("tab loaded again", 2_465, 800, 0.4490415332838893, 0.30403527175076306), aimed: true },
     ],
   },
+  {
+    seed: 1_500_008_577,
+    size: "small",
+    reason: "a tab was told that what it had kept is of no use, lost its line before it had the snapshot, and went on from there all the same",
+    faults: [
+      fault("gateway's machine lost", 1_090, 308, 0.3238227136898786, 0.9274528136011213),
+      { ...fault("gateway's machine lost", 1_181, 251, 0.9905064038466662, 0.04190718196332455), aimed: true },
+      { ...fault("log trimmed", 1_308, 183, 0.7610826068557799, 0.12707994924858212), aimed: true },
+      { ...fault("tab loaded again", 1_433, 163, 0.644932528026402, 0.8817104997579008), aimed: true },
+      fault("snapshots away", 1_532, 284, 0.9166391752660275, 0.7474181980360299),
+      { ...fault("gateway killed", 1_987, 150, 0.6752241593785584, 0.05254989885725081), aimed: true },
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 80 }, (_, index) => ({ seed: 1_000_000 + index, size: "small" as const })),
