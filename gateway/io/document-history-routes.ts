@@ -15,8 +15,9 @@ import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAn
 import type { HttpTokens } from "./http-tokens.ts";
 import type { Services } from "./nats-services.ts";
 import { admittedRoom } from "./rooms-asked.ts";
+import type { StreamedAnswers } from "./streamed-answers.ts";
 
-export type DocumentHistoryPorts = { readonly tokens: HttpTokens; readonly documents: Services; readonly restrictionOn: SessionOptions["restrictionOn"] };
+export type DocumentHistoryPorts = { readonly tokens: HttpTokens; readonly documents: Services; readonly streamed: StreamedAnswers; readonly restrictionOn: SessionOptions["restrictionOn"] };
 export type DocumentHistoryOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly readersMax: number };
 
 type Needs = "read" | "write";
@@ -26,7 +27,7 @@ const TOO_FAST = jsonAnswer(429, { error: "rate-limited", message: "too many que
 const PARAMETERS = ["seq", "time", "from"];
 const NAME_BYTES_MAX = 1_024;
 
-export function documentHistoryRoutes({ tokens, documents, restrictionOn }: DocumentHistoryPorts, options: DocumentHistoryOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
+export function documentHistoryRoutes({ tokens, documents, streamed, restrictionOn }: DocumentHistoryPorts, options: DocumentHistoryOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
   const rates = new ReaderRates(options.eachUser, options.readersMax);
 
   const ask = (place: (question: HttpQuestion) => string, needs: Needs, asked: Pick<Asked, "method"> = {}) => async (question: HttpQuestion): Promise<HttpAnswer> => {
@@ -43,7 +44,7 @@ export function documentHistoryRoutes({ tokens, documents, restrictionOn }: Docu
     const query = new URLSearchParams([...question.query].filter(([name]) => PARAMETERS.includes(name))).toString();
     const path = `/v1/rooms/${encodeURIComponent(room)}/${place(question)}${query === "" ? "" : `?${query}`}`;
     const body = asked.method === "POST" ? { body: question.body } : {};
-    return (await askServices(documents, { path, tenant, ...asked, ...body }, question, options)) ?? NO_DOCUMENT_SERVICE;
+    return streamed.pass(`${tenant} ${user}`, (await askServices(documents, { path, tenant, ...asked, ...body }, question, options)) ?? NO_DOCUMENT_SERVICE);
   };
 
   return [

@@ -14,6 +14,7 @@ import type { HttpTokens } from "./http-tokens.ts";
 import type { Services } from "./nats-services.ts";
 import { admittedRoom } from "./rooms-asked.ts";
 import { SharedAnswers, type SharedAnswersOptions } from "./shared-answers.ts";
+import type { StreamedAnswers } from "./streamed-answers.ts";
 
 const TOO_FAST = jsonAnswer(429, { error: "rate-limited", message: "too many documents at once: ask again later" }, { "retry-after": "2" });
 export const NO_DOCUMENT_SERVICE = errorAnswer(503, "unavailable", "no document service answers right now: try again in a moment");
@@ -24,9 +25,10 @@ const PARAMETERS = ["type", "minSeq"];
 /** Of a document that a thousand people wrote. */
 const VECTOR_BYTES_MAX = 65_536;
 
+export type DocumentReadPorts = { readonly tokens: HttpTokens; readonly documents: Services; readonly streamed: StreamedAnswers };
 export type DocumentReadOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly everybody: Rate; readonly readersMax: number; readonly shared: SharedAnswersOptions };
 
-export function documentReadRoutes(tokens: HttpTokens, documents: Services, options: DocumentReadOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
+export function documentReadRoutes({ tokens, documents, streamed }: DocumentReadPorts, options: DocumentReadOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
   const rates = new ReaderRates(options.eachUser, options.readersMax);
   const answers = new SharedAnswers(options.shared, clock);
   const everybody = new TokenBucket(options.everybody, clock.now());
@@ -36,12 +38,12 @@ export function documentReadRoutes(tokens: HttpTokens, documents: Services, opti
     return TOO_FAST;
   };
 
-  const refuseTooFast = ({ tenant, user }: Identity): HttpAnswer | undefined => {
-    if (!rates.take(`${tenant} ${user}`, clock.now())) return tooFast("snapshots");
+  const refuseTooFast = (identity: Identity): HttpAnswer | undefined => {
+    if (!rates.take(readerOf(identity), clock.now())) return tooFast("snapshots");
     return everybody.take(clock.now()) ? undefined : tooFast("gateway-snapshots");
   };
 
-  const asked = async (question: HttpQuestion, place: string): Promise<Asked | HttpAnswer> => {
+  const asked = async (question: HttpQuestion, place: string): Promise<(Asked & { readonly reader: string }) | HttpAnswer> => {
     const identity = await identify(question, tokens);
     if ("status" in identity) return identity;
     const room = admittedRoom(question, identity);
@@ -49,26 +51,30 @@ export function documentReadRoutes(tokens: HttpTokens, documents: Services, opti
     const refused = refuseTooFast(identity);
     if (refused !== undefined) return refused;
     const query = new URLSearchParams([...question.query].filter(([name]) => PARAMETERS.includes(name))).toString();
-    return { path: `/v1/rooms/${encodeURIComponent(room)}/${place}${query === "" ? "" : `?${query}`}`, tenant: identity.tenant, headers: headersFor(question) };
+    return { path: `/v1/rooms/${encodeURIComponent(room)}/${place}${query === "" ? "" : `?${query}`}`, tenant: identity.tenant, headers: headersFor(question), reader: readerOf(identity) };
   };
 
   const shared = (place: string) => async (question: HttpQuestion): Promise<HttpAnswer> => {
     const given = await asked(question, place);
     if ("status" in given) return given;
-    const { path, tenant, headers } = given;
-    return (await answers.get(`${tenant} ${JSON.stringify(headers)} ${path}`, () => askServices(documents, given, FOR_ALL, options))) ?? NO_DOCUMENT_SERVICE;
+    const { path, tenant, headers, reader } = given;
+    return streamed.pass(reader, (await answers.get(`${tenant} ${JSON.stringify(headers)} ${path}`, () => askServices(documents, given, FOR_ALL, options))) ?? NO_DOCUMENT_SERVICE);
   };
 
   const diff = async (question: HttpQuestion): Promise<HttpAnswer> => {
     const given = await asked(question, "diff");
     if ("status" in given) return given;
-    return (await askServices(documents, { ...given, method: "POST", body: question.body }, question, options)) ?? NO_DOCUMENT_SERVICE;
+    return streamed.pass(given.reader, (await askServices(documents, { ...given, method: "POST", body: question.body }, question, options)) ?? NO_DOCUMENT_SERVICE);
   };
 
   return [
     ...["snapshot", "document", "text"].map((place): HttpRoute => ({ method: "get", path: `/v1/rooms/:room/${place}`, answer: shared(place) })),
     { method: "post", path: "/v1/rooms/:room/diff", answer: diff, bodyBytesMax: VECTOR_BYTES_MAX },
   ];
+}
+
+function readerOf({ tenant, user }: Identity): string {
+  return `${tenant} ${user}`;
 }
 
 function headersFor({ header }: HttpQuestion): Record<string, string> {

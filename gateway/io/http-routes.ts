@@ -79,7 +79,7 @@ async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRo
 }
 
 /** Nobody takes it any more: what comes in parts holds a connection until it is read or ended. */
-async function letGo(body: HttpAnswer["body"]): Promise<void> {
+export async function letGo(body: HttpAnswer["body"]): Promise<void> {
   if (body === undefined || typeof body === "string" || body instanceof Uint8Array) return;
   for await (const part of body) return void part; // An iterator that has not begun ends nothing.
 }

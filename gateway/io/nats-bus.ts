@@ -26,7 +26,7 @@ export async function connectBus(gateway: GatewayId, config: SharedConfig & Gate
   await ensureOperationsStream(nats, subjects, config);
   const { clock, metrics } = deps;
   const [rooms, presence] = [natsRooms(nats, subjects, gateway), natsPresence(nats, subjects, gateway, metrics)];
-  const [documents, leaderboards] = [natsServices(nats, subjects.documents, clock), natsServices(nats, subjects.leaderboards, clock)];
+  const [documents, leaderboards] = [natsServices(nats, subjects.documents, clock, config.streamedAnswersMax), natsServices(nats, subjects.leaderboards, clock)];
   const boards = natsBoards(nats, subjects, leaderboards);
   return {
     nats,

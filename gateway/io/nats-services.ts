@@ -13,7 +13,8 @@ const FIRST_MS_MAX = 1_500;
 /** `urls`: of those heard of lately, in an order that spreads the load. `heard`: resolves at the first, or when nobody seems to be there: a gateway that has just started knows none yet. */
 export type Services = { readonly urls: () => string[]; readonly heard: Promise<void>; readonly ask: AskService };
 
-export function natsServices(nats: NatsConnection, subject: string, clock: Clock): Services {
+/** `streamsMax`: answers of theirs that may be on their way to slow readers. */
+export function natsServices(nats: NatsConnection, subject: string, clock: Clock, streamsMax = 0): Services {
   const heard = new Map<string, { url: string; at: Millis }>();
   let turn = 0;
   let receiveFirst = (): void => {};
@@ -34,5 +35,5 @@ export function natsServices(nats: NatsConnection, subject: string, clock: Clock
     turn = (turn + 1) % Math.max(1, all.length);
     return [...all.slice(turn), ...all.slice(0, turn)];
   };
-  return { urls, heard: first, ask: serviceHttp() };
+  return { urls, heard: first, ask: serviceHttp({ streamsMax }) };
 }

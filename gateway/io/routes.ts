@@ -5,7 +5,7 @@ import type { TemplatedApp } from "uws-node20";
 
 import type { Clock } from "../../shared/clock.ts";
 import type { Log } from "../../shared/log.ts";
-import { activityRouteOptions, boardRouteOptions, documentReadOptions, documentWriteOptions, type GatewayConfig } from "../config.ts";
+import { activityRouteOptions, boardRouteOptions, documentReadOptions, documentWriteOptions, type GatewayConfig, streamedAnswersOptions } from "../config.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Activities, Tokens } from "../ports.ts";
 import { activityRoutes } from "./activity-routes.ts";
@@ -20,6 +20,7 @@ import { type HttpRoute, serveRoutes } from "./http-routes.ts";
 import { httpTokens } from "./http-tokens.ts";
 import type { Services } from "./nats-services.ts";
 import { staticRoutes } from "./static-files.ts";
+import { StreamedAnswers } from "./streamed-answers.ts";
 import type { Unready } from "./upgrades.ts";
 
 export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> & { readonly tokens: Tokens; readonly documents: Services; readonly leaderboards: Services; readonly activities: Activities; readonly unready: () => Unready | undefined };
@@ -29,10 +30,11 @@ export type RouteDeps = { readonly clock: Clock; readonly log: Log; readonly met
 export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: RoutePorts, more: readonly HttpRoute[], deps: RouteDeps): void {
   const { documents, leaderboards, unready } = ports;
   const tokens = httpTokens(ports.tokens, ports.sanctions, deps);
+  const streamed = new StreamedAnswers(streamedAnswersOptions(config), deps.metrics);
   const routes = [
     ...healthRoutes(deps.registry, unready, config),
-    ...documentReadRoutes(tokens, documents, documentReadOptions(config), deps),
-    ...documentHistoryRoutes({ ...ports, tokens }, documentReadOptions(config), deps),
+    ...documentReadRoutes({ tokens, documents, streamed }, documentReadOptions(config), deps),
+    ...documentHistoryRoutes({ ...ports, tokens, streamed }, documentReadOptions(config), deps),
     ...documentWriteRoutes({ ...ports, tokens }, documentWriteOptions(config), deps),
     ...documentDeleteRoutes({ ...ports, tokens }, documentWriteOptions(config), deps),
     ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps),

@@ -62,6 +62,14 @@ test("[ASK3] a long answer arrives whole however long that takes: the service go
   expect(await Promise.all([bytesOf("/slow", async () => {}), bytesOf("/fast", () => sleep(1_500))])).toEqual([LONG.byteLength, LONG.byteLength]);
 });
 
+test("[ASK5] a question that waits for a connection is given up as well", async () => {
+  const ask = serviceHttp({ silenceMsMax: 500 });
+  const url = await serving(createServer(({ url: path }, response) => void (path === "/long" ? response.write("so far") : response.end("here"))));
+  const held = await Promise.all(Array.from({ length: 64 }, () => ask(new URL("/long", url), QUESTION, undefined)));
+  expect(await ask(url, QUESTION, undefined)).toBeUndefined();
+  for (const answer of held) answer!.destroy();
+});
+
 test("[ASK4] a service that falls silent is given up: before its answer, and in the middle of it", async () => {
   const ask = serviceHttp({ silenceMsMax: 100 });
   const url = await serving(createServer(({ url: path }, response) => void (path === "/middle" && response.write("so far"))));

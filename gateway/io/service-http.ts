@@ -10,6 +10,7 @@ export type ServiceQuestion = { readonly method: string; readonly headers: Reado
 /** Resolves once the answer begins. Undefined: nobody answers there, or not in time, or whoever asked has gone. What is not read of the answer holds its connection. */
 export type AskService = (url: URL, question: ServiceQuestion, signal: AbortSignal | undefined) => Promise<IncomingMessage | undefined>;
 
+/** To each service, for answers that are taken at once. Questions past it wait, and are given up like those that nobody answers. */
 const SOCKETS_MAX = 64;
 /** Services close a connection that is idle for 5 s: this side is to be sooner. */
 const IDLE_MS_MAX = 2_000;
@@ -18,8 +19,9 @@ const SILENCE_MS_MAX = 15_000;
 /** In that time, so that a reader that has just taken all there was is not mistaken for one that waits. */
 const LOOKS = 5;
 
-export function serviceHttp({ silenceMsMax = SILENCE_MS_MAX }: { silenceMsMax?: number } = {}): AskService {
-  const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS_MAX, timeout: IDLE_MS_MAX });
+/** `streamsMax`: answers that may be on their way to slow readers, beside those that are taken at once. */
+export function serviceHttp({ silenceMsMax = SILENCE_MS_MAX, streamsMax = 0 }: { silenceMsMax?: number; streamsMax?: number } = {}): AskService {
+  const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS_MAX + streamsMax, timeout: IDLE_MS_MAX });
   return (url, { method, headers, body }, signal) =>
     new Promise((resolve) => {
       const length = body === undefined ? {} : { "content-length": String(body.byteLength) };
@@ -30,7 +32,9 @@ export function serviceHttp({ silenceMsMax = SILENCE_MS_MAX }: { silenceMsMax?: 
         const bytes = answer?.socket.bytesRead ?? 0;
         silentMs = bytes === bytesBefore && !isReadersTurn(answer) ? silentMs + silenceMsMax / LOOKS : 0;
         bytesBefore = bytes;
-        if (silentMs >= silenceMsMax) asked.destroy(new Error("nothing more came of the answer"));
+        if (silentMs < silenceMsMax) return;
+        asked.destroy(new Error("nothing more came of the answer"));
+        resolve(undefined); // While it waits for a connection it says nothing of its end.
       };
       const looking = setInterval(look, silenceMsMax / LOOKS);
       asked.on("close", () => clearInterval(looking));
