@@ -80,18 +80,17 @@ export class HistoryHost {
     return this.#inTurn(() => this.#addVersion(merged, name));
   }
 
+  /** An object is named in the entry that was known before it was written, or never: whoever wrote the entry since may have swept it up. */
   async #addVersion({ state, applied, leftOut }: MergedState, name: string | undefined): Promise<Named> {
-    if (name !== undefined && (await this.current()).versions.filter((version) => version.name !== undefined).length >= this.#policy.historyNamedMax) return { kind: "too-many" };
-    const id = this.#deps.newName();
-    const written = await this.#write(`version-${applied.epoch}-${applied.seq}-${id}`, state);
-    const version: Version = { ...written, id, epoch: applied.epoch, seq: applied.seq, time: this.#deps.clock.wallNow(), ...(name === undefined ? {} : { name }), ...(leftOut > 0 ? { leftOut } : {}) };
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const history = await this.current();
-      if (history.deleted) {
-        await this.#remove(version.object);
-        return { kind: "deleted" };
-      }
+      if (history.deleted) return { kind: "deleted" };
+      if (name !== undefined && history.versions.filter((version) => version.name !== undefined).length >= this.#policy.historyNamedMax) return { kind: "too-many" };
+      const id = this.#deps.newName();
+      const written = await this.#write(`version-${applied.epoch}-${applied.seq}-${id}`, state);
+      const version: Version = { ...written, id, epoch: applied.epoch, seq: applied.seq, time: this.#deps.clock.wallNow(), ...(name === undefined ? {} : { name }), ...(leftOut > 0 ? { leftOut } : {}) };
       if (await this.#replace(withVersion(history, version))) return { kind: "named", version };
+      await this.#remove(version.object);
     }
     throw new Error(`a version of room ${this.#room} was not kept: another service writes its history as well`);
   }

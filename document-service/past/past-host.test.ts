@@ -89,3 +89,25 @@ test("[PST6] where a version is lost or damaged the state is made another way; w
   stores.objects.delete(stores.history.segments[0]!.object);
   expect(textOf(await run.room.past.readAt({ seq: 7 as Seq }))).toBe("not-kept");
 });
+
+/** What the room's history names and has not, and has and does not name. */
+function astray({ history, objects }: Stores): string[] {
+  const named = [...history.versions, ...history.segments].map(({ object }) => object);
+  return [...named.filter((name) => !objects.has(name)), ...[...objects.keys()].filter((name) => !named.includes(name))];
+}
+
+test("[PST7] a version whose object was swept up before it was named is written again", async () => {
+  const stores = new Stores();
+  const [slow, next] = [new Run(stores), new Run(stores)];
+  await slow.take(...recordsOf("abc"));
+  await slow.room.past.name("one");
+  const letGo = stores.hold("history");
+  const naming = slow.room.past.name("two");
+  await new Promise(setImmediate);
+  expect(stores.objects.size).toBe(2);
+  await next.room.removeHistoryOrphans([...stores.objects.keys()]);
+  expect(stores.objects.size).toBe(1);
+  letGo();
+  expect(await naming).toMatchObject({ kind: "named", version: { seq: 3, name: "two" } });
+  expect([stores.history.versions.length, astray(stores)]).toEqual([2, []]);
+});
