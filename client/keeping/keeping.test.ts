@@ -332,6 +332,33 @@ test("[KEE2] a room of any payloads keeps what waits, and hands it to the page t
   expect([third.restored, third.host.seq], "nothing is left, and the room comes from the server").toEqual([[], 3]);
 });
 
+test("[KEE2] what is given back to a page and was ordered already comes to it once", async () => {
+  const [server, device] = [serverOn(), new MemoryStore()];
+  const open = (seed: number, page = device.forPage()) => {
+    const host = new RoomHost({ url: "ws://h", token: "t", room: NOTES, store: page }, server.world(seed));
+    const had: string[] = [];
+    host.on("restored", (edits) => had.push(...edits.map(({ payload }) => `${payload}`)));
+    host.on("edit", ({ payload, own }) => own || had.push(`${payload}`));
+    return { host, page, had };
+  };
+  const first = open(1);
+  await server.clock.advance(1_000);
+  first.host.send(new Uint8Array([1]));
+  await server.clock.advance(1_000);
+  server.commits = false;
+  for (const value of [2, 3]) first.host.send(new Uint8Array([value]));
+  await server.clock.advance(1_000);
+  first.page.die();
+  first.host.destroy();
+  await server.clock.advance(1_000);
+  server.commits = true;
+  server.commit(NOTES); // Nobody is there to hear of it.
+
+  const second = open(2);
+  await server.clock.advance(MINUTE);
+  expect([second.host.saved, second.host.seq, second.had]).toEqual([true, 3, ["2", "3", "1"]]);
+});
+
 test.each([
   ["it is in", async (server: ModelServer) => server.send({ type: "left", channel: 1, reason: "deleted" })],
   ["it comes back to", async (server: ModelServer) => {

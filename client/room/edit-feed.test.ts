@@ -2,6 +2,11 @@
 
 import { expect, test } from "vitest";
 
+import type { ClientId, ClientKey, Epoch, Millis, Seq } from "../../shared/ids.ts";
+import { OUTBOX, ROOM } from "../defaults.ts";
+import { EditFeed } from "./edit-feed.ts";
+import { Outbox } from "./outbox.ts";
+import type { RoomEffect } from "./room-messages.ts";
 import { App, bytes, heard, MINUTE, NOTES, serverOn } from "../testing/app.ts";
 
 test("[FEE1] another client's edits acknowledge nothing, whatever their counters", async () => {
@@ -80,4 +85,23 @@ test("[FEE5] where no replay fills a hole the room is joined anew, and what was 
   await server.clock.advance(MINUTE);
   expect(heard(server, "replay-request").length).toBeGreaterThan(2);
   expect([bob.edits, bob.host.saved, bob.host.synced]).toEqual([["1:1", "2:2", "3:3 own"], true, true]);
+});
+
+test("[FEE6] of a page before this one only what was given back is own, also when it was acknowledged before it comes", () => {
+  const outbox = new Outbox({ ...OUTBOX, format: undefined, mergeUnsent: true });
+  const feed = new EditFeed(ROOM.feed, outbox, () => 0.5);
+  const now = 0 as Millis;
+  const sent = [3, 4].map((counter) => ({ counter, parentSeq: 0 as Seq, payload: bytes(counter), made: 1 }));
+  outbox.inherit({ numberings: [{ clientKey: "before" as ClientKey, sent }], unsent: [], places: [] });
+  outbox.newKey();
+  const client = "client_before___" as ClientId;
+  feed.joined(client, now);
+  outbox.joined(now);
+  outbox.receiveAck(3, now);
+  feed.joined(client, now); // Anew.
+  const edits = [1, 2, 3, 4, 5].map((counter) => ({ client, counter, parentSeq: 0 as Seq, payload: bytes(counter) }));
+  const effects: RoomEffect[] = [];
+  feed.receiveCommitted({ type: "committed", channel: 1, edits: { epoch: 1 as Epoch, firstSeq: 1 as Seq, edits } }, true, now, effects);
+  const delivered = effects.flatMap((effect) => (effect.kind === "deliver" ? effect.edits : []));
+  expect(delivered.map(({ counter, own }) => [counter, own])).toEqual([[1, false], [2, false], [3, true], [4, true], [5, false]]);
 });

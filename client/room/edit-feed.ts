@@ -1,12 +1,12 @@
 /**
  * What comes into a room: committed edits in order, acknowledgements of this client's own, tentative edits until
- * they are confirmed. Rules FEE1 to FEE4.
+ * they are confirmed. Rules FEE1 to FEE6.
  *
  * Only an edit under this client's own id acknowledges; nobody else's is ever taken for one.
  */
 
 import type { ClientId, Millis, Position, Seq } from "../../shared/ids.ts";
-import type { SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
+import type { Counter, SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
 import { type Batch, Inbox, type InboxOptions, type Repair, type RoomEdit } from "./inbox.ts";
 import type { Outbox } from "./outbox.ts";
 import type { RoomEffect, RoomFrame } from "./room-messages.ts";
@@ -27,6 +27,8 @@ export class EditFeed {
   #client: ClientId | undefined;
   /** Every id this page has had: its edits under earlier ones are its own still. */
   readonly #ownClients = new Set<ClientId>();
+  /** What pages before this one sent and this one was given back, by the id that they had. */
+  readonly #inherited: { readonly client: ClientId; readonly after: Counter; readonly through: Counter }[] = [];
   #saving: SavingState = "saved";
 
   /** `unit`: a number in [0, 1). */
@@ -62,8 +64,10 @@ export class EditFeed {
   /** The log keeps up, unless the server says otherwise next. */
   joined(client: ClientId, now: Millis): void {
     this.#client = client;
-    // Of a page before this one: what it made need not be known here.
-    if (!this.#outbox.keyIsInherited) this.#ownClients.add(client);
+    const { keyIsInherited, ackedThrough, lastSent } = this.#outbox;
+    if (!keyIsInherited) this.#ownClients.add(client);
+    // Of a page before this one: what else it made need not be known here.
+    else if (!this.#isOwn(client, lastSent)) this.#inherited.push({ client, after: ackedThrough, through: lastSent });
     this.receiveSaving("saved", now);
   }
 
@@ -81,7 +85,7 @@ export class EditFeed {
   receiveCommitted({ edits: { epoch, firstSeq, edits } }: RoomFrame & { type: "committed" }, catchingUp: boolean, now: Millis, effects: RoomEffect[]): void {
     const batch: RoomEdit[] = [];
     for (const [index, { client, counter, payload }] of edits.entries()) {
-      const own = this.#ownClients.has(client);
+      const own = this.#isOwn(client, counter);
       batch.push({ seq: (firstSeq + index) as Seq, client, counter, payload, own });
       if (client === this.#client) this.#outbox.receiveAck(counter, now);
       else if (!own) show(this.#tentative.receiveCommitted(client, counter), effects);
@@ -104,7 +108,7 @@ export class EditFeed {
   }
 
   receiveTentative(edit: TentativeEdit, now: Millis, effects: RoomEffect[]): void {
-    if (this.#ownClients.has(edit.client)) return;
+    if (this.#isOwn(edit.client, edit.counter)) return;
     show(this.#tentative.receive(edit), effects);
     if (this.#saving === "saved" && this.#tentative.dueAt === undefined) this.#tentative.receiveSaved(now); // It came late.
   }
@@ -121,6 +125,11 @@ export class EditFeed {
 
   takeResubmits(now: Millis): DueEdits {
     return this.#tentative.takeDue(now);
+  }
+
+  /** Made here, or given back here: the application has it. */
+  #isOwn(client: ClientId, counter: Counter): boolean {
+    return this.#ownClients.has(client) || this.#inherited.some((edits) => edits.client === client && counter > edits.after && counter <= edits.through);
   }
 
   #deliver(batch: Batch, catchingUp: boolean, now: Millis, effects: RoomEffect[]): void {

@@ -6,7 +6,7 @@
 import { type ClientId, type Epoch, type Millis, type Position, type Seq, START } from "../../shared/ids.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
 
-/** A committed edit as the application gets it. `own`: it made the edit itself, through this connection. */
+/** A committed edit as the application gets it. `own`: it made the edit itself, or was given it back as `restored`: it has it. */
 export type RoomEdit = { readonly seq: Seq; readonly client: ClientId; readonly counter: Counter; readonly payload: Uint8Array; readonly own: boolean };
 
 /** Edits whose seqs follow each other. */
