@@ -19,14 +19,22 @@ const last = (counter: number) => ({ client: "somebody________" as ClientId, cou
 const continued = (after: number, position: Position, ...payloads: Uint8Array[]): DocumentChange => ({ kind: "continued", after: after as Seq, position, last: last(position.seq), payloads });
 const change = (more: Partial<KeptChange>): KeptChange => ({ put: [], drop: [], document: [], ...more });
 
-/** What a browser's Web Locks do, as far as it is needed: held until the promise is kept. */
+/** What a browser's Web Locks do, as far as it is needed: held by one at a time until the promise is kept. */
 class Locks {
   readonly #held = new Set<string>();
+  readonly #waiting = new Map<string, (() => void)[]>();
+
+  get waiting(): number {
+    return [...this.#waiting.values()].flat().length;
+  }
 
   async request(name: string, run: () => Promise<void>): Promise<void> {
+    await Promise.resolve(); // Never within the call.
+    while (this.#held.has(name)) await new Promise<void>((resolve) => this.#waiting.set(name, [...(this.#waiting.get(name) ?? []), resolve]));
     this.#held.add(name);
     await run();
     this.#held.delete(name);
+    for (const ask of this.#waiting.get(name)?.splice(0) ?? []) ask();
   }
 
   async query(): Promise<{ held: { name: string }[] }> {
@@ -180,6 +188,28 @@ test("[STO8] two pages that come at once do not both take over what is left", as
   page.close();
   const taken = (await Promise.all([open(store), open(store), open(store)])).map(({ kept }) => kept.edits.length);
   expect(taken.sort()).toEqual([0, 0, 2]);
+});
+
+test("[STO11] a page that is slow to open takes nothing from one that opens meanwhile", async () => {
+  const store = indexedDbStore({ owner: "acme/slow" });
+  const page = await open(store);
+  await page.keep(change({ put: [unsent(1, 1), sent(2, 1, 2)] }));
+  page.close();
+  const query = locks.query.bind(locks);
+  let deliver = (): void => {};
+  const mayDeliver = new Promise<void>((resolve) => (deliver = resolve));
+  const answered = vi.spyOn(locks, "query").mockImplementationOnce(async () => {
+    const answer = await query();
+    await mayDeliver;
+    return answer;
+  });
+  const slow = open(store);
+  await vi.waitFor(() => expect(answered).toHaveBeenCalled());
+  const other = open(store);
+  await Promise.race([other, vi.waitFor(() => expect(locks.waiting).toBe(1))]);
+  deliver();
+  const taken = (await Promise.all([slow, other])).map(({ kept }) => kept.edits.length);
+  expect(taken.sort()).toEqual([0, 2]);
 });
 
 test("[STO9] owners are apart, and what one leaves behind is removed when asked", async () => {

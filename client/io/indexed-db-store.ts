@@ -33,6 +33,8 @@ type Head = { readonly room: string; readonly position: Position; readonly last:
 type Writing = IDBPTransaction<Schema, ["heads", "pieces", "edits"], "readwrite">;
 type PageId = string;
 type Condense = StoredRoom["condense"];
+/** What one page has open. */
+type Part = { readonly key: string; readonly page: PageId; readonly condense: Condense };
 
 const ALL = ["heads", "pieces", "edits"] as const;
 /** Pieces are condensed into one when they have as many bytes as the last such one, and not for less than this. */
@@ -69,10 +71,7 @@ async function openRoom({ name, closed }: { name: string; closed: Set<PageId> },
   const db = await openDatabase(name);
   const letGo = await hold(lockOf(name, page));
   try {
-    const live = await livePages(name, closed);
-    const transaction = db.transaction(ALL, "readwrite");
-    const kept: KeptRoom = { document: condense && (await readDocument(transaction, key, condense)), edits: await takeOver(transaction, key, page, live) };
-    await transaction.done;
+    const kept = await alone(`${name} opening`, async () => readKept(db, { key, page, condense }, await livePages(name, closed)));
     return {
       kept,
       keep: (change) => write(db, { key, page, condense }, change),
@@ -88,6 +87,14 @@ async function openRoom({ name, closed }: { name: string; closed: Set<PageId> },
     letGo();
     throw cause;
   }
+}
+
+/** `live`: as of now. Nobody else may open the room until what the others left is taken over, for they would not be among them. */
+async function readKept(db: IDBPDatabase<Schema>, { key, page, condense }: Part, live: ReadonlySet<PageId>): Promise<KeptRoom> {
+  const transaction = db.transaction(ALL, "readwrite");
+  const kept: KeptRoom = { document: condense && (await readDocument(transaction, key, condense)), edits: await takeOver(transaction, key, page, live) };
+  await transaction.done;
+  return kept;
 }
 
 async function openDatabase(name: string): Promise<IDBPDatabase<Schema>> {
@@ -125,7 +132,7 @@ async function readDocument(transaction: Writing, key: string, condense: NonNull
   return { position: head.position, last: head.last, payload };
 }
 
-async function write(db: IDBPDatabase<Schema>, { key, page, condense }: { key: string; page: PageId; condense: Condense }, { put, drop, document }: KeptChange): Promise<void> {
+async function write(db: IDBPDatabase<Schema>, { key, page, condense }: Part, { put, drop, document }: KeptChange): Promise<void> {
   try {
     const transaction = db.transaction(ALL, "readwrite", RELAXED);
     const edits = transaction.objectStore("edits");
@@ -218,6 +225,15 @@ function hold(lock: string): Promise<() => void> {
       }).catch(failed);
     });
   });
+}
+
+async function alone<Result>(lock: string, run: () => Promise<Result>): Promise<Result> {
+  const letGo = await hold(lock);
+  try {
+    return await run();
+  } finally {
+    letGo();
+  }
 }
 
 async function livePages(name: string, closed: ReadonlySet<PageId>): Promise<ReadonlySet<PageId>> {
