@@ -19,7 +19,7 @@ export const leaderboardMetrics = (registry: Registry) => {
     restores: new Counter({ name: "coroom_boards_restores_total", help: "Rooms whose boards were put back from a checkpoint", registers }),
     checkpoints: new Histogram({ name: "coroom_boards_checkpoint_seconds", help: "Time to write a room's checkpoint, by outcome: written, superseded", buckets: SECONDS, labelNames: ["outcome"], registers }),
     removals: new Counter({ name: "coroom_boards_removals_total", help: "Rooms whose boards were removed because they are deleted", registers }),
-    archived: new Counter({ name: "coroom_boards_archived_windows_total", help: "Closed windows archived, by outcome: written, there", labelNames: ["outcome"], registers }),
+    archived: new Counter({ name: "coroom_boards_archived_windows_total", help: "Closed windows archived, by outcome: written, there, behind (the room is put back from its checkpoint first)", labelNames: ["outcome"], registers }),
     reads: new Counter({ name: "coroom_boards_reads_total", help: "Boards asked for over HTTP, by answer", labelNames: ["answer"], registers }),
     pushes: new Counter({ name: "coroom_boards_pushes_total", help: "Watched boards published because they changed", registers }),
     watches: new Gauge({ name: "coroom_boards_watches", help: "Boards that somebody looks at", registers }),

@@ -3,6 +3,7 @@
 import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import type { BoardNews } from "../shared/bus/board-messages.ts";
 import type { RoomId, RoomKey, TenantId, UnixMillis } from "../shared/ids.ts";
+import type { Said } from "../shared/lease.ts";
 import type { Applied, Batch, BoardsDump, BoardState, Mark, Names, Standing, Uses } from "./boards/board.ts";
 import type { Role } from "./boards/keys.ts";
 import type { Window } from "./boards/windows.ts";
@@ -67,14 +68,18 @@ export interface BoardReads {
 
 /** What the one who counts a partition says of itself. `through`: all that the streams took before it is counted; `told`: and the rooms' totals are told. */
 export type Word = { readonly service: string; readonly through: UnixMillis; readonly told: UnixMillis; readonly isRebuilding: boolean };
-/** `kept`: nothing that was written since the last word can be gone. `lost`: no word is there any more, and none was put there. */
-export type Beat = "kept" | "doubtful" | "lost";
+/**
+ * `kept`: nothing that was written can be gone. `doubtful`: nothing that was written before the last word. `lost`: neither
+ * the last word nor a later one is there, and none was put there.
+ */
+export type Beat = { readonly kind: "kept" | "doubtful"; readonly said: Said } | { readonly kind: "lost" };
 
 /** Keeps a word where the data is, so that word and data are lost together. */
 export interface Progress {
   /** The first word, said once all there was is back. */
-  begin(partition: number, word: Word): Promise<void>;
-  beat(partition: number, word: Word): Promise<Beat>;
+  begin(partition: number, word: Word): Promise<Said>;
+  /** `last`: the last word that is known to have been there, whoever said it. */
+  beat(partition: number, word: Word, last: Said | undefined): Promise<Beat>;
   read(partition: number): Promise<Word | undefined>;
 }
 

@@ -8,8 +8,14 @@
 
 import type { Millis } from "./ids.ts";
 
-/** `floor`: what the holder made of every record up to this stream sequence is durable; a new holder reads on from there. */
-export type Lease = { readonly holder: string; readonly floor: number };
+/** One of the words that a service says where its data is: whoever finds it there, or a later one of the service, finds all that was written before it. */
+export type Said = { readonly service: string; readonly number: number };
+
+/**
+ * `floor`: what the holder made of every record up to this stream sequence is durable; a new holder reads on from there.
+ * `said`: after that was so, by a holder that says words.
+ */
+export type Lease = { readonly holder: string; readonly floor: number; readonly said?: Said | undefined };
 
 /** The holder's name when it was given back. */
 export const NOBODY = "";

@@ -1,12 +1,12 @@
 /** Puts a closed window's boards into the archive, once, and lets Redis forget them after a while. */
 
 import type { UnixMillis } from "../../shared/ids.ts";
-import { byRank, type Standing } from "../boards/board.ts";
+import { byRank, isAhead, NOTHING_APPLIED, type Standing } from "../boards/board.ts";
 import type { Role } from "../boards/keys.ts";
-import type { Archive, ArchivedBoard, BoardReads, Boards, Closing, Closings } from "../ports.ts";
+import type { Archive, ArchivedBoard, BoardReads, Boards, Checkpoints, Closing, Closings } from "../ports.ts";
 import { KEPT_MS } from "../boards/windows.ts";
 
-export type ArchivingPorts = { readonly boards: Pick<Boards, "load">; readonly reads: BoardReads; readonly closings: Closings; readonly archive: Archive };
+export type ArchivingPorts = { readonly boards: Pick<Boards, "load">; readonly reads: BoardReads; readonly checkpoints: Pick<Checkpoints, "mark">; readonly closings: Closings; readonly archive: Archive };
 export type ArchivingOptions = { readonly boardRoles: readonly Role[]; readonly boardArchivedMax: number };
 
 /** At least so long, so that whoever reads just now ends before it goes. */
@@ -14,16 +14,19 @@ const KEPT_MS_MIN = 60_000;
 
 /**
  * `confirm` throws unless Redis still has all it had and is still ours to read: a window that was cut short by
- * a loss, or is half put back by a successor, must not become its archive.
+ * a loss, or is half put back by a successor, must not become its archive. `behind`: the room's checkpoint has more
+ * than Redis, and nothing was done.
  */
 export async function archiveWindow(
   { room, window }: Closing,
   partition: number,
-  { boards, reads, closings, archive }: ArchivingPorts,
+  { boards, reads, checkpoints, closings, archive }: ArchivingPorts,
   options: ArchivingOptions,
   { wallNow, confirm }: { wallNow: UnixMillis; confirm: () => Promise<void> },
-): Promise<"written" | "there"> {
+): Promise<"written" | "there" | "behind"> {
+  const mark = await checkpoints.mark(room); // Looked at first: meanwhile the boards only get farther.
   const stored = await boards.load(room);
+  if (stored !== "deleted" && isAhead(mark, stored?.applied ?? NOTHING_APPLIED)) return "behind";
   const keepUntil = Math.max(window.start + KEPT_MS[window.kind], wallNow + KEPT_MS_MIN) as UnixMillis;
   const finished = async (outcome: "written" | "there"): Promise<"written" | "there"> => {
     await closings.finish(partition, { room, window }, keepUntil);

@@ -13,7 +13,7 @@
  *   {env}:tenant:{<tenant>}:<window>             sorted set: the tenant's rooms, by their points in the window
  *   {env}:tenant:{<tenant>}:<window>:people      HyperLogLog: users with points in any of the rooms
  *   {env}:tenants:closing                      sorted set: tenants' windows to archive, by the instant they end
- *   {env}:boards:<partition>:progress          string: the projector's word on how far it is; gone when Redis lost its data
+ *   {env}:boards:<partition>:progress          string: the projector's word on how far it is; gone or an older one when Redis lost data
  *   {env}:boards:<partition>:closing           sorted set: windows to archive, by the instant they end
  */
 

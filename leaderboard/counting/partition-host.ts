@@ -6,6 +6,7 @@
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { LeaseWatch, type Leases, NOBODY } from "../../shared/lease.ts";
 import { pause, unlessMistake } from "../../shared/pause.ts";
+import type { Floor } from "./footing-host.ts";
 import type { Counted } from "../reading/watched-boards.ts";
 import { type PassDeps, PassHost, type PassOptions, type PassPorts } from "./pass-host.ts";
 
@@ -13,6 +14,7 @@ export type PartitionPorts = PassPorts & { readonly leases: Leases };
 export type PartitionOptions = PassOptions & { readonly boardsLeaseMs: number; readonly boardBehindMsMax: number };
 export type PartitionDeps = Omit<PassDeps, "onFloor">;
 
+const NO_FLOOR: Floor = { edits: 0, said: undefined };
 const RETRY_MS = 250;
 const RETRY_MS_MAX = 4_000;
 
@@ -25,8 +27,7 @@ export class PartitionHost {
   /** The revision of our lease; undefined: we hold none. */
   #lease: number | undefined;
   #pass: PassHost | undefined;
-  /** Everything up to it is in checkpoints. */
-  #floor = 0;
+  #floor: Floor = NO_FLOOR;
 
   constructor(partition: number, ports: PartitionPorts, options: PartitionOptions, deps: PartitionDeps) {
     this.#partition = partition;
@@ -67,9 +68,9 @@ export class PartitionHost {
       try {
         const { lease, revision } = await this.#ports.leases.read(this.#partition);
         if (watch.mayTake(lease, revision, clock.now())) {
-          this.#floor = lease?.floor ?? 0;
+          this.#floor = { edits: lease?.floor ?? 0, said: lease?.said };
           await this.#writeLease(this.#options.service, revision);
-          if (this.#lease !== undefined) return log.info({ partition: this.#partition, after: this.#floor }, "counting this part of the log from here on");
+          if (this.#lease !== undefined) return log.info({ partition: this.#partition, after: this.#floor.edits }, "counting this part of the log from here on");
         }
       } catch (cause) {
         unlessMistake(cause);
@@ -81,7 +82,7 @@ export class PartitionHost {
   }
 
   async #writeLease(holder: string, revision: number): Promise<void> {
-    const write = await this.#ports.leases.write(this.#partition, { holder, floor: this.#floor }, revision);
+    const write = await this.#ports.leases.write(this.#partition, { holder, floor: this.#floor.edits, said: this.#floor.said }, revision);
     this.#lease = write.kind === "written" ? write.revision : undefined;
   }
 

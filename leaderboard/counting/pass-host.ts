@@ -12,6 +12,7 @@ import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { pause, unlessMistake } from "../../shared/pause.ts";
 import { ActivitiesEnd } from "./activities-end-host.ts";
 import { archiveWindow, type ArchivingOptions, type ArchivingPorts } from "../archiving/archiving-host.ts";
+import { type Floor, Footing } from "./footing-host.ts";
 import { Headway } from "./headway.ts";
 import type { Source } from "./instants.ts";
 import { PassRooms, type PassRoomsOptions } from "./pass-rooms.ts";
@@ -36,7 +37,7 @@ export type PassOptions = RoomOptions &
     readonly boardCheckpointWritesMax: number;
     readonly boardTotalsMs: number;
   };
-export type PassDeps = Omit<RoomDeps, "expectBehind"> & { readonly watchedRooms: () => Iterable<RoomKey>; readonly onFloor: (floor: number) => void };
+export type PassDeps = Omit<RoomDeps, "expectBehind"> & { readonly watchedRooms: () => Iterable<RoomKey>; readonly onFloor: (floor: Floor) => void };
 
 /** Rooms whose boards are watched are counted so many times as often. */
 const WATCHED_TURNS = 4;
@@ -52,7 +53,7 @@ export class PassHost {
   readonly #deps: PassDeps;
   readonly #over = new AbortController();
   readonly #rooms: PassRooms;
-  #floor: number;
+  readonly #footing: Footing;
   /** What checkpoints cover of the activities is not there any more. */
   #forgotten = 0;
   readonly #activitiesEnd: ActivitiesEnd;
@@ -60,10 +61,10 @@ export class PassHost {
   #reason = "lease";
 
   /** `through`: how far the pass before had come, for those who ask meanwhile. */
-  constructor(partition: number, from: { floor: number; through: UnixMillis }, ports: PassPorts, options: PassOptions, deps: PassDeps) {
+  constructor(partition: number, from: { floor: Floor; through: UnixMillis }, ports: PassPorts, options: PassOptions, deps: PassDeps) {
     this.#partition = partition;
-    this.#floor = from.floor;
-    this.#headway = new Headway({ edits: from.floor, activities: 0 }, from.through);
+    this.#headway = new Headway({ edits: from.floor.edits, activities: 0 }, from.through);
+    this.#footing = new Footing(partition, from.floor, ports.progress, deps.onFloor);
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
@@ -93,7 +94,7 @@ export class PassHost {
     await this.#part(async () => {
       this.#forgotten = await this.#ports.activities.forgotten(this.#partition);
       this.#headway.receive("activities", this.#forgotten);
-      if ((await this.#ports.progress.beat(this.#partition, this.#word())) === "lost") await this.#restoreAll();
+      if ((await this.#footing.say(this.#word())) === "lost") await this.#restoreAll();
       await Promise.all([() => this.#follow("edits"), () => this.#follow("activities"), () => this.#count(), () => this.#save(), () => this.#beat(), () => this.#archive(), () => this.#tellTotals()].map((work) => this.#part(work)));
     });
     signal.removeEventListener("abort", end);
@@ -109,7 +110,8 @@ export class PassHost {
         if (clock.now() < deadline && !room.isCovered) await room.saveCheckpoint();
       }),
     );
-    this.#raiseFloor();
+    this.#cover();
+    await this.#part(() => this.#expectKept());
   }
 
   /** The first part that fails ends them all. */
@@ -127,7 +129,7 @@ export class PassHost {
     unlessMistake(cause);
     if (this.#isOver) return;
     this.#reason = cause instanceof Trouble ? cause.reason : "failed";
-    this.#deps.log.warn({ partition: this.#partition, after: this.#floor, cause }, "counting begins again from the last checkpoints");
+    this.#deps.log.warn({ partition: this.#partition, after: this.#footing.floor, cause }, "counting begins again from the last checkpoints");
     this.#over.abort();
   }
 
@@ -135,17 +137,20 @@ export class PassHost {
     return this.#over.signal.aborted;
   }
 
-  /** Redis has nothing of what it had: every room that has a checkpoint gets its boards back. */
+  /** Redis may have less than it had, or nothing: every room of which a checkpoint has more gets its boards back. */
   async #restoreAll(): Promise<void> {
     const rooms = await this.#ports.checkpoints.rooms(this.#partition);
-    if (rooms.length > 0) this.#deps.log.warn({ partition: this.#partition, rooms: rooms.length }, "Redis has no boards: they are put back from checkpoints, and the log is counted from there");
+    if (rooms.length > 0) this.#deps.log.warn({ partition: this.#partition, rooms: rooms.length }, "Redis may have lost boards: those it lacks are put back from checkpoints, and the log is counted from there");
     await eachOf(rooms, this.#options.boardCheckpointWritesMax, async (room) => {
-      if (this.#isOver) return;
-      const restored = this.#newRoom(room);
-      await restored.open();
-      await restored.tellTotals();
+      if (!this.#isOver) await this.#restore(room);
     });
-    if (!this.#isOver) await this.#ports.progress.begin(this.#partition, this.#word());
+    if (!this.#isOver) await this.#footing.begin(this.#word());
+  }
+
+  async #restore(room: RoomKey): Promise<void> {
+    const restored = this.#newRoom(room);
+    await restored.open();
+    await restored.tellTotals();
   }
 
   async #follow(source: Source): Promise<void> {
@@ -215,20 +220,20 @@ export class PassHost {
         if (!this.#isOver) await room.saveCheckpoint();
       });
       if (this.#isOver) return;
-      this.#raiseFloor();
+      this.#cover();
       this.#rooms.retire();
       await this.#forgetActivities();
     }
   }
 
-  #raiseFloor(): void {
-    this.#floor = Math.max(this.#floor, this.#rooms.coveredThrough("edits", this.#headway.received.edits));
-    this.#deps.onFloor(this.#floor);
+  #cover(): void {
+    const { edits, activities } = this.#headway.received;
+    this.#footing.cover({ edits: this.#rooms.coveredThrough("edits", edits), activities: this.#rooms.coveredThrough("activities", activities) });
   }
 
   /** What checkpoints cover of them nobody reads again. */
   async #forgetActivities(): Promise<void> {
-    const covered = this.#rooms.coveredThrough("activities", this.#headway.received.activities);
+    const covered = this.#footing.kept.activities;
     if (covered <= this.#forgotten) return;
     await this.#ports.activities.forget(this.#partition, covered);
     this.#forgotten = covered;
@@ -253,8 +258,7 @@ export class PassHost {
   }
 
   async #expectKept(): Promise<void> {
-    const beat = await this.#ports.progress.beat(this.#partition, this.#word());
-    if (beat !== "kept") throw new Trouble("doubtful", "Redis was away or lost data: what it still has is looked at anew");
+    if ((await this.#footing.say(this.#word())) !== "kept") throw new Trouble("doubtful", "Redis was away or lost data: what it still has is looked at anew");
   }
 
   async #archive(): Promise<void> {
@@ -265,8 +269,9 @@ export class PassHost {
       await eachOf(due, this.#options.boardCheckpointWritesMax, async (closing) => {
         if (this.#isOver) return;
         const outcome = await archiveWindow(closing, this.#partition, this.#ports, this.#options, { wallNow: this.#deps.clock.wallNow(), confirm: () => this.#expectKept() });
-        this.#rooms.get(closing.room)?.forgetWindow(closing.window.id);
         this.#deps.metrics.archived.inc({ outcome });
+        if (outcome === "behind") return this.#restore(closing.room);
+        this.#rooms.get(closing.room)?.forgetWindow(closing.window.id);
       });
       if (this.#partition !== 0 || this.#isOver) continue; // Of all partitions one looks after the tenants.
       const outcomes = await archiveTenants(this.#ports, this.#options, { wallNow: this.#deps.clock.wallNow(), confirm: () => this.#expectKept() });

@@ -6,25 +6,34 @@ import { parseRoomKey, type UnixMillis } from "../../shared/ids.ts";
 import { type Keys, ROLES } from "../boards/keys.ts";
 import type { Closing, Closings, Progress } from "../ports.ts";
 import { parseWindow } from "../boards/windows.ts";
-import type { RedisLine } from "../../shared/io/redis.ts";
+import { defineScripts, type RedisLine } from "../../shared/io/redis.ts";
 
 const StoredWord = z.object({ service: z.string(), through: z.number().transform((number) => number as UnixMillis), told: z.number().default(0).transform((number) => number as UnixMillis), isRebuilding: z.boolean() });
 
+type Scripts = { sayWord(keys: number, ...args: (string | number)[]): Promise<0 | 1> };
+
 export function redisProgress({ redis, breaks }: RedisLine, keys: Keys): Progress {
+  const scripts = defineScripts<Scripts>(redis, import.meta.url, { sayWord: "word.lua" });
   /** How often the line had broken when this partition's last word was said. */
   const breaksAt = new Map<number, number>();
+  /** No two words of a service have the same number. */
+  let words = 0;
   return {
     begin: async (partition, word) => {
+      const said = { service: word.service, number: ++words };
       breaksAt.set(partition, breaks());
-      await redis.set(keys.progress(partition), JSON.stringify(word));
+      await redis.set(keys.progress(partition), JSON.stringify({ ...word, ...said }));
+      return said;
     },
-    beat: async (partition, word) => {
+    beat: async (partition, word, last) => {
+      if (last === undefined) return { kind: "lost" };
       const now = breaks();
-      const before = await redis.set(keys.progress(partition), JSON.stringify(word), "XX", "GET");
-      if (before === null) return "lost";
-      const isKept = breaksAt.get(partition) === now && (JSON.parse(before) as { service?: unknown }).service === word.service;
+      const said = { service: word.service, number: ++words };
+      const isSaid = await scripts.sayWord(1, keys.progress(partition), last.service, last.number, JSON.stringify({ ...word, ...said }));
+      if (isSaid === 0) return { kind: "lost" };
+      const isKept = breaksAt.get(partition) === now && last.service === word.service;
       breaksAt.set(partition, now);
-      return isKept ? "kept" : "doubtful";
+      return { kind: isKept ? "kept" : "doubtful", said };
     },
     read: async (partition) => {
       const word = await redis.get(keys.progress(partition));

@@ -1,0 +1,97 @@
+/** A Redis that comes back with less than it had: put back from an older file, or a replica that lagged. No edit has to come for its boards to be whole. */
+
+import { expect, test } from "vitest";
+
+import { Prng } from "../shared/prng.ts";
+import { eventually } from "../test/system/eventually.ts";
+import { parseWindow } from "./boards/windows.ts";
+import { counted, expectReference, expectTenantReference, MINUTE_MS, NEW_YEARS_EVE, ROOMS, SCORING, type } from "./testing/expected-boards.ts";
+import { LeaderboardRig, SetClock, type Started } from "./testing/leaderboard-rig.ts";
+import { MadeUpLog } from "./testing/made-up-log.ts";
+import { referenceBoards } from "./testing/reference-boards.ts";
+
+const HOUR = "2028-12-31T23";
+const rig = LeaderboardRig.forThisFile();
+
+/** What Redis has of these keys, to be put back in one step. */
+async function copyOf({ line: { redis } }: Started, pattern: string): Promise<() => Promise<void>> {
+  const copy = await Promise.all((await redis.keys(pattern)).map(async (key) => [key, (await redis.dumpBuffer(key))!] as const));
+  return async () => {
+    const step = redis.multi().del(await redis.keys(pattern));
+    for (const [key, bytes] of copy) step.restore(key, 0, bytes);
+    await step.exec();
+  };
+}
+
+async function isCheckpointed(log: MadeUpLog, { ports }: Started): Promise<boolean> {
+  return (await ports.leases.read(0)).lease?.floor === (await log.end(0));
+}
+
+async function expectArchive(log: MadeUpLog, { ports }: Started): Promise<void> {
+  for (const room of ROOMS) {
+    const window = parseWindow(HOUR)!;
+    await eventually(`${HOUR} of ${room} is archived`, async () => (await ports.archive.read(room, window)) !== undefined);
+    const whole = referenceBoards(log.doneIn(room), SCORING).get(HOUR)!;
+    const everyone = (await ports.archive.read(room, window))!.boards.find(({ role }) => role === "everyone");
+    expect([everyone?.members, everyone?.points], room).toEqual([whole.length, whole.reduce((sum, { score }) => sum + score, 0)]);
+  }
+}
+
+test("[LB12] Redis put back as it was earlier, with its connection broken: rooms that nobody edits are whole again, and so is their archive", async () => {
+  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(12)];
+  const started = await rig.start("lb12", log, clock);
+  type(log, prng, clock.wallNow(), 60);
+  await eventually("all is counted", () => counted(log, started));
+  await eventually("it is in checkpoints", () => isCheckpointed(log, started));
+  const putBack = await copyOf(started, "lb12:*");
+  type(log, prng, clock.wallNow(), 60);
+  await eventually("more is counted", () => counted(log, started));
+  await eventually("all of it is in checkpoints", () => isCheckpointed(log, started));
+  await putBack();
+  started.line.redis.disconnect(true);
+  await eventually("all is put back", () => counted(log, started));
+  await expectReference(log, started);
+  await expectTenantReference(log, started);
+  clock.advance(30 * MINUTE_MS);
+  await expectArchive(log, started);
+});
+
+test("[LB13] a window is not archived while the room's checkpoint has more than Redis: the room is put back first", async () => {
+  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(13)];
+  const started = await rig.start("lb13", log, clock);
+  type(log, prng, clock.wallNow(), 60);
+  await eventually("all is counted", () => counted(log, started));
+  const putBack = await copyOf(started, "lb13:board:*");
+  type(log, prng, clock.wallNow(), 60);
+  await eventually("more is counted", () => counted(log, started));
+  await eventually("all of it is in checkpoints", () => isCheckpointed(log, started));
+  await putBack(); // As of a node of a cluster that has not the leaderboard's word.
+  clock.advance(30 * MINUTE_MS);
+  await expectArchive(log, started);
+  expect(await counted(log, started)).toBe(true);
+});
+
+test("[LB14] a connection that broke, and a leaderboard that takes over, have no room put back where Redis lost nothing", async () => {
+  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(14)];
+  const compared: string[] = [];
+  const first = await rig.start("lb14", log, clock, {}, (ports) => ({
+    ...ports,
+    checkpoints: { ...ports.checkpoints, rooms: (partition) => (compared.push("first"), ports.checkpoints.rooms(partition)) },
+  }));
+  type(log, prng, clock.wallNow(), 60);
+  await eventually("all is in checkpoints", async () => (await counted(log, first)) && isCheckpointed(log, first));
+  const passes = async (): Promise<number> => (await first.registry.getSingleMetric("coroom_boards_passes_total")!.get()).values.reduce((sum, { value }) => sum + value, 0);
+  const before = await passes();
+  first.line.redis.disconnect(true);
+  await eventually("it begins anew", async () => (await passes()) > before);
+  type(log, prng, clock.wallNow(), 20);
+  await eventually("and counts on", async () => (await counted(log, first)) && isCheckpointed(log, first));
+  await first.host.stop();
+  const second = await rig.start("lb14", log, clock, {}, (ports) => ({
+    ...ports,
+    checkpoints: { ...ports.checkpoints, rooms: (partition) => (compared.push("second"), ports.checkpoints.rooms(partition)) },
+  }));
+  type(log, prng, clock.wallNow(), 20);
+  await eventually("the other counts on", async () => (await counted(log, second)) && isCheckpointed(log, second));
+  expect(compared).toEqual(["first"]); // When nothing had ever been said.
+});
