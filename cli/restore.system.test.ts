@@ -224,3 +224,57 @@ test("[RST7] a room that cannot be restored is named and keeps no other from it,
   expect(said.join()).toContain("spoken of up to 500");
   expect(said.at(-1)).toBe("2 rooms looked at, 1 made anew, 0 edits missing");
 });
+
+const FILLER = `${ENVIRONMENT}.log.0.=.filler`;
+
+/** As when records up to it were archived, and the log was then rolled back. */
+async function speakOf(streamSeq: number): Promise<void> {
+  const histories = await new Kvm(jetstream(nats)).open(SUBJECTS.historyBucket);
+  const entry = (await histories.get(ROOM))?.json<object>() ?? { versions: [], segments: [] };
+  await histories.put(ROOM, JSON.stringify({ ...entry, through: streamSeq }));
+}
+
+async function numbers(): Promise<{ last: number; records: number }> {
+  const { state } = await (await jetstreamManager(nats)).streams.info(SUBJECTS.logStream(0));
+  return { last: state.last_seq, records: state.messages };
+}
+
+test("[RST8] more numbers than a stream lets wait are used up", async () => {
+  const NUMBERS = 400_000;
+  const doc = new Y.Doc();
+  await (await start()).stop();
+  await write(doc, 1, 0, "abc");
+  await settled(doc, 3);
+  const { records } = await numbers();
+  await speakOf(NUMBERS);
+  expect((await restored()).join()).toContain(`spoken of up to ${NUMBERS}`);
+  expect(await numbers()).toEqual({ last: NUMBERS, records });
+});
+
+test("[RST9] fillers that an interrupted run left go with the next one, though no number is wanting any more", async () => {
+  const doc = new Y.Doc();
+  await (await start()).stop();
+  await write(doc, 1, 0, "abc");
+  const { records } = await numbers();
+  for (const content of ["", "", "f"]) await jetstream(nats, { timeout: APPEND_MS_MAX }).publish(FILLER, content);
+  const { last } = await numbers();
+  expect((await restored()).join()).not.toContain("goes on behind that");
+  expect(await numbers()).toEqual({ last, records });
+  await write(doc, 2, 3, "d");
+  await settled(doc, 4);
+});
+
+test("[RST10] no filler is empty, as what ends a read is", async () => {
+  const doc = new Y.Doc();
+  await (await start()).stop();
+  await write(doc, 1, 0, "abc");
+  await settled(doc, 3);
+  const { last } = await numbers();
+  await speakOf(last + 5);
+  const bytes: number[] = [];
+  nats.subscribe(FILLER, { callback: (_, { data }) => void bytes.push(data.byteLength) });
+  await nats.flush();
+  await restored();
+  await nats.flush();
+  expect(bytes).toEqual([1, 1, 1, 1, 1]);
+});

@@ -94,8 +94,7 @@ export async function restore(config: Values<typeof restoreSettings>, say: (line
       spokenOf.set(room, await spokenOfRoom(room, ports));
     }
     for (const numbering of await numberingOf(nats, subjects, config.logPartitions, spokenOf)) {
-      if (numbering.last >= numbering.needed) continue;
-      say(`part ${numbering.partition} of the log ends at ${numbering.last} and is spoken of up to ${numbering.needed}: it goes on behind that`);
+      if (numbering.last < numbering.needed) say(`part ${numbering.partition} of the log ends at ${numbering.last} and is spoken of up to ${numbering.needed}: it goes on behind that`);
       await moveNumberingOn(nats, subjects, numbering);
     }
     say(`${objects.size} rooms looked at, ${rebuilt} made anew, ${missing} edits missing`);

@@ -13,9 +13,14 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 
 export type Numbering = { readonly partition: number; readonly last: number; readonly needed: number };
 
-/** Not a room: its tenant has a character that none may have, so whoever reads the log passes over it. */
-const FILLER = { tenant: "=", room: "filler" };
-const FLUSH_EVERY = 10_000;
+/**
+ * Not a room: its tenant has a character that none may have, so whoever reads the log passes over it. It has content: an
+ * empty message is how a read ends.
+ */
+const FILLER = { tenant: "=", room: "filler", content: Uint8Array.of(0) };
+/** Fillers on their way, of which the last is answered, with the number that it got. A stream drops unsaid what comes while 10,000 wait to be stored. */
+const UNANSWERED_MAX = 1_000;
+const FILLED_MS_MAX = 10_000;
 
 /** The last number that each part of the log gave out, and the highest that anything in NATS speaks of. */
 export async function numberingOf(nats: NatsConnection, subjects: Subjects, partitions: number, spokenOf: ReadonlyMap<RoomKey, number>): Promise<Numbering[]> {
@@ -35,23 +40,24 @@ export async function numberingOf(nats: NatsConnection, subjects: Subjects, part
   return numberings;
 }
 
-export async function moveNumberingOn(nats: NatsConnection, subjects: Subjects, { partition, last, needed }: Numbering): Promise<void> {
+/** To be called for every part: an earlier call that was interrupted may have left fillers in it. Throws when the log does not take one; the same again then goes on. */
+export async function moveNumberingOn(nats: NatsConnection, subjects: Subjects, { partition, needed }: Numbering): Promise<void> {
   const manager = await jetstreamManager(nats);
   const stream = subjects.logStream(partition);
+  const filler = subjects.logOfPartition(partition).replace("*.*", `${FILLER.tenant}.${FILLER.room}`);
+  await manager.streams.purge(stream, { filter: filler });
   const { config, state } = await manager.streams.info(stream);
-  if (last >= needed) return;
+  if (state.last_seq >= needed) return;
   if (state.messages === 0) {
     await manager.streams.delete(stream);
     await manager.streams.add({ ...config, first_seq: needed + 1 });
     return;
   }
   // Records are there, and stay: the numbers between are used up by fillers, which go again.
-  const filler = subjects.logOfPartition(partition).replace("*.*", `${FILLER.tenant}.${FILLER.room}`);
-  for (let number = last + 1; number <= needed; number++) {
-    nats.publish(filler);
-    if (number % FLUSH_EVERY === 0) await nats.flush();
+  const log = jetstream(nats, { timeout: FILLED_MS_MAX });
+  for (let last = state.last_seq; last < needed; ) {
+    for (let ahead = Math.min(needed - last, UNANSWERED_MAX) - 1; ahead > 0; ahead--) nats.publish(filler, FILLER.content);
+    last = (await log.publish(filler, FILLER.content)).seq;
   }
-  await nats.flush();
-  for (let reached = 0; reached < needed; reached = (await manager.streams.info(stream)).state.last_seq);
   await manager.streams.purge(stream, { filter: filler });
 }
