@@ -233,6 +233,37 @@ test.each([
   expect([third.text, heard(server, "join").length - joins], "what is kept is of the new log").toEqual([bob.text, 1]);
 });
 
+test("[KPO3] nobody is told to be up to date before what is kept is known to be of the log", async () => {
+  const [lost, server, device] = [serverOn(), serverOn(), new MemoryStore()];
+  const format = { merge: (payloads: readonly Uint8Array[]) => new Uint8Array(payloads.flatMap((payload) => [...payload])), split: () => undefined };
+  const facts: string[] = [];
+  const open = (on: ModelServer, seed: number) => {
+    const page = device.forPage();
+    const host = new RoomHost({ url: "ws://h", token: "t", room: NOTES, store: page, format }, on.world(seed));
+    host.on("synced", (synced) => facts.push(synced ? "synced" : "not synced"));
+    host.on("rolled-back", () => facts.push("rolled back"));
+    return async (edits: number) => {
+      for (let edit = 0; edit < edits; edit++) {
+        await on.clock.advance(1_000);
+        host.send(new Uint8Array([seed, edit]));
+      }
+      await on.clock.advance(MINUTE);
+      page.die();
+      host.destroy();
+      return facts.splice(0);
+    };
+  };
+  await open(lost, 1)(2);
+  expect(await open(lost, 2)(0), "the same log").toEqual(["synced", "not synced"]);
+  const bob = new RoomHost({ url: "ws://h", token: "t", room: NOTES }, server.world(3));
+  for (const value of [8, 9]) {
+    await server.clock.advance(1_000);
+    bob.send(new Uint8Array([value]));
+  }
+  await server.clock.advance(1_000);
+  expect(await open(server, 4)(0), "another, as long").toEqual(["rolled back", "synced", "not synced"]);
+});
+
 test("[KPO2] a log trimmed beyond what is kept is caught up by a snapshot, and nothing is sent anew", async () => {
   const [server, device] = [serverOn(), new MemoryStore()];
   const [ann, bob] = [new Page(server, device, 1), new Page(server, undefined, 2)];

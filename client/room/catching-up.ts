@@ -128,7 +128,9 @@ export class CatchingUp {
     effects.push({ kind: "log-rolled-back" });
   }
 
+  /** Not before it is known to be of this log: the edit that shows it is asked for with every join. */
   #caughtUp(): void {
+    if (this.#kept.isUnproven) return;
     this.#synced = true;
     this.#resync.caughtUp();
   }
