@@ -46,7 +46,9 @@ export class HistoryHost {
   }
 
   async current(): Promise<History> {
-    this.#stored ??= await this.#ports.histories.read(this.#room);
+    if (this.#stored !== undefined) return this.#stored.history;
+    const read = await this.#ports.histories.read(this.#room);
+    this.#stored ??= read; // What came to be known meanwhile stays: somebody may be about to replace just that.
     return this.#stored.history;
   }
 

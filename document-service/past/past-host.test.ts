@@ -111,3 +111,47 @@ test("[PST7] a version whose object was swept up before it was named is written 
   expect(await naming).toMatchObject({ kind: "named", version: { seq: 3, name: "two" } });
   expect([stores.history.versions.length, astray(stores)]).toEqual([2, []]);
 });
+
+test("[PST8] a save that looks whether a version is due changes nothing of what another one is named by", async () => {
+  const stores = new Stores();
+  const [earlier, next] = [new Run(stores), new Run(stores)];
+  await earlier.take(...recordsOf("abc"));
+  await earlier.room.past.name("one");
+  /** The first to read the entry reads it late, and a version's object is read back slowly. */
+  const held: Record<"entry" | "object", () => void> = { entry: () => {}, object: () => {} };
+  const until = (what: keyof typeof held) => new Promise<void>((resolve) => (held[what] = resolve));
+  let isFirst = true;
+  const histories: Stores["ports"]["histories"] = {
+    ...stores.ports.histories,
+    read: async (room) => {
+      const isHeld = isFirst;
+      isFirst = false;
+      if (isHeld) await until("entry");
+      return stores.ports.histories.read(room);
+    },
+  };
+  const history: Stores["ports"]["history"] = {
+    ...stores.ports.history,
+    read: async (name) => {
+      const bytes = await stores.ports.history.read(name);
+      await until("object");
+      return bytes;
+    },
+  };
+  const slow = new Run(Object.assign(new Stores(), { ports: { ...stores.ports, histories, history } }));
+  await slow.take(...recordsOf("abc"));
+  const saving = slow.room.save();
+  await new Promise(setImmediate);
+  expect(isFirst).toBe(false);
+  const naming = slow.room.past.name("two");
+  await new Promise(setImmediate);
+  expect(stores.objects.size).toBe(2);
+  await next.room.removeHistoryOrphans([...stores.objects.keys()]);
+  held.entry();
+  await saving;
+  held.object();
+  await new Promise(setImmediate);
+  held.object();
+  expect((await naming).kind).toBe("named");
+  expect([stores.history.versions.length, astray(stores)]).toEqual([2, []]);
+});
