@@ -121,6 +121,8 @@ export interface Checkpoints {
   rooms(partition: number): Promise<RoomKey[]>;
   /** The room is deleted: none is written any more. Resolves with the windows that were counted. */
   remove(room: RoomKey): Promise<readonly Window[]>;
+  /** Removes what was written so long ago and is no room's checkpoint, and says how much that was. */
+  sweep(ageMsMin: number): Promise<number>;
 }
 
 /** How users are called. */

@@ -1,15 +1,20 @@
 /** A room that is deleted: its boards are gone wherever they were, and stay gone. */
 
+import { jetstream } from "@nats-io/jetstream";
+import { Objm } from "@nats-io/obj";
 import { expect, test } from "vitest";
 
-import type { RoomKey } from "../../shared/ids.ts";
+import type { RoomKey, Seq } from "../../shared/ids.ts";
+import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { Prng } from "../../shared/prng.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import type { LeaderboardHost } from "../leaderboard-host.ts";
+import { NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
+import { kvCheckpoints } from "../io/kv-checkpoints.ts";
 import { appliedOf, counted, MINUTE_MS, NEW_YEARS_EVE, ROOMS, type, USERS } from "../testing/expected-boards.ts";
 import { LeaderboardRig, SetClock } from "../testing/leaderboard-rig.ts";
 import { MadeUpLog } from "../testing/made-up-log.ts";
-import { parseWindow } from "../boards/windows.ts";
+import { ALL_TIME, parseWindow } from "../boards/windows.ts";
 
 const rig = LeaderboardRig.forThisFile();
 
@@ -45,4 +50,35 @@ test("[LB10] of a room that is deleted no board is left, in Redis, checkpoints o
   await eventually("the others are put back", async () => (await pageOf(first.host, other)) === "page");
   await eventually("Redis knows again that it is deleted", async () => (await first.ports.boards.load(doomed)) === "deleted");
   expect(await keysOfRoom(doomed)).toEqual([`lb10:board:{${doomed}}:applied`]);
+});
+
+/** Everything but the writes of entries gets through: as if whoever writes were killed before each. */
+function killedBeforeNaming(nats: NatsConnection): void {
+  const request = nats.request.bind(nats);
+  nats.request = (subject, ...rest) => (subject.startsWith("$KV.") ? Promise.reject(new Error("killed")) : request(subject, ...rest));
+}
+
+test("[LB15] a checkpoint that nothing names, because its writer was killed, goes with its room, and with the next look for such", async () => {
+  const [nats, dying] = await Promise.all([connectNats({ servers: rig.natsUrl, name: "test" }), connectNats({ servers: rig.natsUrl, name: "dying" })]);
+  let names = 0;
+  const [bucket, options] = ["lb15_boards", { replicas: 1, partitions: 1, newName: () => `run-${++names}` }];
+  const checkpoints = await kvCheckpoints(nats, bucket, options);
+  const killed = await kvCheckpoints(dying, bucket, options);
+  killedBeforeNaming(dying);
+  const objects = async (): Promise<string[]> => (await (await new Objm(jetstream(nats)).open(bucket)).list()).map(({ name }) => name).sort();
+  const [deleted, kept] = ["acme.deleted", "acme.deleted-not"] as [RoomKey, RoomKey];
+  const dump = { applied: { ...NOTHING_APPLIED, seq: 1 as Seq }, uses: NO_USES, names: new Map([["ann", "Ann"]]), boards: [{ role: "everyone" as const, window: ALL_TIME, standings: [{ member: "ann", score: 1, reachedAt: 1 }] }] };
+  for (const room of [deleted, kept]) {
+    expect((await checkpoints.write(room, dump, 0)).kind).toBe("written");
+    const { revision } = await checkpoints.mark(room);
+    await expect(killed.write(room, dump, revision)).rejects.toThrow();
+  }
+  expect(await objects()).toHaveLength(4);
+  await checkpoints.remove(deleted);
+  expect(await objects()).toEqual([`${kept}/run-3`, `${kept}/run-4`]);
+  expect(await checkpoints.sweep(3_600_000)).toBe(0);
+  expect(await checkpoints.sweep(0)).toBe(1);
+  expect(await objects()).toEqual([`${kept}/run-3`]);
+  expect(await checkpoints.read(kept)).toEqual(dump);
+  await Promise.all([nats.close(), dying.close()]);
 });

@@ -18,6 +18,7 @@ import type { Source } from "./instants.ts";
 import { PassRooms, type PassRoomsOptions } from "./pass-rooms.ts";
 import type { ActivityStream, EditLog, Progress, Word } from "../ports.ts";
 import { BoardRoom, type Received, type RoomDeps, type RoomOptions, type RoomPorts } from "./room-host.ts";
+import { sweepCheckpoints } from "./sweep-host.ts";
 import { Trouble } from "./trouble.ts";
 import { archiveTenants, type TenantArchivingOptions, type TenantArchivingPorts } from "../archiving/tenant-archiving-host.ts";
 import { eachOf } from "./turns.ts";
@@ -95,7 +96,7 @@ export class PassHost {
       this.#forgotten = await this.#ports.activities.forgotten(this.#partition);
       this.#headway.receive("activities", this.#forgotten);
       if ((await this.#footing.say(this.#word())) === "lost") await this.#restoreAll();
-      await Promise.all([() => this.#follow("edits"), () => this.#follow("activities"), () => this.#count(), () => this.#save(), () => this.#beat(), () => this.#archive(), () => this.#tellTotals()].map((work) => this.#part(work)));
+      await Promise.all([() => this.#follow("edits"), () => this.#follow("activities"), () => this.#count(), () => this.#save(), () => this.#beat(), () => this.#archive(), () => this.#tellTotals(), () => this.#sweep()].map((work) => this.#part(work)));
     });
     signal.removeEventListener("abort", end);
     return this.#reason;
@@ -291,6 +292,11 @@ export class PassHost {
       });
       if (!this.#isOver) this.#headway.tell(through);
     }
+  }
+
+  async #sweep(): Promise<void> {
+    const mayBegin = (): boolean => this.#partition === 0 && this.hasCaughtUp;
+    await sweepCheckpoints(this.#ports.checkpoints, { ...this.#deps, mayBegin }, this.#over.signal);
   }
 
   #observe(): void {

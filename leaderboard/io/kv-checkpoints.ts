@@ -1,5 +1,5 @@
 /**
- * Checkpoints: the boards in the object store under a name used once, and in KV which of them is the room's.
+ * Checkpoints: the boards in the object store under a name used once, which begins with the room, and in KV which of them is the room's.
  * The KV entry is the commit; a writer that was replaced unknowingly cannot put back an older one.
  */
 
@@ -14,7 +14,7 @@ import { partitionOf } from "../../shared/bus/subjects.ts";
 import { parseRoomKey, type RoomKey, type Seq } from "../../shared/ids.ts";
 import { kvBucket, objectBucket } from "../../shared/io/copies.ts";
 import { inTime } from "../../shared/io/in-time.ts";
-import { readObject, removeObject } from "../../shared/io/jetstream-object.ts";
+import { objectNames, readObject, removeObject } from "../../shared/io/jetstream-object.ts";
 import { replace } from "../../shared/io/kv-replace.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { readBoards, writeBoards } from "../boards/checkpoint.ts";
@@ -23,6 +23,8 @@ import { parseWindow, type Window } from "../boards/windows.ts";
 
 const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)];
 const TRANSFER_MS_MAX = 15_000;
+/** An object that no entry names so long after it was begun is named no more. */
+const NAMED_MS_MAX = 60_000;
 
 const Entry = z.object({ seq: z.int().nonnegative().transform((seq) => seq as Seq), activity: z.int().nonnegative().default(0), windows: z.array(z.string()), object: z.string() });
 
@@ -39,13 +41,14 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
   const objects = { name: bucket, store, manager: await jetstreamManager(nats) };
   const keyOf = (room: RoomKey) => `${partitionOf(room, options.partitions)}.${room}`;
 
-  const find = async (room: RoomKey) => {
-    const entry = await kv.get(keyOf(room));
+  const findAt = async (key: string) => {
+    const entry = await kv.get(key);
     if (entry === null || entry.operation !== "PUT") return { entry: undefined, revision: entry?.revision ?? 0 };
     const decoded = decodeJson(StoredEntry, entry.value);
-    if (decoded === undefined) throw new Error(`the boards' checkpoint of room ${room} does not decode: was it written by a newer version?`);
+    if (decoded === undefined) throw new Error(`the boards' checkpoint ${key} does not decode: was it written by a newer version?`);
     return { entry: decoded, revision: entry.revision };
   };
+  const find = (room: RoomKey) => findAt(keyOf(room));
 
   return {
     mark: async (room) => {
@@ -62,10 +65,12 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
       return dump;
     },
     write: async (room, dump, revision) => {
-      const object = options.newName();
+      const object = `${room}/${options.newName()}`;
+      const begun = performance.now();
       const bytes = await deflate(JSON.stringify(writeBoards(dump)));
       const before = (await find(room)).entry?.object;
       await inTime(TRANSFER_MS_MAX, `writing checkpoint ${object}`, store.putBlob({ name: object }, bytes));
+      if (performance.now() - begun > NAMED_MS_MAX) throw new Error(`writing checkpoint ${object} took so long that it may have been swept; trying again`);
       const windows = [...new Set(dump.boards.map(({ window }) => window.id))];
       const written = await replace(kv, keyOf(room), encodeJson({ seq: dump.applied.seq, activity: dump.applied.activity, windows, object }), revision);
       const found = written === undefined ? await find(room) : undefined;
@@ -84,6 +89,7 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
         const isFenced = entry !== undefined && "deleted" in entry;
         const fenced = isFenced ? revision : await replace(kv, keyOf(room), encodeJson({ ...deleted, object: entry?.object }), revision);
         if (fenced === undefined) continue;
+        for (const name of await objectNames(objects)) if (name.startsWith(`${room}/`)) await removeObject(objects, name);
         if (entry?.object === undefined) return windows;
         await removeObject(objects, entry.object);
         await replace(kv, keyOf(room), encodeJson(deleted), fenced);
@@ -98,6 +104,19 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
         if (room !== undefined) rooms.push(room);
       }
       return rooms;
+    },
+    sweep: async (ageMsMin) => {
+      const names = await objectNames(objects); // Before the entries: what one names afterwards is seen there.
+      const named = new Set<string | undefined>();
+      for await (const key of await kv.keys()) named.add((await findAt(key)).entry?.object);
+      let swept = 0;
+      for (const name of names.filter((unnamed) => !named.has(unnamed))) {
+        const info = await store.info(name);
+        if (info === null || Date.now() - Date.parse(info.mtime) < ageMsMin) continue;
+        await removeObject(objects, name);
+        swept += 1;
+      }
+      return swept;
     },
   };
 }

@@ -83,6 +83,10 @@ export class LeaderboardRig {
     return rig;
   }
 
+  get natsUrl(): string {
+    return this.#natsServer!.url;
+  }
+
   get redis(): Engine {
     return this.#redis!;
   }

@@ -33,6 +33,13 @@ export async function removeObject({ name: bucket, store, manager }: ObjectBucke
   await manager.streams.purge(`OBJ_${bucket}`, { filter: `$O.${bucket}.M.${token(name)}` });
 }
 
+/** Of all objects. */
+export async function objectNames({ name: bucket, manager }: ObjectBucket): Promise<string[]> {
+  const subjects = `$O.${bucket}.M.`;
+  const { state } = await manager.streams.info(`OBJ_${bucket}`, { subjects_filter: `${subjects}>` });
+  return Object.keys(state.subjects ?? {}).map((subject) => Buffer.from(subject.slice(subjects.length), "base64url").toString());
+}
+
 /** As the object store names its entries: base64 for URLs, padded. */
 function token(name: string): string {
   return Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
