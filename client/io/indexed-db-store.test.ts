@@ -59,6 +59,7 @@ beforeEach(() => {
 afterEach(() => {
   for (const page of pages) page.close();
   pages = [];
+  vi.restoreAllMocks();
   vi.unstubAllGlobals();
 });
 
@@ -210,6 +211,30 @@ test("[STO11] a page that is slow to open takes nothing from one that opens mean
   deliver();
   const taken = (await Promise.all([slow, other])).map(({ kept }) => kept.edits.length);
   expect(taken.sort()).toEqual([0, 2]);
+});
+
+test("[STO12] of a full device everything is read, and taken over once there is space", async () => {
+  const unhandled = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  const store = indexedDbStore({ owner: "acme/full" });
+  const page = await open(store);
+  await page.keep(change({ put: [unsent(1, 1), sent(2, 1, 2), unsent(3, 3)], document: [continued(0, at(1), bytes(1))] }));
+  await page.keep(change({ document: [continued(1, at(2), bytes(2))] }));
+  page.close();
+  const full = vi.spyOn(IDBObjectStore.prototype, "put").mockImplementation(() => {
+    throw new DOMException("full", "QuotaExceededError");
+  });
+  const late = await open(store);
+  expect(late.kept).toEqual({ document: { position: at(2), last: last(2), payload: bytes(1, 2) }, edits: [unsent(1, 1), sent(2, 1, 2), unsent(3, 3)] });
+  expect((await open(store)).kept.edits).toEqual([]); // They are the other page's.
+  await expect(late.keep(change({ drop: [1], put: [unsent(4, 4)] }))).rejects.toThrow("no more storage");
+  full.mockRestore();
+  await late.keep(change({ drop: [1], put: [unsent(4, 4)] }));
+  late.close();
+  expect((await open(store)).kept.edits).toEqual([sent(1, 1, 2), unsent(2, 3), unsent(3, 4)]);
+  await new Promise((resolve) => setImmediate(resolve)); // Node tells of rejections once the tasks of the moment are done.
+  process.off("unhandledRejection", unhandled);
+  expect(unhandled).not.toHaveBeenCalled();
 });
 
 test("[STO9] owners are apart, and what one leaves behind is removed when asked", async () => {

@@ -30,11 +30,15 @@ interface Schema extends DBSchema {
 }
 
 type Head = { readonly room: string; readonly position: Position; readonly last: EditName | undefined; /** Of the last piece. */ readonly place: number; /** Of the pieces behind the first. */ readonly bytes: number; readonly condensedBytes: number };
-type Writing = IDBPTransaction<Schema, ["heads", "pieces", "edits"], "readwrite">;
+type Stores = ["heads", "pieces", "edits"];
+type Reading = IDBPTransaction<Schema, Stores, "readonly" | "readwrite">;
+type Writing = IDBPTransaction<Schema, Stores, "readwrite">;
+/** Of a page that is gone. `edit`: as this page's own. */
+type Left = { readonly page: PageId; readonly place: number; readonly edit: KeptEdit };
 type PageId = string;
 type Condense = StoredRoom["condense"];
 /** What one page has open. */
-type Part = { readonly key: string; readonly page: PageId; readonly condense: Condense };
+type Part = { readonly key: string; readonly page: PageId; readonly condense: Condense; /** Taken over with the next write. */ readonly left: Left[] };
 
 const ALL = ["heads", "pieces", "edits"] as const;
 /** Pieces are condensed into one when they have as many bytes as the last such one, and not for less than this. */
@@ -69,32 +73,69 @@ async function openRoom({ name, closed }: { name: string; closed: Set<PageId> },
   const key = `${server} ${room}`;
   const page = randomId();
   const db = await openDatabase(name);
-  const letGo = await hold(lockOf(name, page));
-  try {
-    const kept = await alone(`${name} opening`, async () => readKept(db, { key, page, condense }, await livePages(name, closed)));
-    return {
-      kept,
-      keep: (change) => write(db, { key, page, condense }, change),
-      forget: () => forgetRoom(db, key),
-      close: () => {
-        closed.add(page);
-        db.close();
-        letGo();
-      },
-    };
-  } catch (cause) {
+  const part: Part = { key, page, condense, left: [] };
+  const held = new Map<PageId, () => Promise<void>>();
+  const hold = async (one: PageId): Promise<void> => {
+    held.set(one, await lock(lockOf(name, one)));
+    closed.delete(one);
+  };
+  const letGo = (): void => {
+    for (const one of held.keys()) closed.add(one);
     db.close();
+    for (const [one, release] of held) void release().then(() => closed.delete(one));
+  };
+  try {
+    await hold(page);
+    const kept = await alone(`${name} opening`, async () => {
+      const found = await readKept(db, part, await livePages(name, closed));
+      for (const one of new Set(part.left.map((edit) => edit.page))) await hold(one); // No other page may take them.
+      return found;
+    });
+    return { kept, keep: (change) => write(db, part, change), forget: () => forgetRoom(db, key), close: letGo };
+  } catch (cause) {
     letGo();
     throw cause;
   }
 }
 
 /** `live`: as of now. Nobody else may open the room until what the others left is taken over, for they would not be among them. */
-async function readKept(db: IDBPDatabase<Schema>, { key, page, condense }: Part, live: ReadonlySet<PageId>): Promise<KeptRoom> {
-  const transaction = db.transaction(ALL, "readwrite");
-  const kept: KeptRoom = { document: condense && (await readDocument(transaction, key, condense)), edits: await takeOver(transaction, key, page, live) };
-  await transaction.done;
-  return kept;
+async function readKept(db: IDBPDatabase<Schema>, part: Part, live: ReadonlySet<PageId>): Promise<KeptRoom> {
+  const { key, condense } = part;
+  try {
+    return await whole(db.transaction(ALL, "readwrite"), async (transaction) => {
+      const left = await leftBehind(transaction, key, live);
+      await takeOver(transaction, part, left);
+      return { document: condense && (await readDocument(transaction, key, condense, (head, payload) => replacePieces(transaction, head, payload))), edits: left.map(({ edit }) => edit) };
+    });
+  } catch {
+    return await whole(db.transaction(ALL, "readonly"), async (transaction) => { // A full device takes nothing, and has all that it had.
+      part.left.push(...(await leftBehind(transaction, key, live)));
+      return { document: condense && (await readDocument(transaction, key, condense, async () => {})), edits: part.left.map(({ edit }) => edit) };
+    });
+  }
+}
+
+/** All that is asked in it, or nothing. */
+async function whole<Mode extends "readonly" | "readwrite", Result>(transaction: IDBPTransaction<Schema, Stores, Mode>, run: (transaction: IDBPTransaction<Schema, Stores, Mode>) => Promise<Result>): Promise<Result> {
+  const done = transaction.done.then(() => undefined, (cause: unknown) => ({ cause }));
+  try {
+    const result = await run(transaction);
+    const failed = await done;
+    if (failed !== undefined) throw failed.cause;
+    return result;
+  } catch (cause) {
+    abort(transaction);
+    await done;
+    throw cause;
+  }
+}
+
+function abort(transaction: { abort: () => void }): void {
+  try {
+    transaction.abort();
+  } catch (error) {
+    if (!(error instanceof DOMException && error.name === "InvalidStateError")) throw error; // It has ended already.
+  }
 }
 
 async function openDatabase(name: string): Promise<IDBPDatabase<Schema>> {
@@ -115,33 +156,40 @@ async function openDatabase(name: string): Promise<IDBPDatabase<Schema>> {
   }
 }
 
-/** What is left of pages that are gone, in their order, as this page's own. */
-async function takeOver(transaction: Writing, key: string, page: PageId, live: ReadonlySet<PageId>): Promise<KeptEdit[]> {
-  const edits = transaction.objectStore("edits");
-  const left = (await edits.getAll(allOf(key))).filter((edit) => !live.has(edit.page));
-  const taken = left.map(({ payload, made, sent }, index): KeptEdit => ({ place: index + 1, payload, made, sent }));
-  for (const edit of left) await edits.delete([key, edit.page, edit.place]);
-  for (const edit of taken) await edits.put({ ...edit, room: key, page });
-  return taken;
+/** By pages that are gone, in their order. */
+async function leftBehind(transaction: Reading, key: string, live: ReadonlySet<PageId>): Promise<Left[]> {
+  const edits = (await transaction.objectStore("edits").getAll(allOf(key))).filter((edit) => !live.has(edit.page));
+  return edits.map(({ page, place, payload, made, sent }, index) => ({ page, place, edit: { place: index + 1, payload, made, sent } }));
 }
 
-async function readDocument(transaction: Writing, key: string, condense: NonNullable<Condense>): Promise<KeptDocument | undefined> {
+async function takeOver(transaction: Writing, { key, page }: Part, left: readonly Left[]): Promise<void> {
+  const edits = transaction.objectStore("edits");
+  for (const { page: from, place } of left) await edits.delete([key, from, place]);
+  for (const { edit } of left) await edits.put({ ...edit, room: key, page });
+}
+
+/** `replace`: where it came in several pieces. */
+async function readDocument(transaction: Reading, key: string, condense: NonNullable<Condense>, replace: (head: Head, payload: Uint8Array) => Promise<void>): Promise<KeptDocument | undefined> {
   const head = await transaction.objectStore("heads").get(key);
   if (head === undefined) return undefined;
-  const payload = await condensed(transaction, head, condense);
+  const all = (await transaction.objectStore("pieces").getAll(allOf(key))).flatMap(({ payloads }) => payloads);
+  const [only] = all;
+  const payload = only !== undefined && all.length === 1 ? only : ownBytes(condense(all));
+  if (payload !== only) await replace(head, payload);
   return { position: head.position, last: head.last, payload };
 }
 
-async function write(db: IDBPDatabase<Schema>, { key, page, condense }: Part, { put, drop, document }: KeptChange): Promise<void> {
+async function write(db: IDBPDatabase<Schema>, part: Part, { put, drop, document }: KeptChange): Promise<void> {
+  const { key, page, condense, left } = part;
   try {
-    const transaction = db.transaction(ALL, "readwrite", RELAXED);
-    const edits = transaction.objectStore("edits");
-    const writing = async (): Promise<void> => {
+    await whole(db.transaction(ALL, "readwrite", RELAXED), async (transaction) => {
+      const edits = transaction.objectStore("edits");
+      await takeOver(transaction, part, left);
       for (const place of drop) await edits.delete([key, page, place]);
       for (const edit of put) await edits.put({ ...edit, payload: ownBytes(edit.payload), room: key, page });
       if (condense !== undefined) for (const change of document) await writeDocument(transaction, key, change, condense);
-    };
-    await Promise.all([writing(), transaction.done]);
+    });
+    left.length = 0;
   } catch (cause) {
     const isFull = cause instanceof DOMException && cause.name === "QuotaExceededError";
     throw new Error(isFull ? "the browser gives this site no more storage: free some on this device" : "the browser's database did not take them: load the page again", { cause });
@@ -175,22 +223,17 @@ async function writeDocument(transaction: Writing, key: string, change: Document
       const head = { room: key, position, last, place: (before?.place ?? 0) + 1, bytes: (before?.bytes ?? 0) + bytesOf(payloads), condensedBytes: before?.condensedBytes ?? 0 };
       await heads.put(head);
       await pieces.put({ room: key, place: head.place, payloads });
-      if (head.bytes > Math.max(CONDENSE_BYTES_MIN, head.condensedBytes)) await condensed(transaction, head, condense);
+      if (head.bytes > Math.max(CONDENSE_BYTES_MIN, head.condensedBytes)) await readDocument(transaction, key, condense, (of, payload) => replacePieces(transaction, of, payload));
     }
   }
 }
 
 /** All pieces as one, which takes their place. */
-async function condensed(transaction: Writing, head: Head, condense: NonNullable<Condense>): Promise<Uint8Array> {
+async function replacePieces(transaction: Writing, head: Head, payload: Uint8Array): Promise<void> {
   const pieces = transaction.objectStore("pieces");
-  const all = (await pieces.getAll(allOf(head.room))).flatMap(({ payloads }) => payloads);
-  const [only] = all;
-  if (only !== undefined && all.length === 1) return only;
-  const payload = ownBytes(condense(all));
   await pieces.delete(allOf(head.room));
   await pieces.put({ room: head.room, place: head.place, payloads: [payload] });
   await transaction.objectStore("heads").put({ ...head, bytes: 0, condensedBytes: payload.byteLength });
-  return payload;
 }
 
 function isBehind(one: Position, other: Position): boolean {
@@ -216,23 +259,27 @@ function lockOf(name: string, page: PageId): string {
 }
 
 /** Resolves once the lock is held, with what gives it back. */
-function hold(lock: string): Promise<() => void> {
+function lock(name: string): Promise<() => Promise<void>> {
   return new Promise((held, failed) => {
     const until = new Promise<void>((letGo) => {
-      navigator.locks.request(lock, () => {
-        held(letGo);
+      const released = navigator.locks.request(name, () => {
+        held(() => {
+          letGo();
+          return released;
+        });
         return until;
-      }).catch(failed);
+      });
+      released.catch(failed);
     });
   });
 }
 
-async function alone<Result>(lock: string, run: () => Promise<Result>): Promise<Result> {
-  const letGo = await hold(lock);
+async function alone<Result>(name: string, run: () => Promise<Result>): Promise<Result> {
+  const letGo = await lock(name);
   try {
     return await run();
   } finally {
-    letGo();
+    void letGo();
   }
 }
 

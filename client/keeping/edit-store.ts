@@ -1,7 +1,7 @@
 /**
  * What is kept of rooms on this device, so that a page that is closed, loaded again or gone loses nothing. A port,
  * and part of what the package offers: `io/indexed-db-store.ts` implements it for browsers, an application may for
- * anything else. Rules STO1 to STO10.
+ * anything else. Rules STO1 to STO12.
  */
 
 import type { ClientId, ClientKey, Position, RoomId, Seq } from "../../shared/ids.ts";
