@@ -14,7 +14,7 @@ import type { Window } from "../boards/windows.ts";
 
 const SCAN_COUNT = 1_000;
 /** In the applied hash of a room that is deleted, beside marks that nothing is ahead of: whoever counts on is turned away. */
-export const DELETED = "deleted";
+const DELETED = "deleted";
 
 type Arguments = readonly (string | number)[];
 type Scripts = {
@@ -54,8 +54,8 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: RedisBoa
   const roomKeys = (room: RoomKey): string[] => [keys.applied(room), ...CAPS.map((cap) => keys.use(room, cap))];
 
   /** The keys that a script which writes boards declares, after their number. The boards' own it finds by what it is told. */
-  const declared = (room: RoomKey): [number, ...string[]] => {
-    const names = [...roomKeys(room), keys.whole(room)];
+  const declared = (room: RoomKey, ...others: string[]): [number, ...string[]] => {
+    const names = [...roomKeys(room), keys.whole(room), ...others];
     return [names.length, ...names];
   };
 
@@ -102,11 +102,11 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: RedisBoa
     },
 
     restore: async (room, { applied, uses, names, boards }) => {
-      if (names.size > 0) await redis.hset(keys.names(room), names as Map<string, string>);
       const packed = {
         through: [applied.seq, applied.activity],
         applied: textsOf(appliedFields(applied, uses)),
         uses: CAPS.map((cap) => textsOf(uses[cap].points)),
+        names: [...names].flat(),
         boards: boards.map(({ role, window, standings }) => ({
           keys: boardKeys(room, role, window),
           members: standings.map(({ member }) => member),
@@ -114,7 +114,7 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: RedisBoa
           scores: standings.map(({ score }) => String(score)),
         })),
       };
-      const answer = await scripts.restoreBoards(...declared(room), options.hotMembers, isOrdered, JSON.stringify(packed));
+      const answer = await scripts.restoreBoards(...declared(room, keys.names(room)), options.hotMembers, isOrdered, JSON.stringify(packed));
       return write(answer);
     },
 

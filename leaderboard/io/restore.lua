@@ -1,9 +1,10 @@
 -- Puts a room's boards back as a checkpoint holds them, unless Redis has counted as far or farther.
 --
--- KEYS  applied, the caps' uses, and one that is never there: of a room that moves to another server nothing begins
+-- KEYS  applied, the caps' uses, one that is never there: of a room that moves to another server nothing begins; and the
+--       room's names
 -- ARGV  members kept in a hot set; 1 if all of a longer board are kept in order too; and the checkpoint, in JSON, as
---       apply.lua takes a batch: `through`, its seq and activity; `applied`; of each cap its users with points; of each
---       of the `boards` its `keys` and its members, the first ahead, with stamps and scores
+--       apply.lua takes a batch: `through`, its seq and activity; `applied`; of each cap its users with points; `names`,
+--       users and how they are called; of each of the `boards` its `keys` and its members, the first ahead, with stamps and scores
 -- Returns an empty list, or the seq and the activity that are counted and nothing done.
 
 local checkpoint = cjson.decode(ARGV[3])
@@ -29,13 +30,17 @@ local function writer(command, key)
   return writes
 end
 
-redis.call("DEL", unpack(KEYS))
+redis.call("DEL", unpack(KEYS, 1, #KEYS - 1))
 redis.call("HSET", KEYS[1], unpack(checkpoint.applied))
 for cap, points in ipairs(checkpoint.uses) do
   local use = writer("HSET", KEYS[1 + cap])
   for index = 1, #points, 2 do use.put(points[index], points[index + 1]) end
   use.flush()
 end
+
+local names = writer("HSET", KEYS[#KEYS])
+for index = 1, #checkpoint.names, 2 do names.put(checkpoint.names[index], checkpoint.names[index + 1]) end
+names.flush()
 
 local function bandOf(score)
   local mantissa, exponent = math.frexp(score)

@@ -15,6 +15,7 @@ import { bandOf } from "../../leaderboard/boards/bands.ts";
 import { type Applied, type Batch, NO_USES, NOTHING_APPLIED, SCORE_MAX, type Standing } from "../../leaderboard/boards/board.ts";
 import { type RedisLine, redisLine } from "../../shared/io/redis.ts";
 import { type RedisBoard, redisBoard } from "../../leaderboard/io/redis-board.ts";
+import { redisNames } from "../../leaderboard/io/redis-names.ts";
 import { redisTenants } from "../../leaderboard/io/redis-tenants.ts";
 import { keysOf, type Role, ROLES } from "../../leaderboard/boards/keys.ts";
 import { RoomProjection } from "../../leaderboard/counting/room-projection.ts";
@@ -366,4 +367,23 @@ test("[BOARD11] of a room that is deleted no board is left, and nobody who is la
   expect(await boards.restore(room, dump)).toMatchObject({ kind: "stale" });
   expect(await line.redis.keys(`contract:board:{${room}}*`)).toEqual(left);
   expect((await boards.read(other, "everyone", ALL_TIME)).members).toBe(many.length);
+});
+
+test("[BOARD19] no name of a room that is deleted comes back, by whoever tells it meanwhile or by a checkpoint; a room that is put back has its names", async () => {
+  const [doomed, other] = [newRoom(), newRoom()];
+  const stored = redisNames(line.redis, keysOf("contract"), { namesMax: 2 });
+  for (const room of [doomed, other]) {
+    await boards.apply(room, batchOf(0, 10, [["ann", 1, 1]]));
+    for (const [user, name] of [["ann", "Ann"], ["bob", "Bob"], ["cy", "Cy"], ["ann", "Anna"]] as const) await stored.write(room, user, name);
+    expect(await stored.read(room, ["ann", "bob", "cy"])).toEqual(new Map([["ann", "Anna"], ["bob", "Bob"]]));
+  }
+  const [dump, ofOther] = [(await boards.dump(doomed, [ALL_TIME]))!, (await boards.dump(other, [ALL_TIME]))!];
+  await Promise.all([stored.write(doomed, "ann", "Annie"), boards.remove(doomed, [ALL_TIME])]); // Asked before the removal, answered after it.
+  const left = [`contract:board:{${doomed}}:applied`];
+  expect(await line.redis.keys(`contract:board:{${doomed}}*`)).toEqual(left);
+  expect(await boards.restore(doomed, dump)).toMatchObject({ kind: "stale" });
+  expect(await line.redis.keys(`contract:board:{${doomed}}*`)).toEqual(left);
+  await line.redis.del(await line.redis.keys(`contract:board:{${other}}*`));
+  expect(await boards.restore(other, ofOther)).toEqual({ kind: "written" });
+  expect(await stored.read(other, ["ann", "bob"])).toEqual(new Map([["ann", "Anna"], ["bob", "Bob"]]));
 });
