@@ -46,8 +46,8 @@ export interface SocketListener {
   closed(code: number): void;
 }
 
-/** Rejects if the server cannot be reached. */
-export type FetchSnapshot = (url: string, token: string) => Promise<SnapshotAnswer>;
+/** Rejects if the server cannot be reached, and ends once the signal fires: nobody waits for it any more. */
+export type FetchSnapshot = (url: string, token: string, signal: AbortSignal) => Promise<SnapshotAnswer>;
 
 export type SnapshotAnswer =
   | { readonly kind: "snapshot"; readonly position: Position; readonly payload: Uint8Array }

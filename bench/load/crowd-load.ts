@@ -49,7 +49,7 @@ const world: World = {
   chance: systemChance,
   // The path is the SDK's; the host is whoever the balancer chooses.
   openSocket: (url, listener) => openSocket(new URL(new URL(url).pathname, gateways[turn++ % gateways.length]).href, listener),
-  fetchSnapshot: (url, token) => fetchSnapshot(new URL(new URL(url).pathname, gateways[turn++ % gateways.length]!.replace("ws:", "http:")).href, token),
+  fetchSnapshot: (url, token, signal) => fetchSnapshot(new URL(new URL(url).pathname, gateways[turn++ % gateways.length]!.replace("ws:", "http:")).href, token, signal),
   reportError,
 };
 

@@ -131,9 +131,9 @@ export class ConnectionHost {
     this.#line.socket?.send(encodeFrame(frame));
   }
 
-  async fetchSnapshot(room: RoomId): Promise<SnapshotAnswer> {
+  async fetchSnapshot(room: RoomId, signal: AbortSignal): Promise<SnapshotAnswer> {
     try {
-      return await this.#world.fetchSnapshot(snapshotUrl(this.#address, room), this.#lastToken);
+      return await this.#world.fetchSnapshot(snapshotUrl(this.#address, room), this.#lastToken, signal);
     } catch (cause) {
       return { kind: "unavailable", retryAfterMs: 0, why: `the server could not be reached: ${String(cause)}` }; // Whatever the network does.
     }

@@ -6,15 +6,18 @@ import type { SnapshotAnswer } from "../ports.ts";
 /** Without the answer's head, and then without any more of its body. */
 const SILENCE_MS_MAX = 30_000;
 
-export async function fetchSnapshot(url: string, token: string, silenceMsMax = SILENCE_MS_MAX): Promise<SnapshotAnswer> {
+export async function fetchSnapshot(url: string, token: string, signal: AbortSignal, silenceMsMax = SILENCE_MS_MAX): Promise<SnapshotAnswer> {
   const line = new AbortController();
+  const end = (): void => line.abort(signal.reason);
   const giveUp = (): void => line.abort(new Error(`nothing came for ${silenceMsMax} ms`));
   let waiting = setTimeout(giveUp, silenceMsMax);
   const heard = (): void => {
     clearTimeout(waiting);
     waiting = setTimeout(giveUp, silenceMsMax);
   };
+  signal.addEventListener("abort", end);
   try {
+    if (signal.aborted) end();
     const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal: line.signal });
     if (answer.status === 404) return { kind: "none" };
     if (!answer.ok) return { kind: "unavailable", retryAfterMs: secondsOf(answer.headers.get("retry-after")) * 1000, why: `HTTP ${answer.status}` };
@@ -24,6 +27,7 @@ export async function fetchSnapshot(url: string, token: string, silenceMsMax = S
     return { kind: "snapshot", position, payload: await bodyOf(answer, heard) };
   } finally {
     clearTimeout(waiting);
+    signal.removeEventListener("abort", end);
     line.abort(); // A body that nobody reads would hold its connection.
   }
 }

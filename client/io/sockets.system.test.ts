@@ -1,5 +1,6 @@
 /** The sockets and the snapshot's way, on a real server: what `ports.ts` promises, whichever is behind it. */
 
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,6 +14,8 @@ import { fetchSnapshot } from "./fetch-snapshot.ts";
 import { openSocket as nodeSocket } from "./node-socket.ts";
 
 vi.stubGlobal("WebSocket", WebSocket); // What a browser has, and Node since version 22.
+
+const NEVER = new AbortController().signal;
 
 let http: Server;
 let sockets: WebSocketServer;
@@ -113,7 +116,7 @@ test("[SNA1] a snapshot comes with its position, for the token that asks", async
     authorization = request.headers.authorization;
     response.writeHead(200, { "x-coroom-seq": "70", "x-coroom-epoch": "3" }).end(new Uint8Array([1, 2]));
   };
-  expect(await fetchSnapshot(`http://${url}/v1/rooms/notes/snapshot`, "t.o.k")).toEqual({ kind: "snapshot", position: { epoch: 3, seq: 70 }, payload: new Uint8Array([1, 2]) });
+  expect(await fetchSnapshot(`http://${url}/v1/rooms/notes/snapshot`, "t.o.k", NEVER)).toEqual({ kind: "snapshot", position: { epoch: 3, seq: 70 }, payload: new Uint8Array([1, 2]) });
   expect(authorization).toBe("Bearer t.o.k");
 });
 
@@ -123,16 +126,16 @@ test.each([
   [401, {}, { kind: "unavailable", retryAfterMs: 0, why: "HTTP 401" }],
 ] as const)("[SNA2] HTTP %i is an answer", async (status, headers, answer) => {
   answerWith = (_, response) => response.writeHead(status, headers).end();
-  expect(await fetchSnapshot(`http://${url}/`, "t")).toEqual(answer);
+  expect(await fetchSnapshot(`http://${url}/`, "t", NEVER)).toEqual(answer);
 });
 
 test("[SNA3] a snapshot without a position is of no use, and says why that may be", async () => {
   answerWith = (_, response) => response.writeHead(200, { "x-coroom-seq": "-1" }).end("x");
-  expect(await fetchSnapshot(`http://${url}/`, "t")).toMatchObject({ kind: "unavailable", why: expect.stringContaining("x-coroom-epoch") });
+  expect(await fetchSnapshot(`http://${url}/`, "t", NEVER)).toMatchObject({ kind: "unavailable", why: expect.stringContaining("x-coroom-epoch") });
 });
 
 test("[SNA4] a server that cannot be reached rejects", async () => {
-  await expect(fetchSnapshot("http://127.0.0.1:9/", "t")).rejects.toThrow();
+  await expect(fetchSnapshot("http://127.0.0.1:9/", "t", NEVER)).rejects.toThrow();
 });
 
 test("[SNA5] a long snapshot is taken however long it takes, while something of it comes", async () => {
@@ -143,7 +146,7 @@ test("[SNA5] a long snapshot is taken however long it takes, while something of 
       response.end();
     })();
   };
-  expect(await fetchSnapshot(`http://${url}/`, "t", 2_000)).toMatchObject({ kind: "snapshot", payload: new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) });
+  expect(await fetchSnapshot(`http://${url}/`, "t", NEVER, 2_000)).toMatchObject({ kind: "snapshot", payload: new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) });
 });
 
 test.each<[string, (response: ServerResponse) => void]>([
@@ -151,5 +154,21 @@ test.each<[string, (response: ServerResponse) => void]>([
   ["in the middle", (response) => void response.writeHead(200, { "x-coroom-seq": "70", "x-coroom-epoch": "3" }).write("x")],
 ])("[SNA6] a server that falls silent %s rejects", async (_, begin) => {
   answerWith = (_request, response) => begin(response);
-  await expect(fetchSnapshot(`http://${url}/`, "t", 200)).rejects.toThrow("nothing came for 200 ms");
+  await expect(fetchSnapshot(`http://${url}/`, "t", NEVER, 200)).rejects.toThrow("nothing came for 200 ms");
+});
+
+test("[SNA7] one that nobody waits for any more is ended, also before it has begun", async () => {
+  const closed = new Promise<void>((resolve) => {
+    answerWith = (_, response) => {
+      const dripping = setInterval(() => response.write("x"), 50);
+      response.writeHead(200, { "x-coroom-seq": "70", "x-coroom-epoch": "3" }).on("close", () => resolve(clearInterval(dripping)));
+    };
+  });
+  const leaving = new AbortController();
+  const fetching = fetchSnapshot(`http://${url}/`, "t", leaving.signal);
+  await once(http, "request");
+  leaving.abort(new Error("left"));
+  await expect(fetching).rejects.toThrow("left");
+  await closed;
+  await expect(fetchSnapshot(`http://${url}/`, "t", leaving.signal)).rejects.toThrow("left");
 });

@@ -2,6 +2,7 @@
 
 import { expect, test } from "vitest";
 
+import type { FetchSnapshot } from "../ports.ts";
 import { App, bytes, heard, MINUTE, NOTES, serverOn } from "../testing/app.ts";
 
 test("[ROO1] an edit is acknowledged to its author and delivered to everyone, with its seq", async () => {
@@ -130,6 +131,34 @@ test("[ROO7] while the snapshot cannot be had, edits are taken all the same, and
   server.snapshotsAvailable = true;
   await server.clock.advance(30_000);
   expect([bob.host.synced, bob.host.saved, bob.host.seq]).toEqual([true, true, 4]);
+});
+
+test("[ROO7] a snapshot that is on its way when the line is lost, or the room left, is waited for no longer", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  for (const value of [1, 2, 3]) ann.host.send(bytes(value));
+  await server.clock.advance(1_000);
+  server.room(NOTES).trimmedThrough = 2;
+  const downloads: AbortSignal[] = [];
+  const world = server.world.bind(server);
+  const fetchSnapshot: FetchSnapshot = (_url, _token, signal) =>
+    new Promise((_, failed) => {
+      downloads.push(signal);
+      signal.addEventListener("abort", () => failed(signal.reason));
+    });
+  server.world = (seed) => ({ ...world(seed), fetchSnapshot });
+  const bob = new App(server, 2);
+  await server.clock.advance(5_000);
+  expect(downloads.map(({ aborted }) => aborted)).toEqual([false]);
+  server.cut();
+  expect(downloads.map(({ aborted }) => aborted)).toEqual([true]);
+  await server.clock.advance(MINUTE);
+  expect(downloads.map(({ aborted }) => aborted)).toEqual([true, false]);
+  bob.host.destroy();
+  expect(downloads.map(({ aborted }) => aborted)).toEqual([true, true]);
+  await server.clock.advance(MINUTE);
+  expect([downloads.length, bob.problems]).toEqual([2, []]);
 });
 
 test("[ROO8] a log that lost its end: the room begins anew, and the application is told before", async () => {

@@ -40,6 +40,8 @@ export class RoomHost {
   readonly #alarm: Alarm;
   readonly #events: Events<RoomEvents>;
   readonly #store: StoreHost | undefined;
+  /** The newest snapshot's. */
+  #download: AbortController | undefined;
   #flushing = false;
   #isDestroyed = false;
   #told: Facts;
@@ -192,6 +194,7 @@ export class RoomHost {
 
   #take(input: PresenceInput | WatchInput): void {
     const now = this.#clock.now();
+    if (input.kind === "leave" || input.kind === "line-lost") this.#download?.abort(); // The next join says what is needed.
     const isRestoring = this.#session.keeping.isOpening;
     if (input.kind !== "show") for (const effect of this.#boards.receive(input)) this.#carryOut(effect);
     if (input.kind === "watch-board") return;
@@ -241,6 +244,7 @@ export class RoomHost {
       case "close-store":
         return this.#store?.close();
       case "refused":
+        this.#download?.abort();
         if (this.#ownsConnection) this.#connection.disconnect();
         return this.#tellRefused(effect.refusal);
       case "problem":
@@ -261,7 +265,11 @@ export class RoomHost {
   }
 
   async #fetchSnapshot(): Promise<void> {
-    this.receive({ kind: "snapshot", answer: await this.#connection.fetchSnapshot(this.room) });
+    this.#download?.abort();
+    const download = new AbortController();
+    this.#download = download;
+    const answer = await this.#connection.fetchSnapshot(this.room, download.signal);
+    if (!download.signal.aborted) this.receive({ kind: "snapshot", answer });
   }
 
   readonly #tellRefused = (refusal: Refusal): void => this.#events.emit("refused", refusal);
