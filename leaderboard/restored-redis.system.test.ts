@@ -2,9 +2,10 @@
 
 import { expect, test } from "vitest";
 
+import type { RoomKey } from "../shared/ids.ts";
 import { Prng } from "../shared/prng.ts";
 import { eventually } from "../test/system/eventually.ts";
-import { parseWindow } from "./boards/windows.ts";
+import { ALL_TIME, parseWindow } from "./boards/windows.ts";
 import { counted, expectReference, expectTenantReference, MINUTE_MS, NEW_YEARS_EVE, ROOMS, SCORING, type } from "./testing/expected-boards.ts";
 import { LeaderboardRig, SetClock, type Started } from "./testing/leaderboard-rig.ts";
 import { MadeUpLog } from "./testing/made-up-log.ts";
@@ -94,4 +95,24 @@ test("[LB14] a connection that broke, and a leaderboard that takes over, have no
   type(log, prng, clock.wallNow(), 20);
   await eventually("the other counts on", async () => (await counted(log, second)) && isCheckpointed(log, second));
   expect(compared).toEqual(["first"]); // When nothing had ever been said.
+});
+
+test("[LB16] Redis put back as it was before a room was deleted: nothing of the room comes back", async () => {
+  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(16)];
+  const started = await rig.start("lb16", log, clock);
+  const doomed = ROOMS[0] as RoomKey;
+  const isGone = async (): Promise<boolean> => {
+    const left = await started.line.redis.keys(`lb16:board:{${doomed}}*`);
+    return left.join() === `lb16:board:{${doomed}}:applied` && (await started.ports.tenants.rankOf(doomed, ALL_TIME)) === undefined;
+  };
+  type(log, prng, clock.wallNow(), 60);
+  await eventually("all is in checkpoints", async () => (await counted(log, started)) && isCheckpointed(log, started));
+  await eventually("the room is among its tenant's", async () => (await started.ports.tenants.rankOf(doomed, ALL_TIME)) !== undefined);
+  await started.ports.names.write(doomed, "ann", "Ann");
+  const putBack = await copyOf(started, "lb16:*");
+  log.delete(doomed, clock.wallNow());
+  await eventually("it is removed", isGone);
+  await eventually("that is done", () => isCheckpointed(log, started));
+  await putBack();
+  await eventually("it is removed again", isGone);
 });

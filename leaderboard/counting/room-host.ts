@@ -122,7 +122,9 @@ export class BoardRoom {
     const [stored, mark] = await Promise.all([boards.load(this.room), checkpoints.mark(this.room)]);
     if (mark.isDeleted || stored === "deleted") {
       this.#isDeleted = true;
-      if (stored !== "deleted") await boards.remove(this.room, []); // Redis has lost that, and is to know it for whoever is late.
+      // Redis has lost that, and is to know it for whoever is late. Where it was put back from before, all is there again.
+      if (stored === undefined) await boards.remove(this.room, []);
+      else if (stored !== "deleted") await removeBoards(this.room, this.#partition, this.#ports, this.#deps.clock.wallNow());
     }
     if (this.#isDeleted) return; // Or so it was heard meanwhile.
     this.#covered = mark;
