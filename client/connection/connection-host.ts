@@ -1,15 +1,15 @@
 /**
- * One line to the server and the rooms on it. Feeds `connection.ts` and carries out what it decides; hands each
- * room its frames. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH11.
+ * One line to the server. Feeds `connection.ts` and carries out what it decides; what comes for rooms goes to
+ * `rooms-on-line.ts`. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH11.
  *
  * When the gateway goes away there are two lines for a moment: the next opens while the present one still serves,
  * and what befalls it is nobody's business until it takes over.
  */
 
-import { assert, assertNever } from "../../shared/assert.ts";
+import { assertNever } from "../../shared/assert.ts";
 import type { ClientKey, Position, RoomId } from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
-import type { Channel, ClientFrame, ServerFrame } from "../../shared/wire/frames.ts";
+import type { ClientFrame } from "../../shared/wire/frames.ts";
 import { type Address, addressOf, snapshotUrl } from "./address.ts";
 import { Alarm, earlier } from "./alarm.ts";
 import { Connection } from "./connection.ts";
@@ -19,7 +19,8 @@ import { Events } from "../events.ts";
 import { Pace } from "../room/pace.ts";
 import type { SnapshotAnswer, Socket, World } from "../ports.ts";
 import type { Problem, Refusal } from "../room/problems.ts";
-import type { RoomFrame, RoomInput } from "../room/room-messages.ts";
+import type { RoomInput } from "../room/room-messages.ts";
+import { type Member, RoomsOnLine } from "./rooms-on-line.ts";
 import { serverFrameOf } from "./server-frames.ts";
 import { Turns } from "./turns.ts";
 
@@ -35,12 +36,6 @@ export type ConnectionEvents = {
   error: [Problem];
 };
 
-/** A room on the connection. */
-export interface Member {
-  readonly room: RoomId;
-  receive(input: RoomInput): void;
-}
-
 /** An attempt to reach a gateway, and what came of it. */
 type Line = { readonly core: Connection; socket: Socket | undefined; tokensAsked: number };
 
@@ -53,17 +48,13 @@ export class ConnectionHost {
   readonly #turns = new Turns<{ line: Line; input: ConnectionInput }>(({ line, input }) => this.#take(line, input));
   readonly #alarm: Alarm;
   readonly #events: Events<ConnectionEvents>;
-  readonly #members = new Map<RoomId, Member>();
-  /** Of members that have left meanwhile too: their rooms are left once they are joined. */
-  readonly #requests = new Map<number, Member>();
-  readonly #channels = new Map<Channel, Member>();
+  readonly #rooms = new RoomsOnLine((frame) => this.send(frame));
   #line: Line;
   /** Takes the line's place once it is open. */
   #next: Line | undefined;
   /** What rooms are told of a line that is open. */
   #opened: (RoomInput & { kind: "line-open" }) | undefined;
   #lastToken = "";
-  #lastRequest = 0;
   #status: LineStatus = "disconnected";
 
   constructor({ url, token }: ConnectionHostOptions, world: World) {
@@ -107,24 +98,16 @@ export class ConnectionHost {
 
   /** For rooms: takes part in the connection. */
   enter(member: Member): void {
-    const there = this.#members.get(member.room);
-    assert(there === undefined || there === member, `room ${JSON.stringify(member.room)} is on this connection already: one RoomConnection or provider a room`);
-    this.#members.set(member.room, member);
+    this.#rooms.enter(member);
     if (this.#opened !== undefined) member.receive(this.#opened);
   }
 
   leave(member: Member): void {
-    if (this.#has(member)) this.#members.delete(member.room);
-    if (this.#forgetChannels(member)) this.#forgetRequests(member.room); // It says LEAVE, and what it asked for before that is left too.
+    this.#rooms.leave(member);
   }
 
-  /** Only the answer to the newest request of a room counts. */
   join(member: Member, clientKey: ClientKey, position: Position): void {
-    if (!this.#has(member)) return; // It leaves: its LEAVE comes next, and must be the last.
-    this.#forgetRequests(member.room);
-    this.#lastRequest += 1;
-    this.#requests.set(this.#lastRequest, member);
-    this.send({ type: "join", request: this.#lastRequest, room: member.room, clientKey, position });
+    this.#rooms.join(member, clientKey, position);
   }
 
   send(frame: ClientFrame): void {
@@ -152,7 +135,7 @@ export class ConnectionHost {
   #take(line: Line, input: ConnectionInput): void {
     if (line !== this.#line && line !== this.#next) return; // Given up meanwhile.
     for (const effect of line.core.receive(input, this.#world.clock.now())) this.#carryOut(line, effect);
-    if (line === this.#line && input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown") this.#route(input.frame);
+    if (line === this.#line && input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown") this.#rooms.route(input.frame);
     if (this.#next !== undefined && !this.#line.core.isOpen) this.#abandonNext(this.#next); // From here on the line comes back by itself.
     this.#alarm.setFor(earlier(this.#line.core.dueAt, this.#next?.core.dueAt));
     this.#tellStatus();
@@ -175,12 +158,11 @@ export class ConnectionHost {
       case "line-open":
         if (line === this.#next) this.#moveTo(line);
         this.#opened = { kind: "line-open", limits: effect.limits, pace: new Pace(effect.limits, this.#world.clock.now()) };
-        return this.#tellMembers(this.#opened);
+        return this.#rooms.tell(this.#opened);
       case "line-lost":
         this.#opened = undefined;
-        this.#requests.clear();
-        this.#channels.clear();
-        return this.#tellMembers({ kind: "line-lost", heardAt: effect.heardAt });
+        this.#rooms.forgetLine();
+        return this.#rooms.tell({ kind: "line-lost", heardAt: effect.heardAt });
       case "move":
         this.#next ??= this.#newLine();
         return this.#turns.receive({ line: this.#next, input: { kind: "connect" } });
@@ -237,61 +219,6 @@ export class ConnectionHost {
     } catch {
       receive({ kind: "socket-forbidden" }); // By the platform, as `ports.ts` says.
     }
-  }
-
-  #route(frame: ServerFrame): void {
-    switch (frame.type) {
-      case "welcome":
-      case "pong":
-      case "error":
-      case "going-away":
-      case "degraded":
-      case "renewed":
-      case "retry-later":
-        return;
-      case "joined":
-      case "join-refused": {
-        const member = this.#requests.get(frame.request);
-        if (member === undefined) return;
-        this.#requests.delete(frame.request);
-        if (!this.#has(member)) return frame.type === "joined" ? this.send({ type: "leave", channel: frame.channel }) : undefined;
-        if (frame.type === "joined") {
-          this.#forgetChannels(member);
-          this.#channels.set(frame.channel, member);
-        }
-        return member.receive({ kind: "frame", frame });
-      }
-      case "left":
-        this.#receiveOnChannel(frame);
-        this.#channels.delete(frame.channel);
-        return;
-      default:
-        return this.#receiveOnChannel(frame);
-    }
-  }
-
-  /** Frames of a room just left may still come. */
-  #receiveOnChannel(frame: RoomFrame & { channel: Channel }): void {
-    this.#channels.get(frame.channel)?.receive({ kind: "frame", frame });
-  }
-
-  #has(member: Member): boolean {
-    return this.#members.get(member.room) === member;
-  }
-
-  #forgetRequests(room: RoomId): void {
-    for (const [request, member] of this.#requests) if (member.room === room) this.#requests.delete(request);
-  }
-
-  /** False: it had none. */
-  #forgetChannels(member: Member): boolean {
-    const channels = [...this.#channels].filter(([, other]) => other === member);
-    for (const [channel] of channels) this.#channels.delete(channel);
-    return channels.length > 0;
-  }
-
-  #tellMembers(input: RoomInput): void {
-    for (const member of this.#members.values()) member.receive(input);
   }
 
   #tellStatus(): void {
