@@ -14,7 +14,7 @@ export class Membership {
   readonly #heard = new Map<ServerId, { at: Millis; heartbeat: ServerHeartbeat }>();
   #askedAt: Millis | undefined;
 
-  /** A server not heard for `silenceMsMax` is taken for dead: three heartbeats, by default 750 ms. */
+  /** A server not heard for `silenceMsMax` is taken for dead: three heartbeats, by default 600 ms. */
   constructor(options: { silenceMsMax: number }) {
     this.#silenceMsMax = options.silenceMsMax;
   }

@@ -25,7 +25,7 @@ export type ServerLabels = z.infer<typeof ServerLabels>;
 export const ServerLoad = z.object({ used: z.number().nonnegative(), hot: z.array(z.object({ room, share: z.number().nonnegative() })).max(64) });
 export type ServerLoad = z.infer<typeof ServerLoad>;
 
-/** room server -> everyone, by default every 250 ms; three missed ones mean it is gone. */
+/** room server -> everyone, by default every 200 ms; three missed ones mean it is gone. */
 export const ServerHeartbeat = z.object({ server: serverId, rooms: z.int(), draining: z.boolean(), time: date, labels: ServerLabels.optional(), load: ServerLoad.optional() });
 export type ServerHeartbeat = z.infer<typeof ServerHeartbeat>;
 
