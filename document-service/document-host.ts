@@ -53,9 +53,10 @@ export class DocumentHost {
     }
   }
 
-  /** The room's past, if the room is answered for here. */
+  /** The room's past, if the room is answered for here; undefined as well while its checkpoint cannot be read. */
   async past(room: RoomKey): Promise<PastHost | "deleted" | undefined> {
-    return this.#partitions[partitionOf(room, this.#options.logPartitions)]?.past(room);
+    const partition = this.#partitions[partitionOf(room, this.#options.logPartitions)];
+    return partition && within(this.#deps.clock, this.#options.documentsAnswerMsMax, partition.past(room), undefined);
   }
 
   /** Deletes the room for good, and waits for a while until nothing is left of it. `unknown`: it is not known whether it did; the same call again settles it. */
