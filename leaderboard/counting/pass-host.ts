@@ -4,9 +4,7 @@
  * point. What it holds is bounded: past the limits it stops reading, and the log waits.
  */
 
-import { Activity } from "../../shared/bus/activity.ts";
-import { decodeJson } from "../../shared/bus/placement-messages.ts";
-import { decodeRecord, isDeletedRecord } from "../../shared/bus/record.ts";
+import { isDeletedRecord } from "../../shared/bus/record.ts";
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { pause, unlessMistake } from "../../shared/pause.ts";
@@ -17,7 +15,8 @@ import { Headway } from "./headway.ts";
 import type { Source } from "./instants.ts";
 import { PassRooms, type PassRoomsOptions } from "./pass-rooms.ts";
 import type { ActivityStream, EditLog, Progress, Word } from "../ports.ts";
-import { BoardRoom, type Received, type RoomDeps, type RoomOptions, type RoomPorts } from "./room-host.ts";
+import { decodeReceived, type Received } from "./received.ts";
+import { BoardRoom, type RoomDeps, type RoomOptions, type RoomPorts } from "./room-host.ts";
 import { sweepCheckpoints } from "./sweep-host.ts";
 import { Trouble } from "./trouble.ts";
 import { archiveTenants, type TenantArchivingOptions, type TenantArchivingPorts } from "../archiving/tenant-archiving-host.ts";
@@ -170,14 +169,11 @@ export class PassHost {
   }
 
   /** Undefined: nothing to count. */
-  #read(source: Source, { room, streamSeq, time, bytes }: StoredRecord): Received | undefined {
-    if (source === "edits") {
-      const record = decodeRecord(bytes);
-      if (record !== undefined) return record.kind !== "edits" ? undefined : { source, record, entries: record.edits.edits.length, streamSeq, time };
-    } else {
-      const activity = decodeJson(Activity, bytes);
-      if (activity !== undefined) return { source, activity, entries: 1, streamSeq, time };
-    }
+  #read(source: Source, stored: StoredRecord): Received | undefined {
+    const decoded = decodeReceived(source, stored);
+    if (decoded.kind === "received") return decoded.received;
+    if (decoded.kind === "nothing") return undefined;
+    const { room, streamSeq } = stored;
     this.#deps.metrics.unreadable.inc();
     this.#deps.log.warn({ room, source, streamSeq }, "a record does not decode and counts for nothing: was it written by a newer version?");
     return undefined;

@@ -2,7 +2,8 @@
 
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Source } from "./instants.ts";
-import type { BoardRoom, Received } from "./room-host.ts";
+import type { Received } from "./received.ts";
+import type { BoardRoom } from "./room-host.ts";
 
 export type PassRoomsOptions = { readonly boardPendingEditsMax: number; readonly boardRoomsMax: number; readonly boardOpeningsMax: number };
 

@@ -4,8 +4,7 @@
  * is thrown: the partition then begins again from its floor.
  */
 
-import type { Activity } from "../../shared/bus/activity.ts";
-import { headOf, type OwnersRecord } from "../../shared/bus/record.ts";
+import { headOf } from "../../shared/bus/record.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
@@ -14,6 +13,7 @@ import { Coverage } from "./coverage.ts";
 import type { Source } from "./instants.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
 import type { Boards, Checkpoints, Closings, TenantBoards } from "../ports.ts";
+import type { Received } from "./received.ts";
 import { removeBoards, type RemovalPorts } from "../archiving/removal-host.ts";
 import { type ProjectionOptions, RoomProjection } from "./room-projection.ts";
 import { Trouble } from "./trouble.ts";
@@ -29,9 +29,6 @@ export type RoomDeps = {
   /** Resolves once the partition's stream of activities is sure to go on behind a number that was counted. */
   readonly expectBehind: (activity: number) => Promise<void>;
 };
-
-/** What one of the two streams has of the room, and how many entries that is. */
-export type Received = { readonly streamSeq: number; readonly time: UnixMillis; readonly entries: number } & ({ readonly source: "edits"; readonly record: OwnersRecord } | { readonly source: "activities"; readonly activity: Activity });
 
 const NOTHING_COVERED: Mark & { readonly revision: number } = { seq: 0 as Seq, activity: 0, revision: 0 };
 
