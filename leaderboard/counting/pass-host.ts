@@ -9,7 +9,7 @@ import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { pause, unlessMistake } from "../../shared/pause.ts";
 import { ActivitiesEnd } from "./activities-end-host.ts";
-import { archiveWindow, type ArchivingOptions, type ArchivingPorts } from "../archiving/archiving-host.ts";
+import { archiveClosed, type ClosedOptions, type ClosedPorts } from "../archiving/closed-host.ts";
 import { type Floor, Footing } from "./footing-host.ts";
 import { Headway } from "./headway.ts";
 import type { Source } from "./instants.ts";
@@ -19,22 +19,17 @@ import { decodeReceived, type Received } from "./received.ts";
 import { BoardRoom, type RoomDeps, type RoomOptions, type RoomPorts } from "./room-host.ts";
 import { sweepCheckpoints } from "./sweep-host.ts";
 import { Trouble } from "./trouble.ts";
-import { archiveTenants, type TenantArchivingOptions, type TenantArchivingPorts } from "../archiving/tenant-archiving-host.ts";
 import { eachOf } from "./turns.ts";
 
-export type PassPorts = RoomPorts &
-  ArchivingPorts &
-  TenantArchivingPorts & { readonly log: EditLog; readonly activities: ActivityStream; readonly progress: Progress };
+export type PassPorts = RoomPorts & ClosedPorts & { readonly log: EditLog; readonly activities: ActivityStream; readonly progress: Progress };
 export type PassOptions = RoomOptions &
-  ArchivingOptions &
-  TenantArchivingOptions &
+  ClosedOptions &
   PassRoomsOptions & {
     /** This run of the leaderboard: no other ever has its name. */
     readonly service: string;
     readonly boardsDrainMsMax: number;
     readonly boardBatchMs: number;
     readonly boardWritesMax: number;
-    readonly boardCheckpointWritesMax: number;
     readonly boardTotalsMs: number;
   };
 export type PassDeps = Omit<RoomDeps, "expectBehind"> & { readonly watchedRooms: () => Iterable<RoomKey>; readonly onFloor: (floor: Floor) => void };
@@ -44,7 +39,6 @@ const WATCHED_TURNS = 4;
 const BEAT_MS = 1_000;
 const FULL_PAUSE_MS = 20;
 const SAVE_MS = 500;
-const CLOSINGS_AT_A_TIME = 100;
 
 export class PassHost {
   readonly #partition: number;
@@ -259,21 +253,21 @@ export class PassHost {
   }
 
   async #archive(): Promise<void> {
-    while (!this.#isOver) {
-      await pause(this.#deps.clock, BEAT_MS, this.#over.signal);
-      if (this.#isOver || !this.hasCaughtUp) continue;
-      const due = await this.#ports.closings.due(this.#partition, (this.through - this.#options.boardArchiveGraceMs) as UnixMillis, CLOSINGS_AT_A_TIME);
-      await eachOf(due, this.#options.boardCheckpointWritesMax, async (closing) => {
-        if (this.#isOver) return;
-        const outcome = await archiveWindow(closing, this.#partition, this.#ports, this.#options, { wallNow: this.#deps.clock.wallNow(), confirm: () => this.#expectKept() });
-        this.#deps.metrics.archived.inc({ outcome });
-        if (outcome === "behind") return this.#restore(closing.room);
-        this.#rooms.get(closing.room)?.forgetWindow(closing.window.id);
-      });
-      if (this.#partition !== 0 || this.#isOver) continue; // Of all partitions one looks after the tenants.
-      const outcomes = await archiveTenants(this.#ports, this.#options, { wallNow: this.#deps.clock.wallNow(), confirm: () => this.#expectKept() });
-      for (const outcome of outcomes) this.#deps.metrics.archived.inc({ outcome });
-    }
+    const { clock, metrics } = this.#deps;
+    await archiveClosed(
+      this.#partition,
+      this.#ports,
+      this.#options,
+      {
+        clock,
+        metrics,
+        through: () => (this.hasCaughtUp ? this.through : undefined),
+        confirm: () => this.#expectKept(),
+        restore: (room) => this.#restore(room),
+        onArchived: ({ room, window }) => this.#rooms.get(room)?.forgetWindow(window.id),
+      },
+      this.#over.signal,
+    );
   }
 
   /** Those who have to catch up first tell what they came to, not what is on the way: checkpoints tell for themselves. */
