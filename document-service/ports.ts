@@ -38,6 +38,7 @@ export interface Deletions {
 /** `revision` 0: there is none yet. */
 export type StoredCheckpoint = { readonly checkpoint: CheckpointEntry | undefined; readonly revision: number };
 export interface Checkpoints {
+  /** Throws `Undecodable` where there is one that cannot be understood. */
   read(room: RoomKey): Promise<StoredCheckpoint>;
   /** Replaces exactly `revision`. Throws when it cannot be known whether it did; the same call again then settles it. */
   write(room: RoomKey, checkpoint: CheckpointEntry, revision: number): Promise<Replaced>;

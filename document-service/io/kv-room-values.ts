@@ -8,9 +8,10 @@ import type { RoomKey } from "../../shared/ids.ts";
 import { kvBucket } from "../../shared/io/copies.ts";
 import { replace } from "../../shared/io/kv-replace.ts";
 import type { Replaced } from "../../shared/lease.ts";
+import { Undecodable } from "../undecodable.ts";
 
 export type RoomValues<Value> = {
-  /** `revision` 0: there is none yet. */
+  /** `revision` 0: there is none yet. Throws `Undecodable` where there is one that cannot be understood. */
   read(room: RoomKey): Promise<{ readonly value: Value | undefined; readonly revision: number }>;
   write(room: RoomKey, value: Value, revision: number): Promise<Replaced>;
 };
@@ -24,7 +25,7 @@ export async function kvRoomValues<Value extends object>(jetstream: JetStreamCli
       if (entry === null) return { value: undefined, revision: 0 };
       if (entry.operation !== "PUT") return { value: undefined, revision: entry.revision };
       const value = decodeJson(schema, entry.value);
-      if (value === undefined) throw new Error(`the ${what} of room ${room} does not decode: was it written by a newer version?`);
+      if (value === undefined) throw new Undecodable(`the ${what} of room ${room} does not decode: was it written by a newer version?`);
       return { value, revision: entry.revision };
     },
     write: async (room, value, revision) => {

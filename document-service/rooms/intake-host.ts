@@ -11,6 +11,7 @@ import { pause } from "../../shared/pause.ts";
 import type { CheckpointHost } from "./checkpoint-host.ts";
 import { Document, type Received } from "./document.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
+import { Undecodable } from "../undecodable.ts";
 
 export type IntakeOptions = { readonly checkpointClientsMax: number; readonly checkpointClientMsMax: number; readonly checkpointClientsBytesMax: number };
 export type IntakeDeps = {
@@ -26,6 +27,8 @@ export type IntakeDeps = {
 };
 
 export const RETRY_MS = 500;
+/** Rooms whose checkpoints do not decode may be many, and a person has to see to each. */
+const UNDECODABLE_RETRY_MS = 10_000;
 
 export class IntakeHost {
   readonly #room: RoomKey;
@@ -35,6 +38,9 @@ export class IntakeHost {
   readonly #closed = new AbortController();
   /** Resolves once its checkpoint is known; undefined: it was closed before. */
   readonly opened: Promise<Document | undefined>;
+  /** Resolves once its checkpoint is known, or known not to decode, after which it is looked up seldom. */
+  readonly lookedUp: Promise<unknown>;
+  #tellUndecodable: (value?: unknown) => void = () => {};
   #document: Document | undefined;
   /** Records that wait while a checkpoint is looked up; undefined: none is. */
   #waiting: StoredRecord[] | undefined = [];
@@ -45,7 +51,9 @@ export class IntakeHost {
     this.#checkpoints = checkpoints;
     this.#options = options;
     this.#deps = deps;
+    const undecodable = new Promise((resolve) => (this.#tellUndecodable = resolve));
     this.opened = this.#open();
+    this.lookedUp = Promise.race([this.opened, undecodable]);
   }
 
   /** Undefined until its checkpoint is known. */
@@ -151,7 +159,9 @@ export class IntakeHost {
         return await ask();
       } catch (cause) {
         this.#deps.onFailure("its checkpoint could not be read", cause);
-        await pause(this.#deps.clock, RETRY_MS, this.#closed.signal);
+        const isUndecodable = cause instanceof Undecodable;
+        if (isUndecodable) this.#tellUndecodable();
+        await pause(this.#deps.clock, isUndecodable ? UNDECODABLE_RETRY_MS : RETRY_MS, this.#closed.signal);
         if (this.isClosed) return "closed";
       }
     }

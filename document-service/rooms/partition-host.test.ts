@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 
+import type { RoomKey } from "../../shared/ids.ts";
 import { NOBODY } from "../../shared/lease.ts";
 import { BROKEN, OnePartition } from "../testing/one-partition.ts";
-import { recordsOf, ROOM, Run } from "../testing/one-room.ts";
+import { deletedRecord, recordsOf, ROOM, Run } from "../testing/one-room.ts";
 import { PartitionHost } from "./partition-host.ts";
 
 function hostOf({ ports, options, deps }: OnePartition): PartitionHost {
@@ -37,4 +38,24 @@ test("[PTH2] a look for what a crash left behind goes past a room that does not 
   void hostOf(rig).run();
   await rig.until(() => !stores.snapshots.has(orphan));
   expect([...stores.snapshots.keys()]).toEqual([`${BROKEN}/1-1-older`, stores.checkpoint?.snapshot.object]);
+});
+
+test("[PTH3] rooms whose checkpoints do not decode keep none from being read, however many they are", async () => {
+  const [record] = recordsOf("a");
+  const broken = Array.from({ length: 100 }, (_, index) => ({ ...record!, room: `${BROKEN}${index}` as RoomKey, streamSeq: index + 1 }));
+  const rig = new OnePartition(...broken, { ...record!, streamSeq: 200 });
+  const host = hostOf(rig);
+  void host.run();
+  await rig.until(() => rig.stores.checkpoint?.streamSeq === 200);
+  expect(broken.length).toBeGreaterThan(rig.options.documentOpeningsMax);
+  expect(rig.lease?.floor).toBe(0);
+});
+
+test("[PTH4] deleted rooms whose checkpoints do not decode keep none from being saved", async () => {
+  const [record] = recordsOf("a");
+  const broken = Array.from({ length: 10 }, (_, index) => ({ ...deletedRecord(index + 1), room: `${BROKEN}${index}` as RoomKey }));
+  const rig = new OnePartition(...broken, { ...record!, streamSeq: 200 });
+  void hostOf(rig).run();
+  await rig.until(() => rig.stores.checkpoint?.streamSeq === 200);
+  expect(broken.length).toBeGreaterThan(rig.options.documentSavesMax);
 });

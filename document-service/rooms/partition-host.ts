@@ -171,7 +171,7 @@ export class PartitionHost {
     const room = new RoomHost(key, this.#ports, this.#options, deps);
     this.#rooms.set(key, room);
     this.#opening.add(room);
-    room.opened.then(() => this.#opening.delete(room));
+    void room.lookedUp.then(() => this.#opening.delete(room));
     return room;
   }
 

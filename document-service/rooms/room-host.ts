@@ -107,6 +107,11 @@ export class RoomHost {
     return this.#intake.opened.then((document) => document !== undefined);
   }
 
+  /** Resolves once its checkpoint is known, or known not to decode. */
+  get lookedUp(): Promise<unknown> {
+    return this.#intake.lookedUp;
+  }
+
   get heldBytes(): number {
     return this.#intake.heldBytes;
   }
@@ -163,7 +168,7 @@ export class RoomHost {
   }
 
   isWipeDue(now: Millis): boolean {
-    return this.#wipe.isDue && !this.#busy && now >= this.#notBefore;
+    return this.#wipe.isDue && this.#intake.document !== undefined && !this.#busy && now >= this.#notBefore;
   }
 
   wipe(): Promise<void> {

@@ -1,7 +1,8 @@
-/** One partition of the log over stores in memory; nothing new comes in the log. */
+/** One partition of the log over stores in memory, with what is given of records in the log; nothing new comes. */
 
 import { Registry } from "prom-client";
 
+import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import { readSettings } from "../../shared/config.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Lease } from "../../shared/lease.ts";
@@ -11,12 +12,13 @@ import type { DocumentHostOptions } from "../document-host.ts";
 import { documentServiceMetrics } from "../metrics.ts";
 import type { EditLog } from "../ports.ts";
 import type { PartitionPorts } from "../rooms/partition-host.ts";
+import { Undecodable } from "../undecodable.ts";
 import { NO_NEWS } from "../webhooks/news-host.ts";
 import { Stores } from "./one-room.ts";
 
 const LEASE_MS = 1_000;
 const SETTINGS = readSettings(documentServiceSettings, { env: {}, flags: { documentsLeaseMs: String(LEASE_MS) } });
-/** Its checkpoint cannot be read. */
+/** Its checkpoint does not decode, as those of all rooms whose names begin so. */
 export const BROKEN = "acme.broken" as RoomKey;
 
 export class OnePartition {
@@ -28,11 +30,11 @@ export class OnePartition {
   lease: Lease | undefined;
   #revision = 0;
 
-  constructor() {
+  constructor(...records: readonly StoredRecord[]) {
     const silent = () => {};
     this.deps = { clock: this.clock, log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: documentServiceMetrics(new Registry()), news: NO_NEWS };
     this.stores.snapshots.set(`${BROKEN}/1-1-older`, Uint8Array.of(1));
-    this.ports = this.#ports();
+    this.ports = this.#ports(records);
   }
 
   setLease(holder: string): void {
@@ -46,16 +48,16 @@ export class OnePartition {
     if (!holds()) throw new Error("it did not come to be so");
   }
 
-  #ports(): PartitionPorts {
+  #ports(records: readonly StoredRecord[]): PartitionPorts {
     const { ports } = this.stores;
     const follow: EditLog["follow"] = async function* (_partition, _after, signal) {
+      yield* records;
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
-      yield* [];
     };
     return {
       ...ports,
       log: { ...ports.log, follow },
-      checkpoints: { ...ports.checkpoints, read: (room) => (room === BROKEN ? Promise.reject(new Error("it does not decode")) : ports.checkpoints.read(room)) },
+      checkpoints: { ...ports.checkpoints, read: (room) => (room.startsWith(BROKEN) ? Promise.reject(new Undecodable("it does not decode")) : ports.checkpoints.read(room)) },
       leases: {
         read: () => Promise.resolve({ lease: this.lease, revision: this.#revision }),
         write: (_, { holder }, revision) => {
