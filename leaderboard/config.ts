@@ -45,7 +45,7 @@ export const leaderboardSettings = {
   boardCheckpointMsMax: { parse: positiveInteger, fallback: 120_000, meaning: "counted edits are in a checkpoint after so long; less than the log's replay window" },
   boardCheckpointWritesMax: { parse: positiveInteger, fallback: 8, meaning: "checkpoints written, restored and archived at a time" },
   boardArchiveGraceMs: { parse: positiveInteger, fallback: 60_000, meaning: "a window is archived so long after its end: more than the clocks of log and leaderboard differ" },
-  boardArchivedMax: { parse: positiveInteger, fallback: 1_000, meaning: "members of a closed window's board that the archive names" },
+  boardArchivedMax: { parse: positiveInteger, fallback: 1_000, meaning: "members of a closed window's board that the archive names; all boards of it are one message to NATS" },
   boardArchiveDaysMax: { parse: positiveInteger, fallback: 400, meaning: "how long closed hours, days and weeks are kept in the archive; months and years are kept for good" },
 
   boardReadMembersMax: { parse: positiveInteger, fallback: 2_000, meaning: "up to so many members a board is read whole where somebody outside its ordered part is asked about; past it the rank is given as a range" },
@@ -53,6 +53,18 @@ export const leaderboardSettings = {
 } as const satisfies Settings;
 
 export type LeaderboardConfig = Values<typeof leaderboardSettings>;
+
+/** What a member takes in an archived window at the most, packed: of its 128 characters each any other than the one before. */
+export const ARCHIVED_MEMBER_BYTES = 340;
+/** What an archived window holds beside its members. */
+const BESIDE_MEMBERS_BYTES = 4_096;
+
+/** Refuses archived windows that NATS might not carry: `maxPayload` bytes a message. One that cannot be written has its part of the log counted anew, again and again. */
+export function refuseUnarchivable({ boardArchivedMax, boardRoles }: Pick<LeaderboardConfig, "boardArchivedMax" | "boardRoles">, maxPayload: number | undefined): void {
+  if (maxPayload === undefined) return;
+  const membersMax = Math.floor((maxPayload - BESIDE_MEMBERS_BYTES) / ARCHIVED_MEMBER_BYTES / boardRoles.length);
+  if (boardArchivedMax > membersMax) throw new SettingError(`the archive may name ${boardArchivedMax} members of each board, and NATS takes no more than ${membersMax} of each of ${boardRoles.length} (max_payload ${maxPayload}): raise max_payload, or lower COROOM_BOARD_ARCHIVED_MAX`);
+}
 
 function roles(raw: string): readonly Role[] {
   return list(raw).map((name) => {

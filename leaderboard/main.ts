@@ -16,7 +16,7 @@ import { systemClock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
-import type { LeaderboardConfig } from "./config.ts";
+import { type LeaderboardConfig, refuseUnarchivable } from "./config.ts";
 import { serveHttp } from "./io/http.ts";
 import { activityRemoval, jetstreamActivities } from "./io/jetstream-activities.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
@@ -39,6 +39,7 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
   const [service, metrics] = [randomUUID(), leaderboardMetrics(registry)];
 
   const nats = await connectNats({ servers: config.natsUrl, name: "leaderboard" });
+  refuseUnarchivable(config, nats.info?.max_payload);
   await ensureLogStreams(nats, subjects, { partitions, replicas });
   const redis = redisLine(config.redisUrl, log);
   const boards = redisBoard(redis.redis, keys, { hotMembers: 2 * config.boardShownMax, tail: config.boardTail, roles: config.boardRoles });

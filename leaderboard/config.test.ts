@@ -1,0 +1,35 @@
+import { deflateRawSync } from "node:zlib";
+
+import { expect, test } from "vitest";
+
+import { readSettings, SettingError } from "../shared/config.ts";
+import { parseUserId } from "../shared/ids.ts";
+import { Prng } from "../shared/prng.ts";
+import { ARCHIVED_MEMBER_BYTES, leaderboardSettings, refuseUnarchivable } from "./config.ts";
+
+const NATS_DEFAULT_MAX_PAYLOAD = 1_048_576;
+
+test("[LCF1] a leaderboard whose archived windows NATS would not take does not start, and says what to do", () => {
+  const read = (flags: Record<string, string>) => readSettings(leaderboardSettings, { flags, env: {} });
+  refuseUnarchivable(read({}), NATS_DEFAULT_MAX_PAYLOAD);
+  refuseUnarchivable(read({ boardRoles: "everyone,editors,commenters" }), NATS_DEFAULT_MAX_PAYLOAD);
+  refuseUnarchivable(read({ boardArchivedMax: "1000000" }), undefined);
+  const raised = read({ boardArchivedMax: "2000", boardRoles: "everyone,editors" });
+  expect(() => refuseUnarchivable(raised, NATS_DEFAULT_MAX_PAYLOAD)).toThrow(SettingError);
+  expect(() => refuseUnarchivable(raised, NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_BOARD_ARCHIVED_MAX/);
+  refuseUnarchivable(raised, 2 * NATS_DEFAULT_MAX_PAYLOAD);
+});
+
+test("[LCF2] no members take more in an archived window than is reckoned with", () => {
+  const MEMBERS = 1_000;
+  const random = new Prng(1);
+  /** Any of three bytes that is no surrogate. */
+  const character = () => {
+    const drawn = 0x0800 + random.below(0xf000);
+    return drawn < 0xd800 ? drawn : drawn + 0x0800;
+  };
+  const user = () => String.fromCharCode(...Array.from({ length: 128 }, character));
+  expect(parseUserId(user())).toBeDefined();
+  const standings = Array.from({ length: MEMBERS }, () => [user(), random.below(Number.MAX_SAFE_INTEGER), random.below(1e13)]);
+  expect(deflateRawSync(JSON.stringify(standings)).byteLength / MEMBERS).toBeLessThan(ARCHIVED_MEMBER_BYTES);
+});
