@@ -49,7 +49,8 @@ export type KeptEdit = {
   readonly sent: SentAs | undefined;
 };
 
-export type SentAs = { readonly clientKey: ClientKey; readonly counter: Counter; readonly parentSeq: Seq };
+/** `client`: as others see who sent it, where that is known. */
+export type SentAs = { readonly clientKey: ClientKey; readonly client?: ClientId | undefined; readonly counter: Counter; readonly parentSeq: Seq };
 /** What tells an edit from every other one. */
 export type EditName = { readonly client: ClientId; readonly counter: Counter };
 

@@ -26,8 +26,8 @@ export function inherit(kept: readonly KeptEdit[]): Inheritance {
       places.push([edit, place]);
       continue;
     }
-    const { clientKey, counter, parentSeq } = sent;
-    const sentEdit: SentEdit = { ...edit, counter, parentSeq };
+    const { clientKey, client, counter, parentSeq } = sent;
+    const sentEdit: SentEdit = { ...edit, client, counter, parentSeq };
     const numbered = byKey.get(clientKey) ?? new Map<number, SentEdit>();
     byKey.set(clientKey, numbered);
     if (!numbered.has(counter)) numbered.set(counter, sentEdit);

@@ -390,6 +390,35 @@ test("[KEE2] what is given back to a page and was ordered already comes to it on
   expect([second.host.saved, second.host.seq, second.had]).toEqual([true, 3, ["2", "3", "1"]]);
 });
 
+test("[KEE9] of what several pages had sent and one is given back, all comes to it once", async () => {
+  const [server, device] = [serverOn(), new MemoryStore()];
+  const open = (seed: number, page = device.forPage()) => {
+    const host = new RoomHost({ url: "ws://h", token: "t", room: NOTES, store: page }, server.world(seed));
+    const had: string[] = [];
+    host.on("restored", (edits) => had.push(...edits.map(({ payload }) => `${payload}`)));
+    host.on("edit", ({ payload, own }) => own || had.push(`${payload}`));
+    return { host, page, had };
+  };
+  const pages = [1, 2, 3].map((seed) => open(seed));
+  await server.clock.advance(1_000);
+  for (const { host } of pages) host.send(new Uint8Array([1]));
+  await server.clock.advance(1_000);
+  server.commits = false;
+  for (const [index, { host }] of pages.entries()) for (const value of [2, 3]) host.send(new Uint8Array([10 * index + value]));
+  await server.clock.advance(1_000);
+  for (const { page, host } of pages) {
+    page.die();
+    host.destroy();
+  }
+  await server.clock.advance(1_000);
+  server.commits = true;
+  server.commit(NOTES); // Nobody is there to hear of it.
+
+  const after = open(4);
+  await server.clock.advance(MINUTE);
+  expect([after.host.saved, after.host.seq, after.had]).toEqual([true, 9, ["2", "3", "12", "13", "22", "23", "1", "1", "1"]]);
+});
+
 test.each([
   ["it is in", async (server: ModelServer) => server.send({ type: "left", channel: 1, reason: "deleted" })],
   ["it comes back to", async (server: ModelServer) => {

@@ -1,7 +1,7 @@
 /**
  * Keeps a room on this device: what waits here, and the room's content up to where this page has come. Says what to
  * write and when; edits go out only once they are kept, so that a page that comes after this one knows what each was
- * sent as. Where nothing can be kept the room goes on without. Deterministic. Rules KEE1 to KEE7.
+ * sent as. Where nothing can be kept the room goes on without. Deterministic. Rules KEE1 to KEE9.
  */
 
 import type { ClientKey, Millis, Position, Seq } from "../../shared/ids.ts";

@@ -91,12 +91,12 @@ test("[FEE6] of a page before this one only what was given back is own, also whe
   const outbox = new Outbox({ ...OUTBOX, format: undefined, mergeUnsent: true });
   const feed = new EditFeed(ROOM.feed, outbox, () => 0.5);
   const now = 0 as Millis;
-  const sent = [3, 4].map((counter) => ({ counter, parentSeq: 0 as Seq, payload: bytes(counter), made: 1 }));
+  const sent = [3, 4].map((counter) => ({ client: undefined, counter, parentSeq: 0 as Seq, payload: bytes(counter), made: 1 }));
   outbox.inherit({ numberings: [{ clientKey: "before" as ClientKey, sent }], unsent: [], places: [] });
   outbox.newKey();
   const client = "client_before___" as ClientId;
   feed.joined(client, now);
-  outbox.joined(now);
+  outbox.joined(client, now);
   outbox.receiveAck(3, now);
   feed.joined(client, now); // Anew.
   const edits = [1, 2, 3, 4, 5].map((counter) => ({ client, counter, parentSeq: 0 as Seq, payload: bytes(counter) }));

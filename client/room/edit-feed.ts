@@ -8,6 +8,7 @@
 import type { ClientId, Millis, Position, Seq } from "../../shared/ids.ts";
 import type { Counter, SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
 import { type Batch, Inbox, type InboxOptions, type Repair, type RoomEdit } from "./inbox.ts";
+import type { Inheritance } from "../keeping/inheritance.ts";
 import type { Outbox } from "./outbox.ts";
 import type { RoomEffect, RoomFrame } from "./room-messages.ts";
 import { type DueEdits, TentativeEdits, type TentativeOptions } from "./tentative-edits.ts";
@@ -28,7 +29,7 @@ export class EditFeed {
   /** Every id this page has had: its edits under earlier ones are its own still. */
   readonly #ownClients = new Set<ClientId>();
   /** What pages before this one sent and this one was given back, by the id that they had. */
-  readonly #inherited: { readonly client: ClientId; readonly after: Counter; readonly through: Counter }[] = [];
+  readonly #inherited: { readonly client: ClientId; readonly after: Counter; through: Counter }[] = [];
   #saving: SavingState = "saved";
 
   /** `unit`: a number in [0, 1). */
@@ -59,6 +60,16 @@ export class EditFeed {
   /** When `takeResubmits` has something. */
   get resubmitAt(): Millis | undefined {
     return this.#tentative.dueAt;
+  }
+
+  /** What pages before this one sent may be in the log: it comes with the first join, before the room is joined as each of them. */
+  inherit({ numberings }: Pick<Inheritance, "numberings">): void {
+    for (const { client, counter } of numberings.flatMap(({ sent }) => sent)) {
+      if (client === undefined) continue; // Known once the room is joined under its key.
+      const last = this.#inherited.at(-1);
+      if (last?.client === client && last.through === counter - 1) last.through = counter;
+      else this.#inherited.push({ client, after: counter - 1, through: counter });
+    }
   }
 
   /** The log keeps up, unless the server says otherwise next. */

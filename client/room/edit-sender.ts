@@ -4,7 +4,7 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { Millis, Seq } from "../../shared/ids.ts";
+import type { ClientId, Millis, Seq } from "../../shared/ids.ts";
 import type { Channel, Limits, Rights, SavingState } from "../../shared/wire/frames.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Pace } from "./pace.ts";
@@ -32,10 +32,10 @@ export class EditSender {
     return this.#rights;
   }
 
-  joined(rights: Rights, now: Millis, effects: RoomEffect[]): void {
+  joined({ client, rights }: { client: ClientId; rights: Rights }, now: Millis, effects: RoomEffect[]): void {
     this.#rights = rights;
     this.#toldReadOnly = false;
-    this.#outbox.joined(now);
+    this.#outbox.joined(client, now);
     if (!this.#outbox.isEmpty) this.#tellReadOnly(effects);
   }
 

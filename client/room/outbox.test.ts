@@ -1,17 +1,18 @@
 import { expect, test } from "vitest";
 
-import type { Millis, Seq } from "../../shared/ids.ts";
+import type { ClientId, Millis, Seq } from "../../shared/ids.ts";
 import type { NackReason } from "../../shared/wire/frames.ts";
 import { Outbox, type OutboxOptions } from "./outbox.ts";
 
 const OPTIONS: OutboxOptions = { format: undefined, mergeUnsent: true, unsentBytesMax: 1_000_000, inFlightEditsMax: 5, inFlightBytesMax: 100, silenceMsMax: 10_000 };
 const BYTES_MAX = 50;
+const CLIENT = "client__________" as ClientId;
 const at = (ms: number): Millis => (1_000_000 + ms) as Millis;
 const bytes = (...values: number[]): Uint8Array => new Uint8Array(values);
 
 function outboxWith(count: number, options: Partial<OutboxOptions> = {}): Outbox {
   const outbox = new Outbox({ ...OPTIONS, ...options });
-  outbox.joined(at(0));
+  outbox.joined(CLIENT, at(0));
   for (let value = 1; value <= count; value++) outbox.add(bytes(value));
   return outbox;
 }
@@ -45,9 +46,9 @@ test("[OUT2] after a reconnect everything in flight goes out again: same counter
   send(outbox, at(0), 7);
   outbox.receiveAck(1, at(0));
   outbox.add(bytes(4));
-  outbox.joined(at(100));
+  outbox.joined(CLIENT, at(100));
   expect(outbox.hasNext(Infinity, at(100))).toBe(true);
-  expect(outbox.takeNext(99 as Seq, BYTES_MAX, at(100))).toEqual({ kind: "edit", edit: { counter: 2, parentSeq: 7, payload: bytes(2), made: 1 }, ackedThrough: 1 });
+  expect(outbox.takeNext(99 as Seq, BYTES_MAX, at(100))).toEqual({ kind: "edit", edit: { client: CLIENT, counter: 2, parentSeq: 7, payload: bytes(2), made: 1 }, ackedThrough: 1 });
   expect(send(outbox, at(100))).toEqual(["3:3/1", "4:4/1"]);
 });
 
@@ -63,7 +64,7 @@ test("[OUT4] no more than the window is on its way, sent again or not, nor too m
   expect(send(outboxWith(9))).toHaveLength(5);
   const outbox = outboxWith(9);
   expect(send(outbox, at(0), 0, 3)).toHaveLength(3);
-  outbox.joined(at(0));
+  outbox.joined(CLIENT, at(0));
   expect(send(outbox, at(0), 0, 1)).toEqual(["1:1/0"]);
   outbox.receiveAck(1, at(0));
   expect(send(outbox, at(0), 0, 1)).toEqual(["2:2/1"]);
@@ -132,7 +133,7 @@ test("[OUT8] one that the server finds too large waits to be cut, still counted 
   outbox.receiveAck(1, at(0));
   expect(outbox.needsNewKey).toBe(true);
   outbox.newKey();
-  outbox.joined(at(0));
+  outbox.joined(CLIENT, at(0));
   expect(send(outbox)).toEqual(["1:2/0", "2:3/0"]);
 });
 
@@ -141,12 +142,12 @@ test("[OUT9] after a long silence what was sent goes out again under the old key
   send(outbox);
   outbox.add(bytes(3));
   outbox.keyIsStale();
-  outbox.joined(at(400_000));
+  outbox.joined(CLIENT, at(400_000));
   expect(send(outbox, at(400_000))).toEqual(["1:1/0", "2:2/0"]);
   outbox.receiveAck(2, at(400_000));
   expect(outbox.needsNewKey).toBe(true);
   outbox.newKey();
-  outbox.joined(at(400_000));
+  outbox.joined(CLIENT, at(400_000));
   expect(send(outbox, at(400_000))).toEqual(["1:3/0"]);
 });
 
@@ -169,14 +170,14 @@ test.each(["read-only", "forged"] as const)("[OUT11] %s takes nothing from it", 
   send(outbox);
   expect(nack(outbox, 1, reason)).toBeUndefined();
   expect(outbox.unsavedEdits).toBe(2);
-  outbox.joined(at(0));
+  outbox.joined(CLIENT, at(0));
   expect(send(outbox)).toHaveLength(2);
 });
 
 test("[OUT10] that goes for edits of which only some may be on their way, too", () => {
   const outbox = outboxWith(4);
   send(outbox);
-  outbox.joined(at(1_000));
+  outbox.joined(CLIENT, at(1_000));
   expect(send(outbox, at(1_000), 0, 2)).toEqual(["1:1/0", "2:2/0"]);
   expect(outbox.dueAt(true, at(1_000))).toBe(at(11_000));
   outbox.receiveTick(at(11_000));

@@ -4,7 +4,7 @@
  * one sent comes first, under their keys. Rules OUT1 to OUT15.
  */
 
-import type { ClientKey, Millis, Seq } from "../../shared/ids.ts";
+import type { ClientId, ClientKey, Millis, Seq } from "../../shared/ids.ts";
 import type { Counter, NackReason } from "../../shared/wire/frames.ts";
 import type { Inheritance, Numbering } from "../keeping/inheritance.ts";
 import type { Pending } from "../keeping/journal.ts";
@@ -17,7 +17,8 @@ export type OutboxOptions = UnsentOptions & {
   readonly silenceMsMax: number;
 };
 
-export type SentEdit = { readonly counter: Counter; readonly parentSeq: Seq; readonly payload: Uint8Array; /** Made by so many calls of the application. */ readonly made: number };
+/** `client`: under which it was sent, where that is known. `made`: by so many calls of the application. */
+export type SentEdit = { readonly client: ClientId | undefined; readonly counter: Counter; readonly parentSeq: Seq; readonly payload: Uint8Array; readonly made: number };
 
 export type NextEdit =
   | { readonly kind: "edit"; readonly edit: SentEdit; readonly ackedThrough: Counter }
@@ -40,6 +41,7 @@ export class Outbox {
   #ackedThrough: Counter = 0;
   /** The counter to send next, among those sent before or right behind them. */
   #cursor: Counter = 1;
+  #client: ClientId | undefined;
   #waitUntil = 0 as Millis;
   /** When something last went on: an edit was sent or acknowledged. */
   #movedAt = 0 as Millis;
@@ -78,7 +80,7 @@ export class Outbox {
 
   /** All that waits here. `clientKey`: of what was sent. */
   pending(clientKey: ClientKey): Pending {
-    const sent = [{ clientKey, sent: this.#sent }, ...this.#inherited].flatMap(({ clientKey: key, sent: edits }) => edits.map((edit) => [edit, { clientKey: key, counter: edit.counter, parentSeq: edit.parentSeq }] as const));
+    const sent = [{ clientKey, sent: this.#sent }, ...this.#inherited].flatMap(({ clientKey: key, sent: edits }) => edits.map((edit) => [edit, { clientKey: key, client: edit.client, counter: edit.counter, parentSeq: edit.parentSeq }] as const));
     return { sent, unsent: this.#unsent.waiting };
   }
 
@@ -126,7 +128,8 @@ export class Outbox {
   }
 
   /** The room is joined: everything in flight goes out again, in order. */
-  joined(now: Millis): void {
+  joined(client: ClientId, now: Millis): void {
+    this.#client = client;
     this.#keyIsJoined = true;
     this.#cursor = this.#ackedThrough + 1;
     this.#waitUntil = 0 as Millis;
@@ -171,7 +174,7 @@ export class Outbox {
       const taken = this.#unsent.take(bytesMax);
       this.#changes.made += 1;
       if (taken.kind === "too-large") return taken;
-      edit = { counter: this.#cursor, parentSeq, ...taken.edit };
+      edit = { client: this.#client, counter: this.#cursor, parentSeq, ...taken.edit };
       this.#sent.push(edit);
       this.#count(edit, 1);
       if (this.#keepsFirst) return { kind: "numbered" };

@@ -168,6 +168,7 @@ export class RoomSession {
     }
     const inheritance = inherit(edits);
     this.#outbox.inherit(inheritance);
+    this.#feed.inherit(inheritance);
     this.#keeping.opened(inheritance.places);
     if (document !== undefined) this.#catchingUp.restored(document, effects);
     effects.push({ kind: "restored", edits: edits.map(({ payload, made }) => ({ payload, made })) });
@@ -233,7 +234,7 @@ export class RoomSession {
   #receiveJoined({ channel, client, head, rights }: RoomFrame & { type: "joined" }, now: Millis, effects: RoomEffect[]): void {
     if (!this.#membership.receiveJoined({ channel, head })) return;
     this.#feed.joined(client, now);
-    this.#sender.joined(rights, now, effects);
+    this.#sender.joined({ client, rights }, now, effects);
     this.#rejoinIf(this.#catchingUp.joined(head, effects), now, effects);
   }
 
