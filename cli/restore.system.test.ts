@@ -278,3 +278,9 @@ test("[RST10] no filler is empty, as what ends a read is", async () => {
   await nats.flush();
   expect(bytes).toEqual([1, 1, 1, 1, 1]);
 });
+
+test("[RST11] what is spoken of only by a history that has come to be empty counts as well", async () => {
+  await (await start()).stop();
+  await (await new Kvm(jetstream(nats)).open(SUBJECTS.historyBucket)).put("acme.old", JSON.stringify({ versions: [], segments: [], through: 500 }));
+  expect(await restored()).toEqual(["part 0 of the log ends at 0 and is spoken of up to 500: it goes on behind that", "1 rooms looked at, 0 made anew, 0 edits missing"]);
+});

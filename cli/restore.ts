@@ -65,10 +65,12 @@ export async function restore(config: Values<typeof restoreSettings>, say: (line
       digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
     };
     const objects = byRoom(await ports.snapshots.list(), await ports.history.list());
-    const checkpoints = await kvBucket(streams, subjects.checkpointsBucket, { replicas: config.logReplicas });
-    for await (const key of await checkpoints.keys()) {
-      const room = parseRoomKey(key);
-      if (room !== undefined && !objects.has(room)) objects.set(room, { snapshots: [], history: [] });
+    for (const bucket of [subjects.checkpointsBucket, subjects.historyBucket]) {
+      const entries = await kvBucket(streams, bucket, { replicas: config.logReplicas });
+      for await (const key of await entries.keys()) {
+        const room = parseRoomKey(key);
+        if (room !== undefined && !objects.has(room)) objects.set(room, { snapshots: [], history: [] });
+      }
     }
 
     let [run, named, rebuilt, missing] = [randomUUID(), 0, 0, 0];
