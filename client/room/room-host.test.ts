@@ -2,8 +2,11 @@
 
 import { expect, test } from "vitest";
 
+import { ConnectionHost } from "../connection/connection-host.ts";
 import type { FetchSnapshot } from "../ports.ts";
+import type { RoomHostOptions } from "./room-events.ts";
 import { App, bytes, heard, MINUTE, NOTES, serverOn } from "../testing/app.ts";
+import { MemoryStore } from "../testing/memory-store.ts";
 
 test("[ROO1] an edit is acknowledged to its author and delivered to everyone, with its seq", async () => {
   const server = serverOn();
@@ -315,4 +318,20 @@ test("[ROO19] a room that was left for good stays left, whoever asks", async () 
   ann.host.destroy();
   await server.clock.advance(MINUTE);
   expect([server.lines.size, server.clock.pending, heard(server, "edit")]).toEqual([0, 0, []]);
+});
+
+test("[ROO20] a room that is left by who hears what was kept of it stays left, and another takes its place", async () => {
+  const server = serverOn();
+  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
+  const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
+  const left = new App(server, 2, { ...shared, store: new MemoryStore() });
+  const since: App[] = [];
+  left.host.on("restored", () => {
+    left.host.disconnect();
+    since.push(new App(server, 3, shared));
+  });
+  await server.clock.advance(1_000);
+  since[0]!.host.send(bytes(1));
+  await server.clock.advance(1_000);
+  expect([left.host.status, since[0]!.host.status, since[0]!.edits, heard(server, "join").length]).toEqual(["disconnected", "connected", ["1:1 own"], 1]);
 });

@@ -43,6 +43,8 @@ export class RoomHost {
   /** The newest snapshot's. */
   #download: AbortController | undefined;
   #flushing = false;
+  /** As the application asked last: the session may still have to hear of it. */
+  #isWanted = false;
   #isDestroyed = false;
   #told: Facts;
 
@@ -139,6 +141,7 @@ export class RoomHost {
   /** Joins the room and stays in it; after a refusal, or while waiting to try again, tries at once. */
   connect(): void {
     if (this.#isDestroyed) return;
+    this.#isWanted = true;
     this.receive({ kind: "enter" });
     this.#connection.enter(this);
     this.#connection.connect();
@@ -146,6 +149,7 @@ export class RoomHost {
 
   /** Leaves the room. Edits not sent yet are kept for the next `connect()`. */
   disconnect(): void {
+    this.#isWanted = false;
     this.receive({ kind: "leave" });
     this.#connection.leave(this);
     if (this.#ownsConnection) this.#connection.disconnect();
@@ -256,7 +260,7 @@ export class RoomHost {
 
   /** Now that it is known what is kept of it. */
   #joinIfWanted(): void {
-    if (this.status !== "disconnected" && !this.#isDestroyed) this.#connection.enter(this);
+    if (this.#isWanted) this.#connection.enter(this);
   }
 
   #end(): void {
