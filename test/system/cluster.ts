@@ -138,17 +138,27 @@ export class Cluster {
       const natsUrl = await (shape.natsUrlOf?.({ role, index }, urls) ?? urls.join(","));
       return Process.start(role, join(folder, `${role}-${index + 1}.log`), { ...settings, NATS_URL: natsUrl, ...more });
     };
-    const several = <Started>(count: number, one: (index: number) => Promise<Started>): Promise<Started[]> => Promise.all(Array.from({ length: count }, (_, index) => one(index)));
+    // No role needs another at its start. But of several nats-servers that are asked for the same thing by many at once, one may not answer, and its asker waits 5 s.
+    const oneRoleAtATime = urls.length > 1;
+    let before: Promise<unknown> = Promise.resolve();
+    const several = <Started>(count: number, one: (index: number) => Promise<Started>): Promise<Started[]> => {
+      const begin = (): Promise<Started[]> => Promise.all(Array.from({ length: count }, (_, index) => one(index)));
+      const started = oneRoleAtATime ? before.then(begin) : begin();
+      before = started;
+      return started;
+    };
 
-    const placements = await several(shape.placements ?? 1, (index) => start("placement", index));
-    const documentServices = await several(shape.documentServices ?? 1, (index) => start("document-service", index));
-    const roomServers = await several(shape.roomServers, (index) => start("room-server", index, shape.roomServerSettings?.[index]));
     const redis = shape.leaderboards === undefined ? undefined : await startTestRedis({ dataDir: join(folder, "redis") });
-    const leaderboards = await several(shape.leaderboards ?? 0, (index) => start("leaderboard", index, { REDIS_URL: redis!.url }));
-    const gateways = await several(shape.gateways, async (index) => {
-      const port = await claimPort(0, "127.0.0.1", "port"); // Chosen here, so that a restarted gateway is where its clients look for it.
-      return { process: await start("gateway", index, { PORT: String(port) }), url: `ws://127.0.0.1:${port}`, httpUrl: `http://127.0.0.1:${port}` };
-    });
+    const [placements, documentServices, roomServers, leaderboards, gateways] = await Promise.all([
+      several(shape.placements ?? 1, (index) => start("placement", index)),
+      several(shape.documentServices ?? 1, (index) => start("document-service", index)),
+      several(shape.roomServers, (index) => start("room-server", index, shape.roomServerSettings?.[index])),
+      several(shape.leaderboards ?? 0, (index) => start("leaderboard", index, { REDIS_URL: redis!.url })),
+      several(shape.gateways, async (index) => {
+        const port = await claimPort(0, "127.0.0.1", "port"); // Chosen here, so that a restarted gateway is where its clients look for it.
+        return { process: await start("gateway", index, { PORT: String(port) }), url: `ws://127.0.0.1:${port}`, httpUrl: `http://127.0.0.1:${port}` };
+      }),
+    ]);
     return new Cluster({ environment, natsServers, placements, documentServices, roomServers, leaderboards, redis, gateways, folder });
   }
 
