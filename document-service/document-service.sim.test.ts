@@ -386,6 +386,7 @@ class Service {
       write: (name, bytes) => this.#call(() => void stored.set(name, world.faults && world.prng.chance(0.02) ? bytes.slice(1) : bytes)),
       read: (name) => this.#call(() => stored.get(name)),
       list: () => this.#call(() => [...stored.keys()]),
+      sweep: () => Promise.resolve(0),
       remove: (name) => this.#call(() => void stored.delete(name)),
     };
   }

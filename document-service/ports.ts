@@ -65,6 +65,8 @@ export interface ObjectStore {
   remove(name: string): Promise<void>;
   /** The names of all there are. */
   list(): Promise<readonly string[]>;
+  /** Removes what writers that died left unfinished, once no living one can be at it; of how many objects. */
+  sweep(): Promise<number>;
 }
 
 /** `mergeEdits` (merge.ts), somewhere it blocks nobody. */

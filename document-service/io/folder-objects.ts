@@ -45,6 +45,7 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
     remove: async (name) => {
       await rm(fileOf(name), { force: true });
     },
+    sweep: () => removeAbandoned(unfinished),
   };
 }
 
@@ -74,12 +75,16 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-async function removeAbandoned(folder: string): Promise<void> {
+async function removeAbandoned(folder: string): Promise<number> {
+  let removed = 0;
   for (const name of await readdir(folder)) {
     const file = join(folder, name);
     const found = await stat(file).catch((error: unknown) => orUndefined(error));
-    if (found !== undefined && Date.now() - found.mtimeMs > ABANDONED_MS_MIN) await rm(file, { force: true });
+    if (found === undefined || Date.now() - found.mtimeMs <= ABANDONED_MS_MIN) continue;
+    await rm(file, { force: true });
+    removed += 1;
   }
+  return removed;
 }
 
 function orUndefined(error: unknown): undefined {

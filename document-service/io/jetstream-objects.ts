@@ -5,11 +5,14 @@ import type { JetStreamClient } from "@nats-io/jetstream";
 import { objectBucket } from "../../shared/io/copies.ts";
 import { inTime } from "../../shared/io/in-time.ts";
 import { readObject, removeObject } from "../../shared/io/jetstream-object.ts";
+import { removeUnnamedChunks } from "../../shared/io/unnamed-chunks.ts";
 import type { ObjectStore } from "../ports.ts";
 
 const CHUNK_BYTES = 512 * 1024;
 /** NATS gone half-way through an object leaves the client waiting; then the caller tries again. */
 const TRANSFER_MS_MAX = 15_000;
+/** Of chunks without a name; no write takes so long. */
+const ABANDONED_MS_MIN = 24 * 3_600_000;
 
 /** `bucket` is created where it is missing, with `replicas` copies. */
 export async function jetstreamObjects(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<ObjectStore> {
@@ -22,5 +25,6 @@ export async function jetstreamObjects(jetstream: JetStreamClient, bucket: strin
     read: (name) => inTime(TRANSFER_MS_MAX, `reading ${name}`, readObject(objects, name)),
     list: async () => (await inTime(TRANSFER_MS_MAX, `listing ${bucket}`, store.list())).filter(({ deleted }) => !deleted).map(({ name }) => name),
     remove: (name) => removeObject(objects, name),
+    sweep: () => removeUnnamedChunks(objects, ABANDONED_MS_MIN),
   };
 }

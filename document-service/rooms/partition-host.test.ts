@@ -59,3 +59,13 @@ test("[PTH4] deleted rooms whose checkpoints do not decode keep none from being 
   await rig.until(() => rig.stores.checkpoint?.streamSeq === 200);
   expect(broken.length).toBeGreaterThan(rig.options.documentSavesMax);
 });
+
+test("[PTH5] the stores are asked, again and again, to remove what writers that died left unfinished", async () => {
+  const rig = new OnePartition();
+  const swept: string[] = [];
+  const sweeping = (store: "snapshots" | "history") => ({ ...rig.ports[store], sweep: () => Promise.resolve(swept.push(store)) });
+  const host = new PartitionHost(0, { ...rig.ports, snapshots: sweeping("snapshots"), history: sweeping("history") }, { ...rig.options, documentsSweepMs: 1_000 }, rig.deps);
+  void host.run();
+  await rig.until(() => swept.length === 4);
+  expect(swept).toEqual(["snapshots", "history", "snapshots", "history"]);
+});

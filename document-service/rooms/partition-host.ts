@@ -40,6 +40,8 @@ export type Deletion =
 
 const TICK_MS = 100;
 const RETRY_MS = 500;
+/** The one that looks after what is in no room's name. */
+const SWEEPING_PARTITION = 0;
 
 export class PartitionHost {
   readonly #partition: number;
@@ -219,6 +221,8 @@ export class PartitionHost {
         for (const key of await this.#ports.log.untrimmed(this.#partition)) await this.#visit(key, signal);
         for (const [key, names] of this.#orphans(await this.#ports.snapshots.list())) await (await this.#visit(key, signal))?.removeOrphans(names);
         for (const [key, names] of this.#orphans(await this.#ports.history.list())) await (await this.#visit(key, signal))?.removeHistoryOrphans(names);
+        const left = this.#partition === SWEEPING_PARTITION ? (await this.#ports.snapshots.sweep()) + (await this.#ports.history.sweep()) : 0;
+        if (left > 0) log.info({ objects: left }, "removed what writers that died had left unfinished");
       } catch (cause) {
         unlessMistake(cause);
         log.warn({ partition: this.#partition, cause }, "a look for what a crash left behind was not finished");

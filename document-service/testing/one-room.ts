@@ -100,6 +100,7 @@ export class Stores {
       read: (name) => this.#step(steps.read, () => store().read(name)),
       remove: (name) => this.#step(steps.remove, () => store().remove(name)),
       list: () => store().list(),
+      sweep: () => store().sweep(),
     };
   }
 
@@ -162,6 +163,7 @@ function inMemory(objects: Map<string, Uint8Array>): ObjectStore {
     read: (name) => Promise.resolve(objects.get(name)),
     remove: (name) => Promise.resolve(void objects.delete(name)),
     list: () => Promise.resolve([...objects.keys()]),
+    sweep: () => Promise.resolve(0),
   };
 }
 

@@ -58,7 +58,7 @@ function killedBeforeNaming(nats: NatsConnection): void {
   nats.request = (subject, ...rest) => (subject.startsWith("$KV.") ? Promise.reject(new Error("killed")) : request(subject, ...rest));
 }
 
-test("[LB15] a checkpoint that nothing names, because its writer was killed, goes with its room, and with the next look for such", async () => {
+test("[LB15] a checkpoint that nothing names, or half of one, because its writer was killed, goes with its room, and with the next look for such", async () => {
   const [nats, dying] = await Promise.all([connectNats({ servers: rig.natsUrl, name: "test" }), connectNats({ servers: rig.natsUrl, name: "dying" })]);
   let names = 0;
   const [bucket, options] = ["lb15_boards", { replicas: 1, partitions: 1, newName: () => `run-${++names}` }];
@@ -76,8 +76,9 @@ test("[LB15] a checkpoint that nothing names, because its writer was killed, goe
   expect(await objects()).toHaveLength(4);
   await checkpoints.remove(deleted);
   expect(await objects()).toEqual([`${kept}/run-3`, `${kept}/run-4`]);
+  await jetstream(nats).publish(`$O.${bucket}.C.half`, "written before its writer was killed");
   expect(await checkpoints.sweep(3_600_000)).toBe(0);
-  expect(await checkpoints.sweep(0)).toBe(1);
+  expect(await checkpoints.sweep(0)).toBe(2);
   expect(await objects()).toEqual([`${kept}/run-3`]);
   expect(await checkpoints.read(kept)).toEqual(dump);
   await Promise.all([nats.close(), dying.close()]);

@@ -17,6 +17,7 @@ import { inTime } from "../../shared/io/in-time.ts";
 import { objectNames, readObject, removeObject } from "../../shared/io/jetstream-object.ts";
 import { replace } from "../../shared/io/kv-replace.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
+import { removeUnnamedChunks } from "../../shared/io/unnamed-chunks.ts";
 import { readBoards, writeBoards } from "../boards/checkpoint.ts";
 import type { Checkpoints } from "../ports.ts";
 import { parseWindow, type Window } from "../boards/windows.ts";
@@ -116,7 +117,7 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
         await removeObject(objects, name);
         swept += 1;
       }
-      return swept;
+      return swept + (await removeUnnamedChunks(objects, ageMsMin));
     },
   };
 }

@@ -1,7 +1,7 @@
 /** What the document service relies on in a store of objects, the same for each: JetStream, a folder, S3 (OpenStack Swift). */
 
 import { createHash, randomUUID } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -97,7 +97,9 @@ describe("what only one store can do", () => {
     mkdirSync(join(root, ".unfinished"));
     writeFileSync(join(root, ".unfinished", "half"), "ha");
     const store = await folderObjects(root);
-    expect([await store.list(), readdirSync(join(root, ".unfinished"))]).toEqual([[], ["half"]]); // Its writer may only be slow.
+    expect([await store.sweep(), await store.list(), readdirSync(join(root, ".unfinished"))]).toEqual([0, [], ["half"]]); // Its writer may only be slow.
+    utimesSync(join(root, ".unfinished", "half"), 0, 0);
+    expect([await store.sweep(), readdirSync(join(root, ".unfinished"))]).toEqual([1, []]);
     await store.write("acme.a/1", bytesOf(5));
     expect(new Uint8Array(readFileSync(join(root, "acme.a", "1")))).toEqual(bytesOf(5));
     rmSync(root, { recursive: true, force: true });
