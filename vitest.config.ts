@@ -9,7 +9,7 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     projects: [
-      { extends: true, test: { name: "unit", include: ["**/*.test.ts"], exclude: [...exclude, "**/*.system.test.ts"], maxWorkers: "100%", sequence: { groupOrder: 0 } } },
+      { extends: true, test: { name: "unit", include: ["**/*.test.ts"], exclude: [...exclude, "**/*.system.test.ts"], maxWorkers: "100%", isolate: false, sequence: { groupOrder: 0 } } },
       { extends: true, test: { name: "system", include: ["**/*.system.test.ts"], exclude, maxWorkers: 1, sequence: { groupOrder: 1 } } },
     ],
   },
