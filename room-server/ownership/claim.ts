@@ -129,10 +129,10 @@ export class Claim {
       case "append-settled":
         return input.outcome.kind === "fenced" ? this.#receiveRefused() : this.#receiveFenced(input.outcome.streamSeq, now);
       case "log-read":
-        if (this.#state.kind === "loading") this.#state.loading.receiveRecord(input.record);
+        if (this.#state.kind === "loading") this.#state.loading.receiveRecord(input.record, { now, wallNow: this.#state.claimedAt });
         return NOTHING;
       case "log-read-whole":
-        return this.#receiveLoaded([]);
+        return this.#receiveLoaded([], now);
       case "checkpoint-read":
         return this.#reload(input.checkpoint, now);
       case "tick":
@@ -209,11 +209,11 @@ export class Claim {
     if (this.#state.kind !== "fencing") return NOTHING;
     const { epoch, head, recordId, checkpoint, end, claimedAt } = this.#state;
     const warm = this.#takeWarm(end);
-    const loading = warm?.loading ?? this.#startLoading(checkpoint, claimedAt, now);
+    const loading = warm?.loading ?? this.#startLoading(checkpoint, now);
     this.#state = { kind: "loading", epoch, head, recordId, streamSeq, loading, reloads: 0, claimedAt };
     const announced: ClaimEffect = { kind: "fenced-others", epoch };
     const after = warm?.last.streamSeq ?? checkpoint?.streamSeq ?? 0;
-    if (after >= (end?.streamSeq ?? 0)) return this.#receiveLoaded([announced]);
+    if (after >= (end?.streamSeq ?? 0)) return this.#receiveLoaded([announced], now);
     return goingOn(announced, { kind: "load", after, through: streamSeq });
   }
 
@@ -228,14 +228,14 @@ export class Claim {
     return undefined;
   }
 
-  #startLoading(checkpoint: Checkpoint | undefined, claimedAt: UnixMillis, now: Millis): Loading {
-    return new Loading(checkpoint, this.#options, this.#deps.budget, { now, wallNow: claimedAt });
+  #startLoading(checkpoint: Checkpoint | undefined, now: Millis): Loading {
+    return new Loading(checkpoint, this.#options, this.#deps.budget, now);
   }
 
-  #receiveLoaded(before: readonly ClaimEffect[]): ClaimStep {
+  #receiveLoaded(before: readonly ClaimEffect[], now: Millis): ClaimStep {
     const state = this.#state;
     if (state.kind !== "loading") return NOTHING;
-    const { sequencer, backlog, hole } = state.loading.receiveEnd(state.head);
+    const { sequencer, backlog, hole } = state.loading.receiveEnd(state.head, now);
     if (hole !== undefined && state.reloads < RELOADS_MAX) {
       state.loading.clear();
       return goingOn(...before, { kind: "read-checkpoint" });
@@ -250,7 +250,7 @@ export class Claim {
     if (state.kind !== "loading") return NOTHING;
     if (checkpoint === "deleted") return DELETED;
     if (checkpoint !== undefined && checkpoint.seq > state.head) return lost("fenced", "a checkpoint covers edits of a later owner");
-    this.#state = { ...state, loading: this.#startLoading(checkpoint, state.claimedAt, now), reloads: state.reloads + 1 };
+    this.#state = { ...state, loading: this.#startLoading(checkpoint, now), reloads: state.reloads + 1 };
     return goingOn({ kind: "load", after: checkpoint?.streamSeq ?? 0, through: state.streamSeq });
   }
 }

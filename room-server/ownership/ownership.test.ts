@@ -42,7 +42,7 @@ const OPTIONS: OwnershipOptions = {
 
 /** Of a room without edits. */
 function warmCopy(streamSeq: number, id: string): WarmCopy {
-  return { loading: new Loading(undefined, OPTIONS, new BacklogBudget({ bytesMax: 1_000 }), { now: at(0), wallNow: DATE }), last: { id, streamSeq, epoch: 6 as Epoch, head: 0 as Seq } };
+  return { loading: new Loading(undefined, OPTIONS, new BacklogBudget({ bytesMax: 1_000 }), at(0)), last: { id, streamSeq, epoch: 6 as Epoch, head: 0 as Seq } };
 }
 
 function claimOf(more: Partial<OwnershipOptions> = {}, { warm, begin = { kind: "claim" } }: { warm?: WarmCopy; begin?: ClaimBeginning } = {}) {
@@ -401,4 +401,18 @@ test("[OWN45] whoever was faster keeps the room, known by the copy or by the log
 test("[OWN46] a takeover whose copy is gone is a claim like any other", () => {
   const { receive } = claimOf({}, { begin: TAKEOVER });
   expect(kinds(receive({ kind: "subscribed" }))).toEqual(["read-log-end"]);
+});
+
+test("[OWN47] a writer whose edit a warm copy lacked, however old the copy, is known when it sends the edit again", () => {
+  const { receive } = claimOf({ idleMsMax: 10_000_000 }, { warm: warmCopy(400, "other.1"), begin: TAKEOVER });
+  const claimedAt = 2 * OPTIONS.dedupeMsMin;
+  receive({ kind: "subscribed" }, claimedAt);
+  receive(FENCED, claimedAt);
+  receive({ kind: "log-end-read", last: last(6, 1, 402), checkpoint: undefined }, claimedAt);
+  receive(appended(403), claimedAt);
+  const missed = encodeEditsRecord({ id: "other.2", time: DATE, users: new Map([[ann.client, ann.user]]), edits: { epoch: 6 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] } });
+  receive({ kind: "log-read", record: ownersRecordOf(missed) }, claimedAt);
+  receive({ kind: "log-read-whole" }, claimedAt);
+  receive({ kind: "tick" }, claimedAt + 10_000);
+  expect(receive(message(edits(1)), claimedAt + 10_000)).toMatchObject([{ kind: "answer", answer: { kind: "acked", client: ann.client, counter: 1, seq: 1 } }]);
 });

@@ -131,7 +131,7 @@ export class Replica {
 
   #begin(checkpoint: Checkpoint | undefined, moment: Moment): void {
     this.#loading?.clear();
-    this.#loading = new Loading(checkpoint, this.#options, this.#budget, moment);
+    this.#loading = new Loading(checkpoint, this.#options, this.#budget, moment.now);
     this.#last = checkpoint === undefined ? NOTHING : { id: "", streamSeq: checkpoint.streamSeq, epoch: checkpoint.epoch, head: checkpoint.seq };
   }
 

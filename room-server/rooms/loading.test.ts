@@ -31,9 +31,9 @@ function checkpoint(seq: number, clients: readonly (readonly [ClientId, number, 
 }
 
 function load(from: Checkpoint | undefined, log: readonly OwnersRecord[], head: number, budget = new BacklogBudget({ bytesMax: 1_000_000 })) {
-  const loading = new Loading(from, options, budget, claimedAt);
-  for (const record of log) loading.receiveRecord(record);
-  return loading.receiveEnd(head as Seq);
+  const loading = new Loading(from, options, budget, now);
+  for (const record of log) loading.receiveRecord(record, claimedAt);
+  return loading.receiveEnd(head as Seq, now);
 }
 
 test("[LOD1] every writer's place is known again, from the checkpoint and from the log behind it", () => {
@@ -67,8 +67,8 @@ test("[LOD4] behind a hole the seqs go on where the log says, and the backlog be
 
 test("[LOD5] what is given up gives its memory back", () => {
   const budget = new BacklogBudget({ bytesMax: 1_000_000 });
-  const loading = new Loading(undefined, options, budget, claimedAt);
-  loading.receiveRecord(edits(1, [[ann, 1]]));
+  const loading = new Loading(undefined, options, budget, now);
+  loading.receiveRecord(edits(1, [[ann, 1]]), claimedAt);
   expect(budget.bytes).toBeGreaterThan(0);
   loading.clear();
   expect(budget.bytes).toBe(0);

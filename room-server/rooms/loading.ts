@@ -21,18 +21,14 @@ export type Hole = { readonly after: Seq; readonly before: Seq };
 export class Loading {
   readonly #options: LoadingOptions;
   readonly #budget: BacklogBudget;
-  readonly #now: Millis;
-  readonly #wallNow: UnixMillis;
   readonly #sequencer: Sequencer;
   #backlog: Backlog;
   #hole: Hole | undefined;
 
-  constructor(checkpoint: Checkpoint | undefined, options: LoadingOptions, budget: BacklogBudget, { now, wallNow }: Moment) {
+  constructor(checkpoint: Checkpoint | undefined, options: LoadingOptions, budget: BacklogBudget, now: Millis) {
     const seq = checkpoint?.seq ?? (0 as Seq);
     this.#options = options;
     this.#budget = budget;
-    this.#now = now;
-    this.#wallNow = wallNow;
     this.#sequencer = new Sequencer(options, seq);
     this.#sequencer.restore(checkpoint?.clients ?? [], now);
     this.#backlog = new Backlog(options, budget, seq);
@@ -48,8 +44,8 @@ export class Loading {
     return this.#hole === undefined;
   }
 
-  /** `moment`: when it is gathered, if that goes on for long. */
-  receiveRecord(record: OwnersRecord, { now, wallNow }: Moment = { now: this.#now, wallNow: this.#wallNow }): void {
+  /** `moment`: when it is gathered, which goes on for hours in a warm copy. Its writers count as seen then. */
+  receiveRecord(record: OwnersRecord, { now, wallNow }: Moment): void {
     if (record.kind === "epoch") return;
     const { epoch, firstSeq } = record.edits;
     const lastSeq = headOf(record);
@@ -66,9 +62,9 @@ export class Loading {
   }
 
   /** `head`: where the epoch record says that the room stands. */
-  receiveEnd(head: Seq): Loaded {
+  receiveEnd(head: Seq, now: Millis): Loaded {
     this.#reach((head + 1) as Seq);
-    this.#sequencer.forgetSilent(this.#now);
+    this.#sequencer.forgetSilent(now);
     return { sequencer: this.#sequencer, backlog: this.#backlog, hole: this.#hole };
   }
 

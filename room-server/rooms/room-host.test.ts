@@ -83,8 +83,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
       const { copy } = state;
       state.copy = "none";
       if (copy !== "warm") return undefined;
-      const [moment, last] = [{ now: clock.now(), wallNow: clock.wallNow() }, { id: "two.1", streamSeq: 1, epoch: 1 as Epoch, head: 0 as Seq }];
-      return { loading: new Loading(undefined, hostOptions, budget, moment), last };
+      return { loading: new Loading(undefined, hostOptions, budget, clock.now()), last: { id: "two.1", streamSeq: 1, epoch: 1 as Epoch, head: 0 as Seq } };
     },
     follow: async () => {
       state.copy = "cold";
