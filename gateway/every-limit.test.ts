@@ -36,7 +36,7 @@ const LIMITS: readonly Limit[] = [
   { settings: ["sanctionsMax"], metric: "coroom_gateway_sanctions", tests: ["SAN4", "SAN6"] },
   { settings: ["knownTokensMax"], metric: "coroom_gateway_token_checks_total", tests: ["TOK3"] },
   { settings: ["snapshotBurst", "snapshotsPerSecond", "gatewaySnapshotBurst", "gatewaySnapshotsPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM7"] },
-  { settings: ["snapshotSharedBytesMax"], metric: "coroom_gateway_limits_reached_total", tests: ["SNAP4"] },
+  { settings: ["snapshotSharedBytesMax"], metric: "coroom_gateway_limits_reached_total", tests: ["SNAP4", "SNAP7"] },
   { settings: ["streamedAnswersMax", "streamedAnswersPerUserMax"], metric: "coroom_gateway_limits_reached_total", tests: ["STM1", "STM2"] },
   { settings: ["documentWriteBurst", "documentWritesPerSecond", "writesMax", "writeMsMax"], metric: "coroom_gateway_limits_reached_total", tests: ["WRI3", "WRI4"] },
   { settings: ["answerStallMsMax"], metric: "coroom_gateway_limits_reached_total", tests: ["SLOW2"] },

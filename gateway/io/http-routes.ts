@@ -25,8 +25,14 @@ export type HttpQuestion = {
   readonly signal: AbortSignal;
 };
 
-/** `bodyBytes`: of a body that comes in parts, where it is known. */
-export type HttpAnswer = { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>; readonly bodyBytes?: number };
+/** `bodyBytes`: of a body that comes in parts, where it is known. `onEnded`: to be called when whoever asked has all of it, or has gone. */
+export type HttpAnswer = {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>;
+  readonly bodyBytes?: number;
+  readonly onEnded?: () => void;
+};
 
 export function jsonAnswer(status: number, body: object, headers: Record<string, string> = {}): HttpAnswer {
   return { status, headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
@@ -63,19 +69,27 @@ export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], opt
 
 async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRoute["answer"], cors: Record<string, string>, options: ServeOptions): Promise<void> {
   try {
-    const { status, headers = {}, body = "", bodyBytes } = await answer(question);
-    if (question.signal.aborted) return void (await letGo(body));
-    if (typeof body === "string") return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(body));
-    if (body instanceof Uint8Array && body.byteLength === 0) return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end());
-    if (body instanceof Uint8Array) return void (await sendWhole(res, body, () => writeHead(res, status, { ...headers, ...cors }), question.signal, options));
-    res.cork(() => writeHead(res, status, { ...headers, ...cors }));
-    if (bodyBytes === undefined) await sendUnsized(res, body, question.signal);
-    else await sendParts(res, body, bodyBytes, question.signal, options);
+    const given = await answer(question);
+    try {
+      await send(res, given, question.signal, cors, options);
+    } finally {
+      given.onEnded?.();
+    }
   } catch (cause) {
     if (question.signal.aborted) return; // Whoever asked has gone, and with it whatever was being read for it.
     options.log.error({ path: question.path, cause }, "an HTTP request failed");
     res.close(); // Its head may be out already: a broken line says that the rest is missing.
   }
+}
+
+async function send(res: HttpResponse, { status, headers = {}, body = "", bodyBytes }: HttpAnswer, signal: AbortSignal, cors: Record<string, string>, options: ServeOptions): Promise<void> {
+  if (signal.aborted) return letGo(body);
+  if (typeof body === "string") return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(body));
+  if (body instanceof Uint8Array && body.byteLength === 0) return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end());
+  if (body instanceof Uint8Array) return void (await sendWhole(res, body, () => writeHead(res, status, { ...headers, ...cors }), signal, options));
+  res.cork(() => writeHead(res, status, { ...headers, ...cors }));
+  if (bodyBytes === undefined) return sendUnsized(res, body, signal);
+  return sendParts(res, body, bodyBytes, signal, options);
 }
 
 /** Nobody takes it any more: what comes in parts holds a connection until it is read or ended. */

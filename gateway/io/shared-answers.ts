@@ -1,7 +1,8 @@
 /**
  * What a crowd asks for at once is asked once: everybody who asks for the same thing while the answer is on its way,
  * or within `sharedMs` of the first, gets the same answer. Held whole in memory, within a bound on all of them
- * together; an answer too large for it goes to the first who asked alone, as it comes.
+ * together, which an answer counts towards until the slowest of its readers has it; one too large for it goes to the
+ * first who asked alone, as it comes.
  */
 
 import type { Clock } from "../../shared/clock.ts";
@@ -14,8 +15,8 @@ export type SharedAnswersOptions = {
 };
 
 type Fetch = () => Promise<HttpAnswer | undefined>;
-/** `tooLarge`: each has to ask for itself. */
-type Shared = { readonly kind: "answer"; readonly answer: HttpAnswer | undefined } | { readonly kind: "tooLarge" };
+/** `give`: to one more reader. `forget`: to nobody any more. `tooLarge`: each has to ask for itself. */
+type Shared = { readonly kind: "answer"; readonly isKept: boolean; readonly give: () => HttpAnswer | undefined; readonly forget: () => void } | { readonly kind: "tooLarge" };
 
 export class SharedAnswers {
   readonly #options: SharedAnswersOptions;
@@ -32,7 +33,7 @@ export class SharedAnswers {
     const underWay = this.#shared.get(key);
     if (underWay === undefined) return this.#begin(key, fetch);
     const shared = await underWay;
-    return shared.kind === "answer" ? shared.answer : fetch();
+    return shared.kind === "answer" ? shared.give() : fetch();
   }
 
   async #begin(key: string, fetch: Fetch): Promise<HttpAnswer | undefined> {
@@ -46,8 +47,15 @@ export class SharedAnswers {
         this.#shared.delete(key);
         return await answer;
       }
-      this.#forgetLater(key, held.answer, begun + this.#options.sharedMs - this.#clock.now());
-      return held.answer;
+      const given = held.give();
+      const forget = (): void => {
+        this.#shared.delete(key);
+        held.forget();
+      };
+      const leftMs = begun + this.#options.sharedMs - this.#clock.now();
+      if (held.isKept && leftMs > 0) this.#clock.after(leftMs, forget);
+      else forget();
+      return given;
     } catch (error) {
       this.#shared.delete(key); // Those who wait get it too.
       throw error;
@@ -55,27 +63,46 @@ export class SharedAnswers {
   }
 
   async #hold(answer: HttpAnswer | undefined): Promise<Shared> {
+    const isKept = answer !== undefined && answer.status < 400; // Who asks after an error may fare better.
     const body = answer?.body;
-    if (answer === undefined || body === undefined || typeof body === "string" || body instanceof Uint8Array) return { kind: "answer", answer };
+    if (answer === undefined || body === undefined || typeof body === "string" || body instanceof Uint8Array) return { kind: "answer", isKept, give: () => answer, forget: () => {} };
     const bytes = answer.bodyBytes ?? Number.POSITIVE_INFINITY;
     if (this.#bytes + bytes > this.#options.bytesMax) return { kind: "tooLarge" };
-    this.#bytes += bytes;
+    const held = new Held((holds) => void (this.#bytes += holds ? bytes : -bytes));
+    const forget = held.hold();
     try {
-      return { kind: "answer", answer: { ...answer, body: await whole(body, bytes) } };
+      const inMemory: HttpAnswer = { ...answer, body: await whole(body, bytes) };
+      return { kind: "answer", isKept, give: () => ({ ...inMemory, onEnded: held.hold() }), forget };
     } catch (error) {
-      this.#bytes -= bytes;
+      forget();
       throw error;
     }
   }
+}
 
-  /** An error is not kept: who asks next may fare better. */
-  #forgetLater(key: string, answer: HttpAnswer | undefined, delayMs: number): void {
-    const forget = (): void => {
-      this.#shared.delete(key);
-      if (answer?.body instanceof Uint8Array) this.#bytes -= answer.body.byteLength;
+/** Counts who holds something: from the first to come to the last to go it is in memory. */
+class Held {
+  readonly #onChange: (isHeld: boolean) => void;
+  #holders = 0;
+
+  constructor(onChange: (isHeld: boolean) => void) {
+    this.#onChange = onChange;
+  }
+
+  /** What it gives ends it, once. */
+  hold(): () => void {
+    let holds = true;
+    this.#count(1);
+    return () => {
+      if (holds) this.#count(-1);
+      holds = false;
     };
-    if (delayMs <= 0 || answer === undefined || answer.status >= 400) forget();
-    else this.#clock.after(delayMs, forget);
+  }
+
+  #count(more: 1 | -1): void {
+    const before = this.#holders;
+    this.#holders += more;
+    if ((before === 0) !== (this.#holders === 0)) this.#onChange(this.#holders > 0);
   }
 }
 
