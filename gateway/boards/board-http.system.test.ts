@@ -1,6 +1,6 @@
 /** What a gateway says over HTTP about boards, with a leaderboard that is a plain HTTP server of the test's own. */
 
-import { createServer, type Server } from "node:http";
+import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import { SignJWT } from "jose";
@@ -106,6 +106,30 @@ test("[HTTP23] which rooms of the tenant are busiest is for administrators", asy
     expect((await get(`${path}?window=day`, await bearer("dee", { rights: ["admin"] }))).status).toBe(200);
     expect(asked.at(-1)).toEqual({ url: `${path}?window=day`, internal: "between us", tenant: "acme" });
   }
+});
+
+/** A path as it is written here: fetch would make another of it. */
+function statusOf(path: string, token: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    request({ port: gateway.port, path, headers: { authorization: `Bearer ${token}` } }, (answer) => resolve(answer.resume().statusCode)).on("error", reject).end();
+  });
+}
+
+test("[HTTP24] no name in a path leads to a board that the token does not open", async () => {
+  const [token, admin] = [await bearer("eve"), await bearer("dee", { rights: ["admin"] })];
+  asked.length = 0;
+  const members = "/v1/rooms/notes%2F7/leaderboard/members";
+  for (const user of ["..\\..\\..\\other\\leaderboard", "..\\..\\..\\..\\leaderboard\\rooms"]) expect(await statusOf(`${members}/${user}`, token)).toBe(200);
+  expect(await statusOf("/v1/leaderboard/rooms/..\\..\\rooms\\other\\leaderboard", admin)).toBe(200);
+  expect(asked.map(({ url }) => url)).toEqual([
+    `${members}/..%5C..%5C..%5Cother%5Cleaderboard`,
+    `${members}/..%5C..%5C..%5C..%5Cleaderboard%5Crooms`,
+    "/v1/leaderboard/rooms/..%5C..%5Crooms%5Cother%5Cleaderboard",
+  ]);
+  asked.length = 0;
+  for (const path of [`${members}/..`, `${members}/.`, `${members}/%2e%2e`]) expect([path, await statusOf(path, token)]).toEqual([path, 404]);
+  expect(await statusOf(`${members.replace("/members", "/me")}`, await bearer(".."))).toBe(404);
+  expect(asked).toEqual([]);
 });
 
 test("[HTTP22] who asks more often than the setting says is told to wait, and nobody else is", async () => {

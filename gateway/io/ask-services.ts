@@ -15,6 +15,8 @@ const PASSED_ON = ["content-type", "etag", "x-coroom-seq", "x-coroom-epoch", "ca
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 304]);
 /** node:http types a status as one that may be missing; of an answer it never is. */
 const BROKEN_GATEWAY = 502;
+/** Of these two names an address makes steps, encoded or not. */
+const NO_SUCH_PATH = errorAnswer(404, "not-found", "`.` and `..` cannot be asked for over HTTP");
 const UNCHECKED = errorAnswer(503, "unavailable", "tokens cannot be checked right now: try again in a moment");
 
 export async function identify({ header, query, address }: HttpQuestion, tokens: HttpTokens): Promise<Identity | HttpAnswer> {
@@ -36,13 +38,18 @@ export async function identify({ header, query, address }: HttpQuestion, tokens:
 
 export type Asked = { readonly path: string; readonly tenant: TenantId; readonly headers?: Readonly<Record<string, string>>; readonly method?: "POST" | "PUT" | "DELETE"; readonly body?: Uint8Array };
 
-/** Of several services the first that can answer; one that died a moment ago is still among them. Undefined: none can. */
+/**
+ * Of several services the first that can answer; one that died a moment ago is still among them. Undefined: none can.
+ * Whether the asker may was settled for `path`, its names encoded: where an address would read another path, nobody is asked.
+ */
 export async function askServices(services: Services, { path, tenant, headers = {}, method, body }: Asked, { signal }: Partial<Pick<HttpQuestion, "signal">>, { internalSecret }: { internalSecret: string }): Promise<HttpAnswer | undefined> {
   const shown = { ...headers, "x-coroom-internal": internalSecret, "x-coroom-tenant": tenant };
   let unready: HttpAnswer | undefined;
   await services.heard;
-  for (const url of services.urls()) {
-    const answer = await services.ask(new URL(path, url), { method: method ?? "GET", headers: shown, ...(body === undefined ? {} : { body }) }, signal);
+  for (const service of services.urls()) {
+    const url = new URL(path, service);
+    if (url.pathname !== path.split("?")[0]) return NO_SUCH_PATH;
+    const answer = await services.ask(url, { method: method ?? "GET", headers: shown, ...(body === undefined ? {} : { body }) }, signal);
     if (answer === undefined) continue;
     if (answer.statusCode !== 503) return passOn(answer);
     unready = { ...passOn(answer), body: await textOf(answer) }; // Another may be the one that can.

@@ -42,7 +42,7 @@ export function boardRoutes(tokens: HttpTokens, leaderboards: Services, options:
     if ("status" in identity) return identity;
     if (!identity.rights.admin) return NOT_ADMIN;
     const [room] = question.parameters;
-    const path = `/v1/leaderboard/rooms${room === undefined ? "" : `/${room}`}${passedOn(question.query)}`;
+    const path = `/v1/leaderboard/rooms${room === undefined ? "" : `/${encodedAnew(room)}`}${passedOn(question.query)}`;
     return (await askServices(leaderboards, { path, tenant: identity.tenant }, question, options)) ?? NO_LEADERBOARD;
   };
 
@@ -61,7 +61,7 @@ export function boardRoutes(tokens: HttpTokens, leaderboards: Services, options:
     "": () => "",
     "/me": (_, user) => `/members/${encodeURIComponent(user)}`,
     "/members": () => "/members",
-    "/members/:user": ([user = ""]) => `/members/${user}`,
+    "/members/:user": ([user = ""]) => `/members/${encodedAnew(user)}`,
   };
   const ofRooms = Object.entries(routes).map(([rest, place]): HttpRoute => ({ method: "get", path: `/v1/rooms/:room/leaderboard${rest}`, answer: counted((question) => ask(question, place)) }));
   const ofTenant = ["", "/:room"].map((rest): HttpRoute => ({ method: "get", path: `/v1/leaderboard/rooms${rest}`, answer: counted(askOfTenant) }));
@@ -70,6 +70,11 @@ export function boardRoutes(tokens: HttpTokens, leaderboards: Services, options:
 
 function pathOf(room: RoomId, place: string, query: URLSearchParams): string {
   return `/v1/rooms/${encodeURIComponent(room)}/leaderboard${place}${passedOn(query)}`;
+}
+
+/** As it came it may hold more than a name: an address reads `\` as `/`. */
+function encodedAnew(parameter: string): string {
+  return encodeURIComponent(decodeParameter(parameter));
 }
 
 /** The token stays here. */
