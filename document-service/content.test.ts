@@ -78,3 +78,8 @@ test("[CON6] content becomes one edit that reads back as it was, and the same co
   expect(nested.getMap("meta").get("tags"), "to be edited apart").toBeInstanceOf(Y.Array);
   expect(editOf({ types: {} }).kind).toBe("bad-content");
 });
+
+test("[CON16] a BigInt, which JSON has not, is read as the string of its digits", () => {
+  const state = stateOf((doc) => doc.getMap("meta").set("views", [9_007_199_254_740_993n]));
+  expect(json(contentJson(state, []))).toEqual({ types: { meta: { kind: "map", value: { views: ["9007199254740993"] } } } });
+});

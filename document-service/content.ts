@@ -26,13 +26,13 @@ export type Content = { readonly types: Readonly<Record<string, { readonly kind:
 
 const encoder = new TextEncoder();
 
-/** All shared types, or those wanted, as JSON: `{"types":{name:{"kind":...,"value":...}}}`. */
+/** All shared types, or those wanted, as JSON: `{"types":{name:{"kind":...,"value":...}}}`. A BigInt, which JSON has not, is the string of its digits. */
 export function contentJson(state: Uint8Array, wanted: readonly Wanted[]): Uint8Array {
   const types = inDocument(state, (doc) => {
     const named = wanted.length > 0 ? wanted : [...doc.share.keys()].sort().map((name) => ({ name, kind: kindOf(doc.get(name)) }));
     return Object.fromEntries(named.map(({ name, kind }) => [name, { kind, value: valueOf(doc, name, kind) }]));
   });
-  return encoder.encode(JSON.stringify({ types }));
+  return encoder.encode(JSON.stringify({ types }, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value)));
 }
 
 /** `name` undefined: the only text there is. */

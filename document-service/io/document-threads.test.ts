@@ -10,10 +10,10 @@ import { eventually } from "../../test/system/eventually.ts";
 import { documentThreads } from "./document-threads.ts";
 import { pack, unpack } from "./packed-edits.ts";
 
-/** Answers with the state it is given; an edit that begins with 255 keeps it busy for ever and says so in the state, one with 254 kills its thread, one with 253 is its failure, one with 252 is refused as often as its thread has a number. */
+/** Answers with the state it is given; an edit that begins with 255 keeps it busy for ever and says so in the state, one with 254 kills its thread, one with 253 is its failure, one with 252 is refused as often as its thread has a number. Without edits the state is taken for one. */
 const WORKER = `
   import { threadId } from "node:worker_threads";
-  export function run({ question: { state, edits } }) {
+  export function run({ question: { state, edits = { bytes: state } } }) {
     if (edits.bytes[0] === 255) for (Atomics.store(state, 0, 1); ; );
     if (edits.bytes[0] === 253) throw new RangeError("no such length");
     if (edits.bytes[0] === 252) return { state: state.slice(0, 1), refused: threadId };
@@ -93,6 +93,12 @@ test("[MTH5] past the limit readers are told that it is busy; merges wait all th
   waiting.push(threads.merge(state(5), [Uint8Array.of(5)]));
   await stuck.giveUp();
   expect(await Promise.all([stuck.answer, ...waiting])).toEqual(["overran", merged(2), merged(3), merged(5)]);
+});
+
+test("[MTH7] a reader whose thread throws or dies over what is in a document is told so, and the next is answered", async () => {
+  const threads = start();
+  const [threw, died] = [threads.json(state(253), []), threads.json(state(254), [])];
+  expect([await threw, await died, await threads.merge(state(1), [Uint8Array.of(1)])]).toEqual(["unreadable", "unreadable", merged(1)]);
 });
 
 test("[MTH6] the thread of a long document ends with its answer, and any other's is there for the next", async () => {

@@ -8,7 +8,7 @@
 import { Piscina } from "piscina";
 
 import type { Clock } from "../../shared/clock.ts";
-import type { Merging, Reading, Reverting } from "../ports.ts";
+import type { Merging, Reading, Reverting, Unread } from "../ports.ts";
 import type { Answer, Question, Task } from "./document-worker.ts";
 import { pack } from "./packed-edits.ts";
 
@@ -60,7 +60,14 @@ export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, wor
       giveThread();
     }
   };
-  const askAsReader = async <T extends Task>(task: T, question: () => Question<T>): Promise<Answer<T> | "overran" | "busy"> => (waiting.length >= readsWaitingMax ? "busy" : ask(task, question));
+  const askAsReader = async <T extends Task>(task: T, question: () => Question<T>): Promise<Answer<T> | Unread> => {
+    if (waiting.length >= readsWaitingMax) return "busy";
+    try {
+      return await ask(task, question);
+    } catch {
+      return "unreadable"; // Its thread threw or died: whoever writes a document, or asks, decides what is in it.
+    }
+  };
 
   return {
     get waiting() {

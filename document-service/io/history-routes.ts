@@ -14,6 +14,7 @@ import { readableFrom, type Version } from "../past/history.ts";
 import type { Moment, NoPast, PastHost } from "../past/past-host.ts";
 import { DELETED } from "./delete-routes.ts";
 import type { RoomQuestion, RoomRoute } from "./http.ts";
+import { unread } from "./unread.ts";
 
 const NAME_CHARACTERS_MAX = 128;
 const NewVersion = z.object({ name: z.string().min(1).max(NAME_CHARACTERS_MAX) });
@@ -121,6 +122,8 @@ function noPast(found: NoPast): InternalAnswer {
       return refusal(410, "not-kept", "that is not kept any more, or was not yet: GET versions says from where on everything is");
     case "too-much":
       return refusal(413, "too-much", "more edits lie between that seq and the version before it than one question may read: ask for a version's seq");
+    case "unreadable":
+      return unread("unreadable");
     default:
       return assertNever(found);
   }

@@ -65,7 +65,7 @@ export function readRoutes(documents: Documents, reading: Reading, { documentsAn
 
   const json = async ({ state }: Snapshot, { query }: RoomQuestion): Promise<InternalAnswer> => {
     const wanted = wantedOf(query.getAll("type"));
-    if (wanted === undefined) return refusal(400, "bad-type", `name up to ${WANTED_MAX} shared types with their kinds: ?type=title:text&type=items:array; a kind is ${KINDS.join(", ")}`);
+    if (wanted === undefined) return refusal(400, "bad-type", `name up to ${WANTED_MAX} shared types, each once, with their kinds: ?type=title:text&type=items:array; a kind is ${KINDS.join(", ")}`);
     const made = await renditions.get(state, `json ${JSON.stringify(wanted)}`, () => reading.json(state, wanted), isRead);
     return isRead(made) ? { status: 200, name: "json", headers: { "content-type": "application/json" }, body: made } : unread(made);
   };
@@ -113,7 +113,8 @@ function wantedOf(types: readonly string[]): readonly Wanted[] | undefined {
     const kind = KINDS.find((known) => known === type.slice(at + 1));
     return at < 0 || kind === undefined ? [] : [{ name: type.slice(0, at), kind }];
   });
-  return wanted.length === types.length && types.length <= WANTED_MAX ? wanted : undefined;
+  const names = new Set(wanted.map(({ name }) => name)); // Yjs gives a shared type one kind for good.
+  return names.size === types.length && types.length <= WANTED_MAX ? wanted : undefined;
 }
 
 function unserved(served: Exclude<Served, { kind: "snapshot" }>): InternalAnswer {

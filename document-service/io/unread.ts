@@ -1,12 +1,22 @@
-/** What is answered where a document, or content for one, could not be read for now. */
+/** What is answered where a document, or content for one, could not be read. */
 
+import { assertNever } from "../../shared/assert.ts";
 import { type InternalAnswer, refusal } from "../../shared/io/internal-http.ts";
 import type { Unread } from "../ports.ts";
 
 export function isRead<Value>(value: Value | Unread): value is Value {
-  return value !== "busy" && value !== "overran";
+  return value !== "busy" && value !== "overran" && value !== "unreadable";
 }
 
 export function unread(why: Unread): InternalAnswer {
-  return why === "busy" ? refusal(503, "busy", "too many documents are being read: ask again") : refusal(503, "too-long", "it could not be read in time: fetch the snapshot and read it yourself, or raise COROOM_MERGE_MS_MAX");
+  switch (why) {
+    case "busy":
+      return refusal(503, "busy", "too many documents are being read: ask again");
+    case "overran":
+      return refusal(503, "too-long", "it could not be read in time: fetch the snapshot and read it yourself, or raise COROOM_MERGE_MS_MAX");
+    case "unreadable":
+      return refusal(422, "unreadable", "what is in it cannot be read or written so, it may be nested too deeply: name its shared types by their kinds, or fetch the snapshot and read it yourself");
+    default:
+      return assertNever(why);
+  }
 }

@@ -22,7 +22,9 @@ export type NoPast =
   /** It is not kept any more, or was not yet. */
   | { readonly kind: "not-kept" }
   /** More edits than a question may read, or they take too long. */
-  | { readonly kind: "too-much" };
+  | { readonly kind: "too-much" }
+  /** What is kept of it cannot be read. */
+  | { readonly kind: "unreadable" };
 export type Past = { readonly kind: "state"; readonly state: Uint8Array; readonly position: Position } | NoPast;
 /** Whoever wants more asks from `through + 1`. */
 export type Sessions = { readonly sessions: readonly Session[]; readonly through: Seq };
@@ -74,6 +76,7 @@ export class PastHost {
     const present = await this.#present();
     const reverted = present === undefined ? "busy" : await this.#ports.reverting.revert(present.state, past.state);
     if (reverted === "overran") return { kind: "too-much" };
+    if (reverted === "unreadable") return { kind: "unreadable" };
     return reverted === "busy" ? { kind: "loading" } : reverted;
   }
 

@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+
+import type { Epoch, RoomKey, Seq } from "../../shared/ids.ts";
+import type { InternalAnswer } from "../../shared/io/internal-http.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import type { Reading } from "../ports.ts";
+import { type Documents, readRoutes } from "./read-routes.ts";
+
+const ROOM = "acme.notes" as RoomKey;
+const STATE = Uint8Array.of(1);
+const SERVED: Documents = { holds: () => true, serve: () => Promise.resolve({ kind: "snapshot", state: STATE, position: { epoch: 1 as Epoch, seq: 5 as Seq } }) };
+const NEVER: Reading = { diff: never, json: never, text: never, check: never, make: never };
+function never(): never {
+  throw new Error("nobody reads");
+}
+
+function reader(reading: Partial<Reading>, documents: Documents = SERVED): (place: string, query?: string) => Promise<InternalAnswer> {
+  const routes = readRoutes(documents, { ...NEVER, ...reading }, { documentsAnswerMsMax: 1_000 }, new FakeClock());
+  return (place, query = "") => {
+    const route = routes.find((one) => one.place === place)!;
+    return route.answer({ method: "GET", segments: [], query: new URLSearchParams(query), tenant: "acme", header: () => "", body: () => Promise.resolve(STATE), room: ROOM, parameters: [] });
+  };
+}
+
+test("[RRT1] a document that cannot be read so is answered with what to do instead", async () => {
+  const ask = reader({ json: () => Promise.resolve("unreadable"), text: () => Promise.resolve("unreadable"), diff: () => Promise.resolve("unreadable") });
+  for (const place of ["document", "text", "diff"]) expect(await ask(place)).toMatchObject({ status: 422, name: "unreadable", body: expect.stringContaining("fetch the snapshot") });
+});
+
+test("[RRT2] a shared type that is asked for as two kinds is refused, and nothing is read", async () => {
+  expect(await reader({})("document", "type=a:text&type=a:array")).toMatchObject({ status: 400, name: "bad-type", body: expect.stringContaining("each once") });
+});
