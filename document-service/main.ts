@@ -60,7 +60,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
   const deps = { clock: systemClock, log, metrics };
   const webhooks = await startWebhooks(nats, streams, subjects, config, { ...deps, service });
   const host = new DocumentHost(ports, { ...config, service }, { ...deps, news: webhooks.news });
-  const http = await serveHttp([...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log), ...deleteRoutes(host)], config, { metrics, registry });
+  const http = await serveHttp([...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log), ...deleteRoutes(host)], config, { log, metrics, registry });
   const url = config.documentsUrl === "" ? `http://${config.documentsHost}:${http.port}` : config.documentsUrl;
   const heartbeats = sendHeartbeats(nats, subjects.documents, { service, url, everyMs: config.documentsHeartbeatMs, isServing: () => host.isServing }, systemClock);
 

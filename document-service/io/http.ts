@@ -9,6 +9,7 @@ import type { Registry } from "prom-client";
 
 import { parseRoomId, parseTenantId, type RoomKey, roomKey } from "../../shared/ids.ts";
 import { type InternalAnswer, type InternalQuestion, refusal, serveInternal } from "../../shared/io/internal-http.ts";
+import type { Log } from "../../shared/log.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 
 /** Asked of a room. `parameters`: what stands for the `:name`s of the place, in their order. */
@@ -18,8 +19,8 @@ export type RoomRoute = { readonly method: "GET" | "POST" | "PUT" | "DELETE"; re
 
 export type HttpOptions = { readonly documentsHost: string; readonly documentsPort: number; readonly internalSecret: string; readonly documentBodyBytesMax: number };
 
-export function serveHttp(routes: readonly RoomRoute[], { documentsHost, documentsPort, internalSecret, documentBodyBytesMax }: HttpOptions, { metrics, registry }: { metrics: DocumentServiceMetrics; registry: Registry }): Promise<{ port: number; stop(): Promise<void> }> {
-  const listening = { host: documentsHost, port: documentsPort, secret: internalSecret, bodyBytesMax: documentBodyBytesMax, tier: "document service", portSetting: "COROOM_DOCUMENTS_PORT", registry };
+export function serveHttp(routes: readonly RoomRoute[], { documentsHost, documentsPort, internalSecret, documentBodyBytesMax }: HttpOptions, { log, metrics, registry }: { log: Log; metrics: DocumentServiceMetrics; registry: Registry }): Promise<{ port: number; stop(): Promise<void> }> {
+  const listening = { host: documentsHost, port: documentsPort, secret: internalSecret, bodyBytesMax: documentBodyBytesMax, tier: "document service", portSetting: "COROOM_DOCUMENTS_PORT", registry, log };
   return serveInternal(listening, (question) => answerBy(routes, question), (answer) => metrics.reads.inc({ answer }));
 }
 

@@ -46,7 +46,7 @@ export function serveHttp({ reader, names, tenants }: { reader: BoardReader; nam
     }
   };
   const { boardsHost, boardsPort, internalSecret } = options;
-  const listening = { host: boardsHost, port: boardsPort, secret: internalSecret, bodyBytesMax: NO_BODY, tier: "leaderboard", portSetting: "COROOM_BOARDS_PORT", registry };
+  const listening = { host: boardsHost, port: boardsPort, secret: internalSecret, bodyBytesMax: NO_BODY, tier: "leaderboard", portSetting: "COROOM_BOARDS_PORT", registry, log };
   return serveInternal(listening, answer, (name) => metrics.reads.inc({ answer: name }));
 }
 

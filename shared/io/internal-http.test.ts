@@ -3,9 +3,11 @@ import { connect } from "node:net";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
+import type { Log } from "../log.ts";
 import { type InternalHttpOptions, serveInternal } from "./internal-http.ts";
 
-const OPTIONS: InternalHttpOptions = { host: "127.0.0.1", port: 0, secret: "a secret of the tests, 32 characters", bodyBytesMax: 10_000, tier: "test", portSetting: "COROOM_TEST_PORT", registry: new Registry() };
+const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const OPTIONS: InternalHttpOptions = { host: "127.0.0.1", port: 0, secret: "a secret of the tests, 32 characters", bodyBytesMax: 10_000, tier: "test", portSetting: "COROOM_TEST_PORT", registry: new Registry(), log: SILENT };
 
 test("[IHT1] a body that breaks off costs its request alone: nothing is answered, and the next one is", async () => {
   const unhandled: unknown[] = [];
@@ -43,6 +45,26 @@ test("[IHT1] a body that breaks off costs its request alone: nothing is answered
     expect([unhandled, counted]).toEqual([[], ["read"]]);
   } finally {
     process.off("unhandledRejection", onUnhandled);
+    await server.stop();
+  }
+});
+
+test("[IHT2] what a route throws costs its request alone: it is logged, counted and answered, and the next one is", async () => {
+  const logged: object[] = [];
+  const log = { ...SILENT, error: (facts: object) => void logged.push(facts) };
+  const counted: string[] = [];
+  const mistake = new RangeError("Maximum call stack size exceeded");
+  const answer = ({ method }: { method: string }) => {
+    if (method === "PUT") throw mistake;
+    return { status: 200, name: "read", body: "fine" };
+  };
+  const server = await serveInternal({ ...OPTIONS, log }, answer, (name) => void counted.push(name));
+  try {
+    const ask = (method: string) => fetch(`http://${OPTIONS.host}:${server.port}/v1/rooms`, { method, headers: { "x-coroom-internal": OPTIONS.secret } });
+    const failed = await ask("PUT");
+    expect([failed.status, await failed.json()]).toEqual([500, { error: "failed", message: expect.stringContaining("log") }]);
+    expect([(await ask("GET")).status, logged, counted]).toEqual([200, [{ method: "PUT", url: "/v1/rooms", cause: mistake }], ["failed", "read"]]);
+  } finally {
     await server.stop();
   }
 });

@@ -1,7 +1,8 @@
 /**
  * HTTP between the tiers: a gateway checks its client's token and then shows the secret that the tiers share, and the
- * tenant. Nothing is answered without the secret. A tier gives one function from question to answer; what is thrown
- * there is a mistake and ends the process, the world's failures are its to answer with 503.
+ * tenant. Nothing is answered without the secret. A tier gives one function from question to answer; the world's
+ * failures are its to answer with 503. Anything else that is thrown there costs its request alone: were it to end the
+ * process, the next service would be asked the same. Only a failed assertion does end it.
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";
@@ -9,6 +10,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 
 import type { Registry } from "prom-client";
+
+import type { Log } from "../log.ts";
+import { unlessMistake } from "../pause.ts";
 
 export type InternalQuestion = {
   readonly method: string;
@@ -37,12 +41,15 @@ export type InternalHttpOptions = {
   readonly portSetting: string;
   /** Shown at /metrics. */
   readonly registry: Registry;
+  readonly log: Log;
 };
 
 const DRAIN_MS_MAX = 2_000;
 /** With every 503: whoever asks may soon fare better. */
 const RETRY_AFTER_SECONDS = 1;
 const NO_OPERATOR = refusal(401, "unauthorized", "metrics are for operators: give COROOM_INTERNAL_SECRET as Authorization: Bearer");
+/** Not 503: it would be asked of the next service. */
+const FAILED = refusal(500, "failed", "this request failed, and would again: what went wrong is in the service's log");
 const UNAUTHORIZED = refusal(401, "unauthorized", "only gateways ask here: send x-coroom-internal");
 
 export function jsonAnswer(status: number, name: string, body: object): InternalAnswer {
@@ -66,9 +73,13 @@ export async function serveInternal(options: InternalHttpOptions, answer: (quest
     send(response, given);
   };
   const server = createServer((request, response) => {
-    respond(request, response).catch((error: unknown) => {
-      response.destroy();
-      if (!(error instanceof AskerGone)) throw error; // The asker asks again; the mistake is the process's.
+    respond(request, response).catch((cause: unknown) => {
+      if (cause instanceof AskerGone) return void response.destroy(); // It asks again.
+      unlessMistake(cause);
+      options.log.error({ method: request.method, url: request.url, cause }, "a request failed in a way that nobody foresaw: report it with this entry");
+      count(FAILED.name);
+      if (response.headersSent) response.destroy();
+      else send(response, FAILED);
     });
   });
   await listen(server, options);
