@@ -10,18 +10,21 @@ import { RoomAccount, type RoomQuestion } from "../shared/bus/room-account.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { type Settings, SettingError, text, type Values, wholeNumber } from "../shared/config.ts";
 import { parseRoomId, parseTenantId, type RoomKey, roomKey } from "../shared/ids.ts";
-import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
+import { closeNats, connectAs, type NatsConnection } from "../shared/io/nats.ts";
+import { withoutSecrets } from "../shared/io/nats-address.ts";
 import { ensureOperationsStream } from "../shared/io/nats-operations.ts";
 import { watchOperations } from "../shared/io/watch-operations.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import { localNatsUrl } from "./local-nats-url.ts";
 import { startSettings } from "./settings.ts";
 
-const { dataDir, environment, logReplicas, opsEventsMax, opsBytesMax, opsKeptMsMax } = startSettings;
+const { natsCredentials, natsCa, dataDir, environment, logReplicas, opsEventsMax, opsBytesMax, opsKeptMsMax } = startSettings;
 
 /** Those of `coroom start` that say where the system is, and what its stream of events holds. */
 export const whereSettings = {
   natsUrl: { ...startSettings.natsUrl, meaning: "the NATS servers, comma-separated; empty: that of the local system" },
+  natsCredentials,
+  natsCa,
   dataDir,
   environment,
 } as const satisfies Settings;
@@ -99,13 +102,14 @@ export async function watchEvents(config: Values<typeof opsWatchSettings>, say: 
   };
 }
 
-/** That nobody answers is the one reason it fails for: the address is wrong, or the system is not running. */
-export async function connectOperator({ natsUrl, dataDir }: { natsUrl: string; dataDir: string }): Promise<NatsConnection> {
-  const servers = natsUrl === "" ? localNatsUrl(dataDir) : natsUrl;
+/** It fails where nobody answers, for the address is wrong or the system is not running, and where NATS does not let it in. */
+export async function connectOperator({ natsUrl: given, natsCredentials, natsCa, dataDir }: Pick<Values<typeof whereSettings>, "natsUrl" | "natsCredentials" | "natsCa" | "dataDir">): Promise<NatsConnection> {
+  const natsUrl = given === "" ? localNatsUrl(dataDir) : given;
   try {
-    return await connectNats({ servers, name: "coroom ops" });
+    return await connectAs("coroom ops", { natsUrl, natsCredentials, natsCa });
   } catch (cause) {
-    throw new SettingError(`no NATS server answers at ${servers}: start the system, or set COROOM_NATS_URL or COROOM_DATA_DIR to where it is`, { cause });
+    if (cause instanceof SettingError) throw cause;
+    throw new SettingError(`no NATS server answers at ${withoutSecrets(natsUrl)}: start the system, or set COROOM_NATS_URL or COROOM_DATA_DIR to where it is`, { cause });
   }
 }
 

@@ -9,7 +9,7 @@ import { subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError } from "../shared/config.ts";
 import { sendHeartbeats } from "../shared/io/heartbeats.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
-import { closeNats, connectNats } from "../shared/io/nats.ts";
+import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
@@ -40,7 +40,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
   const subjects = subjectsOf(config.environment);
   const metrics = documentServiceMetrics(registry);
 
-  const nats = await connectNats({ servers: config.natsUrl, name: "document-service" });
+  const nats = await connectAs("document-service", config);
   refuseUnwritable(config, nats.info?.max_payload);
   await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
   const streams = jetstream(nats, { timeout: ANSWER_MS_MAX });

@@ -8,6 +8,9 @@ export type NatsCluster = {
   readonly unadvertised?: boolean;
 };
 
+/** Whom it lets in, and nobody else. `nkey`: the public key of one who signs. */
+export type NatsUsers = { readonly user: string; readonly password: string; readonly nkey?: string };
+
 export type NatsConfig = {
   readonly serverName: string;
   readonly host: string;
@@ -20,6 +23,7 @@ export type NatsConfig = {
   readonly fileBytesMax: number;
   readonly tags: readonly string[];
   readonly cluster?: NatsCluster | undefined;
+  readonly users?: NatsUsers | undefined;
 };
 
 /** A snapshot or a long edit fits one message; past 8 MB nats-server itself warns. */
@@ -48,6 +52,7 @@ export function natsConfigText(config: NatsConfig): string {
     ...(config.cluster === undefined ? [] : [`  unique_tag: ${JSON.stringify(ZONE_TAG)}`]),
     "}",
     ...(config.cluster === undefined ? [] : clusterLines(config.cluster, config.host)),
+    ...(config.users === undefined ? [] : userLines(config.users)),
   ];
   return `${lines.join("\n")}\n`;
 }
@@ -59,6 +64,14 @@ function clusterLines(cluster: NatsCluster, host: string): readonly string[] {
     `  listen: ${JSON.stringify(`${host}:${cluster.port}`)}`,
     `  routes: ${JSON.stringify(cluster.routes)}`,
     ...(cluster.unadvertised === true ? ["  no_advertise: true", `  advertise: ${JSON.stringify(NOWHERE)}`] : []),
+    "}",
+  ];
+}
+
+function userLines({ user, password, nkey }: NatsUsers): readonly string[] {
+  return [
+    "authorization {",
+    `  users: [{ user: ${JSON.stringify(user)}, password: ${JSON.stringify(password)} }${nkey === undefined ? "" : `, { nkey: ${JSON.stringify(nkey)} }`}]`,
     "}",
   ];
 }

@@ -7,7 +7,7 @@ import { claimDataDir } from "./data-dir.ts";
 import { runEngine, type Engine } from "./engine.ts";
 import { findBinary, type FindOptions } from "./find.ts";
 import { claimPort } from "./free-port.ts";
-import { natsConfigText, type NatsCluster } from "./nats-config.ts";
+import { natsConfigText, type NatsCluster, type NatsUsers } from "./nats-config.ts";
 
 export type NatsServerOptions = FindOptions & {
   readonly dataDir: string;
@@ -23,6 +23,8 @@ export type NatsServerOptions = FindOptions & {
   readonly tags?: readonly string[];
   /** With a cluster the server counts as ready when it answers; its JetStream waits for a quorum of members. */
   readonly cluster?: NatsCluster;
+  /** Absent: whoever reaches it is let in. */
+  readonly users?: NatsUsers;
 };
 
 const MEMORY_BYTES_MAX = 256 * 1024 ** 2;
@@ -50,6 +52,7 @@ export async function startNatsServer(options: NatsServerOptions): Promise<Engin
       fileBytesMax: options.fileBytesMax ?? FILE_BYTES_MAX,
       tags: options.tags ?? [],
       cluster: options.cluster,
+      users: options.users,
     }));
     return await runEngine({
       name: BINARIES.natsServer.name,
@@ -57,7 +60,7 @@ export async function startNatsServer(options: NatsServerOptions): Promise<Engin
       port,
       command: { path: binary.path, args: ["-c", config], env: binary.env, cwd: dataDir, logFile: join(dataDir, "nats-server.log") },
       lock,
-      isReady: () => (options.cluster === undefined ? jetStreamAnswers(port, host) : natsAnswers(port, host)),
+      isReady: () => (options.cluster === undefined ? jetStreamAnswers(port, host, options.users) : natsAnswers(port, host, options.users)),
     });
   } catch (error) {
     lock.release();
@@ -65,15 +68,17 @@ export async function startNatsServer(options: NatsServerOptions): Promise<Engin
   }
 }
 
-const CONNECT = `CONNECT {"verbose":false,"pedantic":false,"name":"coroom-ready"}\r\n`;
+function connectAs(users: NatsUsers | undefined): string {
+  return `CONNECT ${JSON.stringify({ verbose: false, pedantic: false, name: "coroom-ready", ...(users === undefined ? {} : { user: users.user, pass: users.password }) })}\r\n`;
+}
 
-export function natsAnswers(port: number, host = "127.0.0.1"): Promise<boolean> {
-  return ask({ host, port, say: `${CONNECT}PING\r\n`, msMax: ASK_MS_MAX }, (heard) => heard.includes("PONG"));
+export function natsAnswers(port: number, host = "127.0.0.1", users?: NatsUsers): Promise<boolean> {
+  return ask({ host, port, say: `${connectAs(users)}PING\r\n`, msMax: ASK_MS_MAX }, (heard) => heard.includes("PONG"));
 }
 
 /** True once JetStream takes requests: at once on a lone server, with an elected leader in a cluster. */
-export function jetStreamAnswers(port: number, host = "127.0.0.1"): Promise<boolean> {
+export function jetStreamAnswers(port: number, host = "127.0.0.1", users?: NatsUsers): Promise<boolean> {
   const inbox = "_INBOX.coroom-ready";
-  const say = `${CONNECT}SUB ${inbox} 1\r\nPUB $JS.API.INFO ${inbox} 0\r\n\r\n`;
+  const say = `${connectAs(users)}SUB ${inbox} 1\r\nPUB $JS.API.INFO ${inbox} 0\r\n\r\n`;
   return ask({ host, port, say, msMax: ASK_MS_MAX }, (heard) => heard.includes(`MSG ${inbox}`) && !heard.includes(`"error"`));
 }

@@ -10,7 +10,7 @@ import { SettingError } from "../shared/config.ts";
 import { sendHeartbeats } from "../shared/io/heartbeats.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
-import { closeNats, connectNats } from "../shared/io/nats.ts";
+import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { redisLine } from "../shared/io/redis.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
@@ -38,7 +38,7 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
   const { logPartitions: partitions, logReplicas: replicas } = config;
   const [service, metrics] = [randomUUID(), leaderboardMetrics(registry)];
 
-  const nats = await connectNats({ servers: config.natsUrl, name: "leaderboard" });
+  const nats = await connectAs("leaderboard", config);
   refuseUnarchivable(config, nats.info?.max_payload);
   await ensureLogStreams(nats, subjects, { partitions, replicas });
   const redis = redisLine(config.redisUrl, log);

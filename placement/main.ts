@@ -8,7 +8,7 @@ import type { Registry } from "prom-client";
 import { PlannedRoom, RoomEntry, RoomPin } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
-import { closeNats, connectNats } from "../shared/io/nats.ts";
+import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
@@ -25,7 +25,7 @@ export async function startPlacement(config: SharedConfig & PlacementConfig, { l
   const subjects = subjectsOf(config.environment);
   const holder = `placement-${randomBytes(8).toString("hex")}`;
   const metrics = placementMetrics(registry);
-  const nats = await connectNats({ servers: config.natsUrl, name: holder });
+  const nats = await connectAs(holder, config);
   await ensureOperationsStream(nats, subjects, config);
   const replicas = config.logReplicas;
   const ports = {

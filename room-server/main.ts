@@ -9,7 +9,7 @@ import { subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError } from "../shared/config.ts";
 import type { ServerId } from "../shared/ids.ts";
 import { loopDelay } from "../shared/io/loop-delay.ts";
-import { closeNats, connectNats } from "../shared/io/nats.ts";
+import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { natsCounts } from "../shared/io/nats-counts.ts";
 import { endOfTurn } from "../shared/io/end-of-turn.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
@@ -41,7 +41,7 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   const metrics = roomServerMetrics(deps.registry);
   const { log } = deps;
 
-  const nats = await connectNats({ servers: config.natsUrl, name: server });
+  const nats = await connectAs(server, config);
   const options = roomHostOptions({ ...config, serverHost: config.serverHost === "" ? hostname() : config.serverHost }, nats.info?.max_payload);
   const loads = new LoadMeter(options);
   const bus = await natsPorts(nats, subjects, server, config, { clock, log, metrics, presenceSent: (room, bytes) => loads.count(room, 0, bytes) });

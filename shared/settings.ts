@@ -5,7 +5,9 @@ import { webhookEndpoints } from "./webhook-endpoints.ts";
 
 export const sharedSettings = {
   environment: { parse: environmentName, fallback: "development", meaning: "prefix of every NATS subject, stream, bucket and Redis key: letters, digits, _ and -" },
-  natsUrl: { parse: text, fallback: "nats://127.0.0.1:4222", meaning: "the NATS servers, comma-separated" },
+  natsUrl: { parse: text, fallback: "nats://127.0.0.1:4222", meaning: "the NATS servers, comma-separated; with a user: nats://user:password@host; tls://host: with TLS only" },
+  natsCredentials: { parse: text, fallback: "", meaning: "a .creds file that says who Coroom is to NATS; empty: the user in COROOM_NATS_URL, or none" },
+  natsCa: { parse: text, fallback: "", meaning: "a file with the certificates (PEM) that NATS's own is to be signed by, over TLS only; empty: those that Node knows" },
   logPartitions: { parse: positiveInteger, fallback: 1, meaning: "streams that the log is spread over; fixed for the life of a deployment" },
   logReplicas: { parse: positiveInteger, fallback: 1, meaning: "copies of the log in a NATS cluster: 1, 3 or 5" },
   opsEventsMax: { parse: positiveInteger, fallback: 10_000, meaning: "events for operations that are kept; the oldest make room for new ones" },

@@ -2,7 +2,7 @@
 
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../shared/ids.ts";
-import { closeNats, connectNats } from "../../shared/io/nats.ts";
+import { closeNats, connectAs } from "../../shared/io/nats.ts";
 import { natsCounts } from "../../shared/io/nats-counts.ts";
 import { ensureOperationsStream, natsOperations } from "../../shared/io/nats-operations.ts";
 import type { SharedConfig } from "../../shared/settings.ts";
@@ -20,7 +20,7 @@ import { natsServices } from "./nats-services.ts";
 export type Listeners = { readonly rooms: Backbone; readonly presence: Backbone; readonly boards: BoardListener };
 
 export async function connectBus(gateway: GatewayId, config: SharedConfig & GatewayConfig & { serverSilenceMsMax: number }, deps: HostDeps) {
-  const nats = await connectNats({ servers: config.natsUrl, name: `gateway ${gateway}` });
+  const nats = await connectAs(`gateway ${gateway}`, config);
   refuseUnsendable(config, nats.info?.max_payload);
   const subjects = subjectsOf(config.environment);
   await ensureOperationsStream(nats, subjects, config);

@@ -5,24 +5,40 @@
 
 import { connect, errors, type Msg, type NatsConnection, type PublishOptions, type Subscription } from "nats";
 
+import { SettingError } from "../config.ts";
+import { natsAddress, type NatsSettings } from "./nats-address.ts";
+
 export type { Msg, NatsConnection } from "nats";
 
-/** `servers`: one URL or several, comma-separated. Throws when none answers within `timeoutMs`. */
-export async function connectNats(options: { servers: string; name: string; timeoutMs?: number }): Promise<NatsConnection> {
+/** As the settings say, under a name that `nats server report connections` shows. */
+export function connectAs(name: string, { natsUrl: servers, natsCredentials, natsCa }: Required<NatsSettings>): Promise<NatsConnection> {
+  return connectNats({ servers, natsCredentials, natsCa, name });
+}
+
+/** `servers`: one URL or several, comma-separated. Throws when none answers within `timeoutMs`, and a SettingError when none lets us in. */
+export async function connectNats(options: { servers: string; name: string; timeoutMs?: number } & Omit<NatsSettings, "natsUrl">): Promise<NatsConnection> {
+  const address = natsAddress({ ...options, natsUrl: options.servers });
   try {
     return await connect({
-      servers: options.servers.split(","),
+      ...address.options,
+      servers: [...address.servers],
       name: options.name,
       timeout: options.timeoutMs ?? 10_000,
       maxReconnectAttempts: -1,
       reconnectTimeWait: 100,
       reconnectJitter: 100,
+      ignoreAuthErrorAbort: true, // A server that is given its users again after a restart is waited for like any other.
       pingInterval: 5_000,
       maxPingOut: 2,
       noAsyncTraces: true, // Two stacks kept for each request cost more than the request, and what fails is logged where it was asked.
     });
   } catch (error) {
-    throw new Error(`no NATS server answers at ${options.servers}: start one, or set COROOM_NATS_URL`, { cause: error });
+    const where = address.servers.join(",");
+    if (error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError) {
+      throw new SettingError(`NATS at ${where} does not let Coroom in: give a user and password that it knows in COROOM_NATS_URL (nats://user:password@host), or a valid credentials file in COROOM_NATS_CREDENTIALS`, { cause: error });
+    }
+    if (isOfCertificates(error)) throw new SettingError(`NATS at ${where} shows a certificate that is not trusted (${error.code}): name it as its certificate does, and set COROOM_NATS_CA to the certificates of who signed it`, { cause: error });
+    throw new Error(`no NATS server answers at ${where}${address.options.tls === undefined ? "" : " over TLS"}: start one, or set COROOM_NATS_URL`, { cause: error });
   }
 }
 
@@ -73,6 +89,11 @@ export function respond(msg: Pick<Msg, "respond">, data: Uint8Array): void {
 /** Whether NATS takes a message so long: the client throws at one that it would not. */
 export function carries(nats: Pick<NatsConnection, "info">, data: Uint8Array): boolean {
   return data.byteLength <= (nats.info?.max_payload ?? Number.POSITIVE_INFINITY);
+}
+
+/** Node's codes for them begin or end so, such as DEPTH_ZERO_SELF_SIGNED_CERT and ERR_TLS_CERT_ALTNAME_INVALID. */
+function isOfCertificates(error: unknown): error is Error & { code: string } {
+  return error instanceof Error && "code" in error && typeof error.code === "string" && /CERT|^UNABLE_TO_|^ERR_TLS_/.test(error.code);
 }
 
 function isOfClosing(error: unknown): boolean {

@@ -3,14 +3,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { NatsUsers } from "../../engines/nats-config.ts";
 import { startTestNats } from "./test-engines.ts";
 
 
 export type RealNats = Awaited<ReturnType<typeof startRealNats>>;
 
-export async function startRealNats() {
+export async function startRealNats(users?: NatsUsers) {
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-nats-"));
-  const engine = await startTestNats({ dataDir });
+  const engine = await startTestNats({ dataDir, ...(users === undefined ? {} : { users }) });
   return {
     url: engine.url,
     /** SIGKILL, SIGSTOP, SIGCONT. */

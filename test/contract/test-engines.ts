@@ -6,19 +6,20 @@
 import { ask } from "../../engines/ask.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
-import { natsConfigText } from "../../engines/nats-config.ts";
+import { natsConfigText, type NatsUsers } from "../../engines/nats-config.ts";
 import { jetStreamAnswers, startNatsServer } from "../../engines/nats-server.ts";
 import { redisConfigText } from "../../engines/redis-config.ts";
 import { startRedisServer } from "../../engines/redis-server.ts";
 
 /** `dataDir`: what the machine's own keep their data in; a container has its own. */
 export type TestEngineOptions = { readonly dataDir: string; readonly syncAlways?: boolean };
+export type TestNatsOptions = TestEngineOptions & { readonly users?: NatsUsers };
 
 const MEMORY_BYTES_MAX = 256 * 1024 ** 2;
 const FILE_BYTES_MAX = 8 * 1024 ** 3;
 const ASK_MS_MAX = 500;
 
-export function startTestNats(options: TestEngineOptions): Promise<Engine> {
+export function startTestNats(options: TestNatsOptions): Promise<Engine> {
   return ownOrContainer(() => startNatsServer(options), () => natsContainer(options));
 }
 
@@ -38,16 +39,16 @@ async function ownOrContainer(own: () => Promise<Engine>, container: () => Promi
   }
 }
 
-async function natsContainer({ syncAlways = false }: TestEngineOptions): Promise<Engine> {
+async function natsContainer({ syncAlways = false, users }: TestNatsOptions): Promise<Engine> {
   const { runContainer } = await import("./container-engine.ts");
-  const config = natsConfigText({ serverName: "coroom-container", host: "0.0.0.0", port: 4222, storeDir: "/data", syncAlways, memoryBytesMax: MEMORY_BYTES_MAX, fileBytesMax: FILE_BYTES_MAX, tags: [] });
+  const config = natsConfigText({ serverName: "coroom-container", host: "0.0.0.0", port: 4222, storeDir: "/data", syncAlways, memoryBytesMax: MEMORY_BYTES_MAX, fileBytesMax: FILE_BYTES_MAX, tags: [], users });
   return runContainer({
     image: process.env["COROOM_TEST_NATS_IMAGE"] ?? "nats:2.12",
     command: ["-c", "/coroom.conf"],
     port: 4222,
     scheme: "nats",
     files: { "/coroom.conf": config },
-    isReady: (port) => jetStreamAnswers(port),
+    isReady: (port) => jetStreamAnswers(port, "127.0.0.1", users),
   });
 }
 

@@ -1,0 +1,62 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { nkeys } from "nats";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { rememberNatsUrl } from "../../cli/local-nats-url.ts";
+import { SettingError } from "../config.ts";
+import { natsAddress, type NatsSettings, withoutSecrets } from "./nats-address.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "coroom-nats-address-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test("[NAT7] who Coroom is to NATS is taken out of the addresses, decoded", () => {
+  const { servers, options } = natsAddress({ natsUrl: "nats://ada:p%40ss%2C1@nats-1:4222, nats-2:4223,tls://ada:p%40ss%2C1@[::1]:4224" });
+  expect(servers).toEqual(["nats://nats-1:4222", "nats://nats-2:4223", "tls://[::1]:4224"]);
+  expect(options).toEqual({ user: "ada", pass: "p@ss,1", tls: {} });
+  expect(natsAddress({ natsUrl: "nats://word@nats-1" })).toEqual({ servers: ["nats://nats-1"], options: { token: "word" } });
+  expect(natsAddress({ natsUrl: "nats://nats-1:4222" }).options).toEqual({});
+});
+
+test("[NAT8] what cannot be used says which setting it is and what to do, and tells no secret", () => {
+  const nothing = join(folder, "nothing");
+  const damaged = join(folder, "damaged.creds");
+  writeFileSync(damaged, "SECRET");
+  const refused: readonly (readonly [NatsSettings, RegExp])[] = [
+    [{ natsUrl: "http://ada:SECRET@nats" }, /COROOM_NATS_URL is no address: it is nats:/],
+    [{ natsUrl: "nats://ada:SECRET%zz@nats" }, /written as in any URL, @ as %40/],
+    [{ natsUrl: "nats://ada:SECRET@nats:port" }, /COROOM_NATS_URL is no address/],
+    [{ natsUrl: "nats://ada:SECRET@nats,nats://bob:SECRET@nats" }, /names several users/],
+    [{ natsUrl: "nats://ada:SECRET@nats", natsCredentials: damaged }, /set one of them/],
+    [{ natsUrl: "nats", natsCredentials: nothing }, /COROOM_NATS_CREDENTIALS=.*nothing cannot be read \(ENOENT\)/],
+    [{ natsUrl: "nats", natsCredentials: damaged }, /holds no credentials: it is to be a \.creds file/],
+    [{ natsUrl: "nats", natsCa: folder }, /COROOM_NATS_CA=.* cannot be read \(EISDIR\)/],
+  ];
+  for (const [settings, message] of refused) {
+    const read = () => natsAddress(settings);
+    expect(read).toThrow(SettingError);
+    expect(read).toThrow(message);
+    expect(read).not.toThrow(/SECRET/);
+  }
+});
+
+test("[NAT9] a credentials file signs, and certificates are for TLS only", () => {
+  const [creds, ca] = [join(folder, "coroom.creds"), join(folder, "ca.pem")];
+  const seed = new TextDecoder().decode(nkeys.createUser().getSeed());
+  writeFileSync(creds, `-----BEGIN NATS USER JWT-----\njwt\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n${seed}\n------END USER NKEY SEED------\n`);
+  writeFileSync(ca, "certificates");
+  const { options } = natsAddress({ natsUrl: "nats", natsCredentials: creds, natsCa: ca });
+  expect(options.tls).toEqual({ ca: "certificates" });
+  expect((options.authenticator as (nonce: string) => unknown)("nonce")).toMatchObject({ jwt: "jwt", sig: expect.any(String) });
+});
+
+test("[NAT10] the file that tells other terminals where NATS is holds no password", () => {
+  rememberNatsUrl(folder, "nats://ada:SECRET@nats-1:4222,nats-2");
+  expect(readFileSync(join(folder, "nats-url"), "utf8")).toBe("nats://nats-1:4222,nats://nats-2");
+  expect(withoutSecrets("nats://127.0.0.1:4222")).toBe("nats://127.0.0.1:4222");
+});

@@ -1,0 +1,82 @@
+/**
+ * Where NATS is and who Coroom is there, from the settings. A secret is taken out of the addresses here, before
+ * anything can log them: what goes on from here is either an address or a credential.
+ */
+
+import { readFileSync } from "node:fs";
+
+import { type ConnectionOptions, credsAuthenticator } from "nats";
+
+import { SettingError } from "../config.ts";
+
+/** The settings of these names. Absent and empty are the same. */
+export type NatsSettings = { readonly natsUrl: string; readonly natsCredentials?: string; readonly natsCa?: string };
+
+export type NatsAddress = {
+  /** With no secret in them: for the client, logs and messages. */
+  readonly servers: readonly string[];
+  readonly options: Pick<ConnectionOptions, "user" | "pass" | "token" | "authenticator" | "tls">;
+};
+
+/** Throws a SettingError where they contradict each other or a file cannot be used; none of them tells a secret. */
+export function natsAddress({ natsUrl, natsCredentials = "", natsCa = "" }: NatsSettings): NatsAddress {
+  const urls = natsUrl.split(",").map((url) => parsed(url.trim()));
+  const users = urls.filter(({ username }) => username !== "");
+  const [user] = users;
+  if (users.some(({ username, password }) => username !== user!.username || password !== user!.password)) throw new SettingError("COROOM_NATS_URL names several users: all its servers are to know the same");
+  if (user !== undefined && natsCredentials !== "") throw new SettingError("COROOM_NATS_URL names a user and COROOM_NATS_CREDENTIALS another: set one of them");
+  const servers = urls.map(({ protocol, host }) => `${protocol}//${host}`);
+  const isTls = natsCa !== "" || urls.some(({ protocol }) => protocol === "tls:");
+  return {
+    servers,
+    options: {
+      ...(user === undefined ? {} : userOf(user)),
+      ...(natsCredentials === "" ? {} : { authenticator: credentialsIn(natsCredentials) }),
+      ...(isTls ? { tls: natsCa === "" ? {} : { ca: textIn("COROOM_NATS_CA", natsCa) } } : {}),
+    },
+  };
+}
+
+/** The same address with no secret in it. */
+export function withoutSecrets(natsUrl: string): string {
+  return natsAddress({ natsUrl }).servers.join(",");
+}
+
+/** What it throws names no address: there may be a password in it. */
+function parsed(url: string): URL {
+  const full = url.includes("://") ? url : `nats://${url}`;
+  if (/^(?:nats|tls):/.test(full) && URL.canParse(full)) {
+    const address = new URL(full);
+    if (address.hostname !== "" && [address.username, address.password].every(isDecodable)) return address;
+  }
+  throw new SettingError("COROOM_NATS_URL is no address: it is nats://host:port or tls://host:port, with a user nats://user:password@host:port, several comma-separated; what is special in a password is written as in any URL, @ as %40");
+}
+
+function isDecodable(text: string): boolean {
+  return !/%(?![0-9A-Fa-f]{2})/.test(text);
+}
+
+/** As elsewhere with NATS, what stands alone before the @ is a token. */
+function userOf({ username, password }: URL): NatsAddress["options"] {
+  const user = decodeURIComponent(username);
+  return password === "" ? { token: user } : { user, pass: decodeURIComponent(password) };
+}
+
+function credentialsIn(file: string): NonNullable<ConnectionOptions["authenticator"]> {
+  const authenticator = credsAuthenticator(Buffer.from(textIn("COROOM_NATS_CREDENTIALS", file)));
+  try {
+    authenticator("to be signed");
+  } catch {
+    throw new SettingError(`COROOM_NATS_CREDENTIALS=${file} holds no credentials: it is to be a .creds file, such as nsc generate creds makes`); // With no cause: it would quote the file.
+  }
+  return authenticator;
+}
+
+function textIn(setting: string, file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
+    throw new SettingError(`${setting}=${file} cannot be read (${code}): give a file that is there, and that the user whom Coroom runs as may read`, { cause });
+  }
+}

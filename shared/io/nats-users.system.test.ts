@@ -1,0 +1,59 @@
+/** A nats-server that lets in only whom it knows. */
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { nkeys } from "nats";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { connectOperator } from "../../cli/ops.ts";
+import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
+import { SettingError } from "../config.ts";
+import { closeNats, connectAs, connectNats, type NatsConnection } from "./nats.ts";
+
+const PASSWORD = "p@ss:1,word";
+const signer = nkeys.createUser();
+let server: RealNats;
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "coroom-nats-users-"));
+  server = await startRealNats({ user: "coroom", password: PASSWORD, nkey: signer.getPublicKey() });
+});
+afterAll(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function urlWith(password: string): string {
+  return server.url.replace("nats://", `nats://coroom:${encodeURIComponent(password)}@`);
+}
+
+test("[NAT11] a user and password in the address let Coroom in", async () => {
+  await isLetIn(await connectAs("test", { natsUrl: urlWith(PASSWORD), natsCredentials: "", natsCa: "" }));
+  await isLetIn(await connectOperator({ natsUrl: urlWith(PASSWORD), natsCredentials: "", natsCa: "", dataDir: folder }));
+});
+
+test("[NAT12] so does a credentials file", async () => {
+  const natsCredentials = join(folder, "coroom.creds");
+  const seed = new TextDecoder().decode(signer.getSeed());
+  writeFileSync(natsCredentials, `-----BEGIN NATS USER JWT-----\njwt\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n${seed}\n------END USER NKEY SEED------\n`);
+  await isLetIn(await connectNats({ servers: server.url, name: "test", natsCredentials }));
+});
+
+test("[NAT13] whoever is not let in is told at once what to give, and no secret is told", async () => {
+  for (const natsUrl of [urlWith("WRONG"), server.url]) {
+    for (const refused of [connectNats({ servers: natsUrl, name: "test" }), connectOperator({ natsUrl, natsCredentials: "", natsCa: "", dataDir: folder })]) {
+      const error = await refused.catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(SettingError);
+      expect(String(error)).toMatch(/does not let Coroom in: give a user and password .*COROOM_NATS_URL.*COROOM_NATS_CREDENTIALS/);
+      expect(String(error)).not.toContain("WRONG");
+    }
+  }
+});
+
+async function isLetIn(nats: NatsConnection): Promise<void> {
+  await nats.flush();
+  await closeNats(nats);
+}
