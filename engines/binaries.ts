@@ -23,11 +23,12 @@ export type BinarySpec = {
 export const BINARIES = {
   natsServer: {
     name: "nats-server",
-    versionMin: [2, 10, 0],
+    /** Batches of direct gets, by which the log is read, came with it. */
+    versionMin: [2, 11, 0],
     packages: ["nats-server"],
     executable: "usr/sbin/nats-server",
     newerSuites: ["sid", "forky", "trixie"],
-    remedy: "install nats-server 2.10 or newer (2.11 preferred), or set COROOM_NATS_URL to a running one",
+    remedy: "install nats-server 2.11 or newer, or set COROOM_NATS_URL to a running one",
   },
   redisServer: {
     name: "redis-server",
