@@ -219,3 +219,17 @@ function erring(client: WireClient, err: (client: WireClient) => void): WireClie
 function times(count: number, run: (index: number) => void): void {
   for (let index = 0; index < count; index++) run(index);
 }
+
+test("[ABS12] whoever is told to wait and comes back too soon brings nothing upon the others at its address", async () => {
+  const address = await rig.start({ tenantAbusePointsMax: "40" });
+  const from = "203.0.113.30";
+  for (const user of ["a", "b"]) {
+    const client = await rig.greet(address, user);
+    await client.next("welcome");
+    garbage(client);
+    await client.end();
+  }
+  for (const time of [1, 2, 3, 4]) expect([time, await outcomeOf(await rig.greet(address, "ann", { from }))]).toEqual([time, 4006]);
+  expect(await metric(address, 'coroom_gateway_faults_total{fault="too-fast"}')).toBe(0);
+  expect(await outcomeOf(await rig.greet(address, "ann", { tenant: "other", from }))).toBe("welcome");
+});

@@ -78,7 +78,7 @@ export class DisciplineHost {
     if (session.identity !== undefined) this.#receiveFault(userOf(session.identity), "join");
   }
 
-  /** `identity`: of whom the connection was until then. */
+  /** A close that the client brought upon itself: being held off is none. `identity`: of whom the connection was until then. */
   receiveClose(connection: ConnectionId, identity: Identity | undefined, close: CloseName): void {
     const fault = FAULTS[close];
     const address = this.#ports.quotas.addressOf(connection);

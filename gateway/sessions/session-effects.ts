@@ -11,7 +11,8 @@ import type { ConnectionLimit } from "../limits/connection-rates.ts";
 export type SessionEffect =
   | { kind: "verify"; token: string }
   | { kind: "send"; frame: ServerFrame }
-  | { kind: "close"; close: CloseName }
+  /** `isGatewaysWill`: for nothing that the client did on this connection, so nothing is held against it. */
+  | { kind: "close"; close: CloseName; isGatewaysWill?: true }
   | { kind: "limit-reached"; limit: ConnectionLimit }
   | { kind: "join"; room: RoomKey; request: number; client: ClientId; user: UserId; name: string; position: Position; rights: Rights }
   | { kind: "leave"; room: RoomKey }

@@ -186,7 +186,7 @@ export class SessionHost implements Inside {
           this.#deps.metrics.limitsReached.inc({ limit: effect.limit });
           break;
         case "close":
-          discipline.receiveClose(connection, session.bearer, effect.close); // Before it is gone from the counts.
+          if (effect.isGatewaysWill !== true) discipline.receiveClose(connection, session.bearer, effect.close); // Before it is gone from the counts.
           this.#close(connection, effect.close);
           break;
         case "join": {

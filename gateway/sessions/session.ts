@@ -195,7 +195,8 @@ export class Session {
 
   /** The gateway will not have the connection, whatever it says. */
   receiveRefusal(close: CloseName, message: string, retryAfterMs?: number): SessionEffect[] {
-    return this.#state.kind === "closed" ? [] : this.#refuse(close, message, retryAfterMs);
+    if (this.#state.kind === "closed") return [];
+    return this.#refuse(close, message, retryAfterMs).map((effect) => (effect.kind === "close" ? { ...effect, isGatewaysWill: true } : effect));
   }
 
   /** What its user may do in some room is another thing now. */
