@@ -133,3 +133,15 @@ test("[RPH8] on a line that stands still one subscription is waited for, and not
   expect(await followed).toBe(true);
   expect([state.subscribing, state.subscriptions]).toEqual([2, 1]); // The first was refused.
 });
+
+test("[RPH9] the copy of a room that its owner keeps without edits stays for as long as that says where the room stands", async () => {
+  const { replicas, settle, hear } = replicasWith({ roomIdleMsMax: "5000" });
+  await replicas.follow(room);
+  for (let told = 0; told < 20; told++) {
+    await settle(2_500);
+    hear({ kind: "beacon", head: 0 as Seq });
+  }
+  expect(replicas.ownerOf(room)).toBe("one");
+  await settle(11_000);
+  expect(replicas.size).toBe(0);
+});

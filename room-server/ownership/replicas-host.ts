@@ -1,6 +1,6 @@
 /**
  * The warm copies that this server keeps of other servers' rooms: feeds each what is said in its room and what it reads
- * from the log. A copy that nobody has added to for long is let go: its room was released.
+ * from the log. A copy that hears nothing for long is let go: its room was released.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -30,7 +30,7 @@ type Followed = {
 };
 
 const TICK_MS = 1_000;
-/** A room without activity is released by its owner; its copy goes some time after. */
+/** A room that nobody uses is released by its owner; its copy goes some time after. Until then the owner tells its head several times. */
 const IDLE_TIMES = 2;
 
 export class Replicas {

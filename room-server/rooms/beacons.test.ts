@@ -3,10 +3,11 @@ import { expect, test } from "vitest";
 import type { Millis } from "../../shared/ids.ts";
 import { Beacons } from "./beacons.ts";
 
+const OPTIONS = { beaconMs: 1_000, beaconsWhenQuiet: 2, idleMsMax: 300_000 };
 const at = (ms: number) => ms as Millis;
 
-test("[BCN1] after the last commit the head is told a few times more, an interval apart, and then no longer", () => {
-  const beacons = new Beacons({ beaconMs: 1_000, beaconsWhenQuiet: 2 }, at(0));
+test("[BCN1] after the last commit the head is told a few times more, an interval apart, and then not for long", () => {
+  const beacons = new Beacons(OPTIONS, at(0));
   expect([500, 1_000, 1_050, 1_999, 2_000, 3_000, 60_000].map((ms) => beacons.due(at(ms)))).toEqual([false, true, false, false, true, false, false]);
   expect(beacons.pending).toBe(false);
   beacons.committed(at(70_000));
@@ -15,9 +16,16 @@ test("[BCN1] after the last commit the head is told a few times more, an interva
 });
 
 test("[BCN2] while records follow each other none is needed", () => {
-  const beacons = new Beacons({ beaconMs: 1_000, beaconsWhenQuiet: 2 }, at(0));
+  const beacons = new Beacons(OPTIONS, at(0));
   for (let ms = 0; ms < 5_000; ms += 500) {
     beacons.committed(at(ms));
     expect(beacons.due(at(ms + 499))).toBe(false);
   }
+});
+
+test("[BCN3] a room that is kept without edits tells its head so often that its warm copy hears it, and wants no tick for it", () => {
+  const beacons = new Beacons(OPTIONS, at(0));
+  const told = Array.from({ length: 1_200 }, (_, second) => second).filter((second) => beacons.due(at(second * 1_000)));
+  expect(told).toEqual([1, 2, 152, 302, 452, 602, 752, 902, 1_052]);
+  expect(beacons.pending).toBe(false);
 });

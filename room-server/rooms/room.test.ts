@@ -27,6 +27,7 @@ const OPTIONS: RoomOptions = {
   gapQuietMs: 200,
   beaconMs: 1_000,
   beaconsWhenQuiet: 2,
+  idleMsMax: 300_000,
   deferredCatchUpsMax: 2,
 };
 

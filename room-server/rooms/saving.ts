@@ -7,7 +7,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { SavingState } from "../../shared/wire/frames.ts";
-import type { BeaconsOptions } from "./beacons.ts";
+import type { TellingOptions } from "./beacons.ts";
 
 export type SavingOptions = { readonly savingAfterMs: number; readonly refusingAfterMs: number };
 
@@ -38,12 +38,12 @@ export function showsTentative(state: SavingState): boolean {
  * when that is over. Whoever misses the last word would show "saving" for ever, and wait with it for edits lost.
  */
 export class SavingNews {
-  readonly #options: BeaconsOptions;
+  readonly #options: TellingOptions;
   #told: SavingState = "saved";
   #left = 0;
   #next = 0 as Millis;
 
-  constructor(options: BeaconsOptions) {
+  constructor(options: TellingOptions) {
     this.#options = options;
   }
 
