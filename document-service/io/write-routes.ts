@@ -14,6 +14,8 @@ import { isRead, unread } from "./unread.ts";
 
 const DEFAULT_TEXT = "text";
 const TYPES_MAX = 100;
+/** Levels of arrays and objects in a body. What checks and makes content calls itself for each, and has a stack for about a thousand. */
+const NESTING_MAX = 100;
 
 const Json = z.object({
   types: z
@@ -50,10 +52,23 @@ function madeOf(reading: Reading, { header, query }: RoomQuestion, body: Uint8Ar
 
 function jsonContent(body: Uint8Array): Content | InternalAnswer {
   try {
-    const { data, error } = Json.safeParse(JSON.parse(new TextDecoder().decode(body)));
+    const parsed: unknown = JSON.parse(new TextDecoder().decode(body));
+    if (isTooDeep(parsed)) return refusal(400, "bad-content", `arrays and objects lie in each other more than ${NESTING_MAX} deep: make the content flatter, or send it as an edit (a Yjs update)`);
+    const { data, error } = Json.safeParse(parsed);
     return data ?? refusal(400, "bad-content", `the JSON is not {"types":{name:{"kind":"text"|"array"|"map","value":...}}}: ${error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ")}`);
   } catch (error) {
     if (error instanceof SyntaxError) return refusal(400, "bad-content", "the body is no JSON");
     throw error;
   }
+}
+
+/** Looks at one level after the other: however deep it is, the stack is not. */
+function isTooDeep(value: unknown): boolean {
+  let [level, nesting]: [object[], number] = [[value].filter(isObject), 0];
+  for (; level.length > 0 && nesting <= NESTING_MAX; nesting += 1) level = level.flatMap((one) => Object.values(one).filter(isObject));
+  return nesting > NESTING_MAX;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }

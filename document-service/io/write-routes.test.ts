@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+
+import type { RoomKey } from "../../shared/ids.ts";
+import type { InternalAnswer } from "../../shared/io/internal-http.ts";
+import { editOf } from "../content.ts";
+import type { Reading } from "../ports.ts";
+import { writeRoutes } from "./write-routes.ts";
+
+const READING = { make: (content) => Promise.resolve(editOf(content)) } as Partial<Reading> as Reading;
+const [EDIT] = writeRoutes(READING);
+
+function make(json: string): Promise<InternalAnswer> {
+  const header = (name: string) => (name === "content-type" ? "application/json" : "");
+  const body = () => Promise.resolve(new TextEncoder().encode(json));
+  return EDIT!.answer({ method: "POST", segments: [], query: new URLSearchParams(), tenant: "acme", header, body, room: "acme.notes" as RoomKey, parameters: [] });
+}
+
+/** So many arrays and objects in each other: those around the value are four of them. */
+function nested(levels: number): string {
+  return `{"types":{"list":{"kind":"array","value":[${"[".repeat(levels - 4)}${"]".repeat(levels - 4)}]}}}`;
+}
+
+test("[WRT1] content nested as deep as it may be becomes an edit; a million, or one level more, is refused with the limit", async () => {
+  expect((await make(nested(100))).status).toBe(200);
+  for (const levels of [1_000_000, 101]) expect(await make(nested(levels))).toMatchObject({ status: 400, name: "bad-content", body: expect.stringContaining("more than 100 deep") });
+});
