@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { parseAddress, parseName, searchOf } from "./address.ts";
+import { parseAddress, parseName, searchOf, userIn } from "./address.ts";
 
 test("[PAGE1] an address names the room, the person and a reader", () => {
   expect(parseAddress("?room=notes%20of%20may&name=Ada&rights=read")).toEqual({ room: "notes of may", name: "Ada", rights: "read" });
@@ -30,4 +30,9 @@ test("[PAGE3] a link to send on carries the room and nobody's name", () => {
   const { room } = parseAddress("?room=a+%26+b&name=Ada");
   expect(searchOf({ room })).toBe("?room=a+%26+b");
   expect(parseAddress(searchOf({ room, name: "Grace & Co" }))).toEqual({ room: "a & b", name: "Grace & Co", rights: undefined });
+});
+
+test("[PAGE22] a page that is loaded again knows which user it was, and takes nothing else for one", () => {
+  expect(userIn({ user: "Ada" })).toBe("Ada");
+  for (const state of [null, undefined, "Ada", {}, { user: 7 }, { user: " " }]) expect(userIn(state)).toBeUndefined();
 });

@@ -21,6 +21,14 @@ export function parseName(text: string): string | undefined {
   return tidied(text, NAME_CHARS_MAX);
 }
 
+/**
+ * Who the page was before it was loaded again, from what it left with its address: whoever takes another name stays the
+ * same user, so that what they sent is known as theirs.
+ */
+export function userIn(state: unknown): string | undefined {
+  return typeof state === "object" && state !== null && "user" in state && typeof state.user === "string" ? parseName(state.user) : undefined;
+}
+
 /** Without a name the link is for sending on: whoever opens it gets a name of their own. */
 export function searchOf(address: { readonly [Part in keyof Address]?: Address[Part] | undefined }): string {
   const search = new URLSearchParams();

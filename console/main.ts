@@ -2,7 +2,7 @@
 
 import * as Y from "yjs";
 
-import { parseAddress, searchOf } from "./address.ts";
+import { parseAddress, searchOf, userIn } from "./address.ts";
 import { boardView } from "./io/board-view.ts";
 import { botsView } from "./io/bots-view.ts";
 import { Canvas } from "./io/canvas.ts";
@@ -23,23 +23,24 @@ import { LatestWriter } from "./latest-writer.ts";
 import { caretOf, colourOf, friendlyName } from "./person.ts";
 import { noticeFor } from "./status.ts";
 
-const { room, name: user = friendlyName(Math.random()), rights } = parseAddress(location.search);
+const { room, name: first = friendlyName(Math.random()), rights } = parseAddress(location.search);
+const user = userIn(history.state) ?? first;
 const doc = new Y.Doc();
 const text = doc.getText("text");
-let self = user;
+let self = first;
 let loaded = false;
 document.title = `${room} · Coroom`;
 element("room", HTMLElement).textContent = room;
 
-const provider = openSharedDocument({ room, user, doc, token: () => demoToken({ room, user, name: self, rights }) });
+const provider = openSharedDocument({ room, doc, token: () => demoToken({ room, user, name: self, rights }) });
 const crowd = crowdOf(provider);
 const takeName = (name: string): void => {
   self = name;
-  history.replaceState(null, "", searchOf({ room, name, rights }));
+  history.replaceState({ user }, "", searchOf({ room, name, rights }));
   provider.awareness.setLocalStateField("user", caretOf(name));
 };
-takeName(user);
-nameView(user, takeName);
+takeName(first);
+nameView(first, takeName);
 
 // Before the editor's own observer, so that the ink knows its writer.
 const latest = new LatestWriter(text, provider.awareness);
@@ -74,4 +75,4 @@ watchFacts(provider, rights !== "read", (facts) => {
   loaded = facts.loaded;
 });
 
-shareView(room, user, () => [...crowd.people.values()].map(({ name }) => name));
+shareView(room, first, () => [...crowd.people.values()].map(({ name }) => name));

@@ -80,6 +80,30 @@ test("[PAGE20] two tabs of one browser keep each what was typed in it, and the t
   await eventually("Grace has the same", async () => (await grace.text()) === (await after.text()));
 });
 
+test("[PAGE22] what was typed offline under one name is there under another, and for who opens the plain link", async () => {
+  const device = await newDevice();
+  const network = await NetworkSwitch.of(device);
+  const ada = await openIn(device, "renamed", "Ada");
+  await ada.types("before; ");
+  await isSaved(ada);
+  await network.off();
+  await ada.page.getByLabel("Your name").fill("Bob");
+  await ada.page.keyboard.press("Enter");
+  await ada.types("under another name; ");
+  await mayLeave(ada);
+  await ada.page.reload();
+  await sees("it is there after loading again", ada, async () => (await ada.text()) === "before; under another name; ");
+  expect(await ada.page.getByLabel("Your name").inputValue()).toBe("Bob");
+  await ada.page.close();
+
+  const plain = await openIn(device, "renamed", undefined);
+  await sees("it is there for who opens the link without a name", plain, async () => (await plain.text()) === "before; under another name; ");
+  network.on();
+  await isSaved(plain);
+  const grace = await openIn(await newDevice(), "renamed", "Grace");
+  await eventually("Grace has it, once", async () => (await grace.text()) === "before; under another name; ");
+});
+
 test("[PAGE21] a document kept from a log that is gone is told from the one that is there, and nothing is doubled", async () => {
   const device = await newDevice();
   const ada = await openIn(device, "wiped", "Ada");
@@ -109,9 +133,9 @@ async function newDevice(): Promise<BrowserContext> {
   return context;
 }
 
-async function openIn(context: BrowserContext, room: string, name: string): Promise<Visitor> {
+async function openIn(context: BrowserContext, room: string, name: string | undefined): Promise<Visitor> {
   const visitor = new Visitor(await context.newPage());
-  await visitor.page.goto(`${system.url}/?${new URLSearchParams({ room, name })}`);
+  await visitor.page.goto(`${system.url}/?${new URLSearchParams({ room, ...(name === undefined ? {} : { name }) })}`);
   await eventually("the document is open", async () => (await visitor.saveRemark()) !== "Opening…");
   return visitor;
 }
