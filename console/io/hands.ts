@@ -33,11 +33,12 @@ export function watchHands(stage: HTMLElement, hands: Hands): void {
     const shape = event.target.closest<HTMLElement>(".shape")?.dataset["id"];
     const at = placeOf(event);
     touches.set(event.pointerId, { at, from: at, shape: event.button === 0 ? shape : undefined, moved: false });
-    stage.setPointerCapture(event.pointerId);
+    event.target.setPointerCapture(event.pointerId); // Not the stage: clicks follow the capture, and are of the shape.
   });
   stage.addEventListener("pointermove", (event) => {
     const at = placeOf(event);
     hands.pointed(at);
+    if (event.buttons === 0) touches.delete(event.pointerId); // Lifted elsewhere: what held it was removed meanwhile.
     const touch = touches.get(event.pointerId);
     if (touch === undefined) return;
     touch.moved ||= Math.hypot(at.x - touch.from.x, at.y - touch.from.y) >= DRAG_PIXELS_MIN;

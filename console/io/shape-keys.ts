@@ -18,7 +18,7 @@ export function watchShapeKeys(stage: HTMLElement, { moveBy, remove, write }: Sh
   };
   stage.addEventListener("keydown", (event) => {
     const { target, key } = event;
-    if (target instanceof HTMLElement && target.isContentEditable) {
+    if (isWritten(target)) {
       if (key === "Escape") target.blur();
       return;
     }
@@ -27,8 +27,12 @@ export function watchShapeKeys(stage: HTMLElement, { moveBy, remove, write }: Sh
   });
   stage.addEventListener("dblclick", ({ target }) => {
     const id = shapeAt(target);
-    if (id !== undefined) write(id);
+    if (id !== undefined && !isWritten(target)) write(id); // On what is being written it selects a word.
   });
+}
+
+function isWritten(target: EventTarget | null): target is HTMLElement {
+  return target instanceof HTMLElement && target.isContentEditable;
 }
 
 function shapeAt(target: EventTarget | null): string | undefined {

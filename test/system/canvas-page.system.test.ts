@@ -1,0 +1,41 @@
+/** What hands and keys do on the demo page's canvas, in a real browser: who writes on a note, and what is in view. */
+
+import { test } from "vitest";
+
+import type { Visitor } from "./browser.ts";
+import { DemoPage } from "./demo-page.ts";
+import { eventually } from "./eventually.ts";
+
+const demo = DemoPage.forThisFile({ viewport: { width: 1440, height: 860 } });
+
+test("[PAGE23] a double click on a note writes on it; one on a word there selects the word", async () => {
+  const ada = await demo.open("double click", "Ada");
+  await writeNote(ada, "Call the printers");
+  const note = ada.page.locator(".shape");
+  await note.dblclick({ position: { x: 100, y: 100 } });
+  await ada.page.keyboard.press("End");
+  await ada.page.keyboard.type(" today");
+  await note.locator(".words").dblclick({ position: { x: 24, y: 20 } });
+  await ada.page.keyboard.type("Ring");
+  await ada.page.keyboard.press("Escape");
+  await eventually("it is there", async () => (await note.innerText()) === "Ring the printers today");
+});
+
+test("[PAGE23] a drag goes on beyond the canvas", async () => {
+  const ada = await demo.open("far", "Ada");
+  await writeNote(ada, "Far away");
+  const note = ada.page.locator(".shape");
+  const { x, y } = (await note.boundingBox())!;
+  await ada.page.mouse.move(x + 90, y + 100);
+  await ada.page.mouse.down();
+  await ada.page.mouse.move(5, y + 100);
+  await ada.page.mouse.up();
+  await eventually("the note lies where the hand went", async () => Math.abs((await note.boundingBox())!.x - (5 - 90)) < 4);
+});
+
+async function writeNote({ page }: Visitor, text: string): Promise<void> {
+  await page.locator("#add-note").click();
+  await page.keyboard.type(text);
+  await page.keyboard.press("Escape");
+  await eventually("it is written", async () => (await page.locator(".shape").innerText()) === text);
+}
