@@ -32,6 +32,7 @@ export function helpText(): string {
     "  coroom ban               keeps a user or an address out for a time",
     "  coroom bans              lists who is banned or may only read",
     "  coroom unban             lifts one of these",
+    "  coroom delete-room       deletes a room for good, with all that is kept of it",
     "  coroom drain             sends a gateway's clients to the others, before it is ended",
     "",
     "A setting is given as a flag or as a variable; the flag wins.",

@@ -113,7 +113,7 @@ export function drainServer(config: Values<typeof opsDrainSettings>, say: Say): 
       if (heartbeat?.rooms === 0) return say(`${config.server} has no rooms any more: it can be stopped`);
       if (heartbeat !== undefined && heartbeat.rooms !== left) say(`${config.server} has ${heartbeat.rooms} rooms`);
     }
-    if (heartbeat === undefined) throw new SettingError(`${config.server} is not heard any more: if it has ended, its rooms are taken over as gateways ask for them`);
+    if (heartbeat === undefined) throw new SettingError(`${config.server} is not heard any more: if it has ended, its rooms are taken over by the servers with their warm copies`);
     throw new SettingError(`${config.server} still has rooms: is there another server that takes them?`);
   });
 }
@@ -204,7 +204,7 @@ async function read<Entry>(nats: NatsConnection, config: OfRoom, name: string, r
 
 function keyOf({ tenant, room }: { tenant: string; room: string }): RoomKey {
   const [tenantId, roomId] = [parseTenantId(tenant), parseRoomId(room)];
-  if (tenantId === undefined || roomId === undefined) throw new SettingError(`--tenant ${tenant} --room ${room} name no room: see README.md for what ids may hold`);
+  if (tenantId === undefined || roomId === undefined) throw new SettingError(`--tenant ${tenant} --room ${room} name no room: shared/wire/WIRE.md says what ids may hold (WIRE6)`);
   return roomKey(tenantId, roomId);
 }
 

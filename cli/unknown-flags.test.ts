@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 
 import { SettingError } from "../shared/config.ts";
+import { adminSettings } from "./admin.ts";
 import { helpText } from "./help.ts";
+import { placementCommands } from "./ops-placement.ts";
 import { startSettings } from "./settings.ts";
 import { refuseUnknownFlags } from "./unknown-flags.ts";
 
@@ -14,4 +16,9 @@ test("[CLI4] the help names every setting, as a flag and as a variable", () => {
   expect(help).toContain("--edits-per-second");
   expect(help).toContain("COROOM_EDITS_PER_SECOND");
   expect(help.split("\n").filter((line) => line.startsWith("  --")).length).toBeGreaterThanOrEqual(Object.keys(startSettings).length);
+});
+
+test("[CLI5] the help says of every command what it does", () => {
+  const listed = helpText().match(/^  coroom [a-z]+(?: ?[a-z-]+)*(?=  )/gm)!.map((line) => line.slice("  coroom ".length));
+  expect(listed).toEqual(expect.arrayContaining([...Object.keys(adminSettings), ...Object.keys(placementCommands)]));
 });
