@@ -327,6 +327,20 @@ test("[KEE1] what is typed right before the page leaves the room is kept", async
   expect(again.text).toBe("last words");
 });
 
+test("[KEE1] what a listener types right before it leaves the room for good is kept", async () => {
+  const [server, device] = [serverOn(), new MemoryStore()];
+  const ann = new Page(server, device, 1);
+  ann.provider.on("synced", () => {
+    ann.type("last words");
+    ann.provider.destroy();
+  });
+  await server.clock.advance(1_000);
+  expect([server.clock.pending, server.room(NOTES).head]).toEqual([0, 0]);
+  const again = new Page(server, device, 2);
+  await server.clock.advance(1_000);
+  expect([again.text, again.provider.saved, server.room(NOTES).head]).toEqual(["last words", true, 1]);
+});
+
 test("[KEE1] destroyed it lets go of the store once all is written, and leaves nothing running", async () => {
   const [server, device] = [serverOn(), new MemoryStore()];
   const ann = new Page(server, device, 1);

@@ -335,3 +335,31 @@ test("[ROO20] a room that is left by who hears what was kept of it stays left, a
   await server.clock.advance(1_000);
   expect([left.host.status, since[0]!.host.status, since[0]!.edits, heard(server, "join").length]).toEqual(["disconnected", "connected", ["1:1 own"], 1]);
 });
+
+test("[ROO21] what a listener has just sent counts as not saved and not stored, whatever else the turn has to tell", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  const seen: unknown[] = [];
+  ann.host.on("seq", (seq) => {
+    if (seq === 1) ann.host.send(bytes(2));
+    seen.push([ann.host.saved, ann.host.stored, ann.host.unsavedEdits]);
+  });
+  await server.clock.advance(1_000);
+  ann.host.send(bytes(1));
+  await server.clock.advance(1_000);
+  expect(seen).toEqual([[false, false, 1], [true, true, 0]]);
+  expect([ann.facts, ann.edits]).toEqual([["synced", "unsaved", "saved"], ["1:1 own", "2:2 own"]]);
+});
+
+test("[ROO22] each listener hears the statuses in their order, though one before it ends the connection meanwhile", async () => {
+  const server = serverOn();
+  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
+  const ann = new App(server, 2, { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>);
+  await server.clock.advance(1_000);
+  ann.host.disconnect();
+  const told: string[] = [];
+  ann.host.once("status", () => connection.disconnect());
+  ann.host.on("status", ({ status }) => told.push(status));
+  ann.host.connect();
+  expect(told).toEqual(["connecting", "disconnected", "connecting"]);
+});

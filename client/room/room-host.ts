@@ -36,17 +36,19 @@ export class RoomHost {
   readonly #session: RoomSession;
   readonly #presence = new RoomPresence(defaults.PRESENCE);
   readonly #boards = new RoomBoards();
-  readonly #turns = new Turns<PresenceInput | WatchInput>((input) => this.#take(input));
+  readonly #turns = new Turns<HostInput>((input) => this.#take(input));
   readonly #alarm: Alarm;
   readonly #events: Events<RoomEvents>;
   readonly #store: StoreHost | undefined;
   /** The newest snapshot's. */
   #download: AbortController | undefined;
   #flushing = false;
+  /** Given to `send`, and waiting for their turn. */
+  #queuedEdits = 0;
   /** As the application asked last: the session may still have to hear of it. */
   #isWanted = false;
   #isDestroyed = false;
-  #told: Facts;
+  readonly #told: Facts;
 
   constructor(options: RoomHostOptions, world: World) {
     const room = parseRoomId(options.room);
@@ -61,7 +63,7 @@ export class RoomHost {
     this.leaderboard = new Leaderboard((board, shown) => this.#turns.receive({ kind: "watch-board", board, shown }), world.reportError);
     this.#ownsConnection = options.connection === undefined;
     this.#connection = options.connection ?? new ConnectionHost(options, world);
-    this.#connection.on("status", this.#tellChanges);
+    this.#connection.on("status", this.#receiveLineStatus);
     this.#connection.on("refused", this.#tellRefused);
     this.#connection.on("error", this.#tellProblem);
     this.#told = this.#facts();
@@ -81,12 +83,12 @@ export class RoomHost {
   }
 
   get saved(): boolean {
-    return this.#session.unsavedEdits === 0;
+    return this.unsavedEdits === 0;
   }
 
   /** Every edit made here is acknowledged or kept on this device. */
   get stored(): boolean {
-    return this.#session.stored;
+    return this.#queuedEdits === 0 && this.#session.stored;
   }
 
   get saving(): SavingState {
@@ -95,7 +97,7 @@ export class RoomHost {
 
   /** How many edits made here are not acknowledged yet. */
   get unsavedEdits(): number {
-    return this.#session.unsavedEdits;
+    return this.#session.unsavedEdits + this.#queuedEdits;
   }
 
   get seq(): Seq {
@@ -159,17 +161,18 @@ export class RoomHost {
   destroy(): void {
     if (this.#isDestroyed) return;
     this.disconnect();
-    this.#connection.off("status", this.#tellChanges);
+    this.#connection.off("status", this.#receiveLineStatus);
     this.#connection.off("refused", this.#tellRefused);
     this.#connection.off("error", this.#tellProblem);
     this.#events.clear();
     this.#isDestroyed = true;
-    if (this.#session.keeping.isDone) this.#end(); // Else once what was made last is kept.
+    this.receive({ kind: "tick" }); // Ends it behind what waits its turn, once what was made last is kept.
   }
 
   /** Sends an edit, now or when it can be. The payload is the room's from here on: do not change it. */
   send(payload: Uint8Array): void {
     if (this.#isDestroyed) return;
+    this.#queuedEdits += 1;
     this.receive({ kind: "edit", payload });
     this.#flushSoon();
   }
@@ -196,7 +199,9 @@ export class RoomHost {
     });
   }
 
-  #take(input: PresenceInput | WatchInput): void {
+  #take(input: HostInput): void {
+    if (input.kind === "line-status") return this.#tellChanges();
+    if (input.kind === "edit") this.#queuedEdits -= 1;
     const now = this.#clock.now();
     if (input.kind === "leave" || input.kind === "line-lost") this.#download?.abort(); // The next join says what is needed.
     const isRestoring = this.#session.keeping.isOpening;
@@ -206,7 +211,7 @@ export class RoomHost {
     for (const effect of this.#presence.receive(input, now)) this.#carryOut(effect);
     if (isRestoring && !this.#session.keeping.isOpening) this.#joinIfWanted();
     this.#tellChanges();
-    if (this.#isDestroyed && this.#session.keeping.isDone) return this.#end();
+    if (this.#isDestroyed && this.#queuedEdits === 0 && this.#session.keeping.isDone) return this.#end();
     if (!this.#flushing) this.#alarm.setFor(earlier(this.#session.dueAt(now), this.#presence.dueAt(now)));
   }
 
@@ -279,17 +284,24 @@ export class RoomHost {
   readonly #tellRefused = (refusal: Refusal): void => this.#events.emit("refused", refusal);
   readonly #tellProblem = (problem: Problem): void => this.#events.emit("error", problem);
 
-  readonly #tellChanges = (): void => {
-    const before = this.#told;
-    const now = this.#facts();
-    this.#told = now;
-    if (now.seq !== before.seq) this.#events.emit("seq", now.seq);
-    if (now.status !== before.status) this.#events.emit("status", { status: now.status });
-    if (now.saving !== before.saving) this.#events.emit("saving", now.saving);
-    if (now.synced !== before.synced) this.#events.emit("synced", now.synced);
-    if (now.stored !== before.stored) this.#events.emit("stored", now.stored);
-    if (now.saved !== before.saved) this.#events.emit("saved", now.saved);
-  };
+  readonly #receiveLineStatus = (): void => this.#turns.receive({ kind: "line-status" });
+
+  /** Each as it is when its turn comes: a listener before it may have made an edit. */
+  #tellChanges(): void {
+    this.#tell("seq", (seq) => this.#events.emit("seq", seq));
+    this.#tell("status", (status) => this.#events.emit("status", { status }));
+    this.#tell("saving", (saving) => this.#events.emit("saving", saving));
+    this.#tell("synced", (synced) => this.#events.emit("synced", synced));
+    this.#tell("stored", (stored) => this.#events.emit("stored", stored));
+    this.#tell("saved", (saved) => this.#events.emit("saved", saved));
+  }
+
+  #tell<Name extends keyof Facts>(name: Name, emit: (value: Facts[Name]) => void): void {
+    const value: Facts[Name] = this[name];
+    if (value === this.#told[name]) return;
+    this.#told[name] = value;
+    emit(value);
+  }
 
   #facts(): Facts {
     const { status, synced, saved, stored, saving, seq } = this;
@@ -297,4 +309,6 @@ export class RoomHost {
   }
 }
 
-type Facts = { readonly status: Status; readonly synced: boolean; readonly saved: boolean; readonly stored: boolean; readonly saving: SavingState; readonly seq: Seq };
+type Facts = { status: Status; synced: boolean; saved: boolean; stored: boolean; saving: SavingState; seq: Seq };
+/** `line-status`: the connection's has changed. */
+type HostInput = PresenceInput | WatchInput | { kind: "line-status" };

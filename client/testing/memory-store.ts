@@ -28,6 +28,7 @@ export class MemoryStore implements EditStore {
     return {
       kept: { document: document && condense && { position: document.position, last: document.last, payload: condense(document.payloads) }, edits },
       keep: async (change) => {
+        if (!kept.open.has(page)) throw new Error("closed");
         await this.#answer();
         if (this.isFull) throw new Error("full");
         this.written += change.put.length;

@@ -257,3 +257,15 @@ test("[YJS10] what somebody who is gone typed, and no server takes from others, 
   expect([dan.text, bob.text, cid.text]).toEqual(["farewell", "farewell", "farewell"]);
   expect(server.room("notes" as RoomId).log).toHaveLength(1);
 });
+
+test("[YJS11] saved and stored are not told before what the document had is in the room", async () => {
+  const server = serverOn();
+  const doc = new Y.Doc();
+  doc.getText("t").insert(0, "imported");
+  const ann = new Writer(server, 1, { doc });
+  const heads: unknown[] = [];
+  for (const name of ["saved", "stored"] as const) ann.provider.on(name, (is) => heads.push([name, is, server.room().head]));
+  ann.provider.on("saved", (saved) => saved && ann.provider.destroy());
+  await server.clock.advance(1_000);
+  expect(heads).toEqual([["stored", true, 1], ["saved", true, 1]]);
+});
