@@ -4,8 +4,17 @@ import type { HttpRequest, HttpResponse } from "uws-node20";
 
 import { type ClientAddress, clientAddressOf } from "../sessions/client-address.ts";
 
-/** `header`: empty where no balancer is trusted. To be asked while the request lives. Undefined: this machine. */
+/** `header`: in lower case; empty where no balancer is trusted. To be asked while the request lives. Undefined: this machine. */
 export function addressOf(res: HttpResponse, req: HttpRequest, header: string): ClientAddress | undefined {
   const peer = new TextDecoder().decode(res.getRemoteAddressAsText());
-  return clientAddressOf(peer, header === "" ? "" : req.getHeader(header));
+  return clientAddressOf(peer, header === "" ? "" : lastLineOf(req, header));
+}
+
+/** A balancer may add a line of its own behind those that the client sent, as HAProxy does; `getHeader` gives the first. */
+function lastLineOf(req: HttpRequest, header: string): string {
+  let last = "";
+  req.forEach((name, value) => {
+    if (name === header) last = value;
+  });
+  return last;
 }
