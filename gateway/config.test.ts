@@ -25,3 +25,7 @@ test("[GCF2] production is refused while anything is open, with all that is miss
   expect(() => refuseUnsafe(read({ jwtSecret, production: "true", allowedOrigins: "https://a", internalSecret: "short" }))).toThrow("at least 32");
   expect(() => refuseUnsafe(read({ jwtSecret, production: "true", allowedOrigins: "https://a", internalSecret: jwtSecret }))).not.toThrow();
 });
+
+test("[GCF6] the balancer's header may be written as people write it: requests name theirs in lower case", () => {
+  expect(read({ clientAddressHeader: "X-Forwarded-For" }).clientAddressHeader).toBe("x-forwarded-for");
+});

@@ -1,7 +1,7 @@
 /** The gateway's settings, and what production refuses to start with. */
 
 import { boardSettings } from "../shared/board-settings.ts";
-import { flag, list, port, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber } from "../shared/config.ts";
+import { flag, list, lowerCase, port, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber } from "../shared/config.ts";
 import type { SessionOptions } from "./sessions/session.ts";
 import type { SharedCountsOptions } from "./limits/shared-counts.ts";
 
@@ -28,7 +28,7 @@ export const gatewaySettings = {
   connectQueueBytesMax: { parse: positiveInteger, fallback: 16_777_216, meaning: "bytes that all of them together may have said meanwhile, a frame 200 more than it has; whoever says more is closed with the same hint" },
   retryAfterMs: { parse: positiveInteger, fallback: 5_000, meaning: "what clients are told to wait that are turned away or were too fast; each waits up to twice as long, at random" },
   connectionsPerIpMax: { parse: positiveInteger, fallback: 100, meaning: "connections from one address (IPv6: one /64) to all gateways; more are turned away with HTTP 429. The machine's own addresses are not counted" },
-  clientAddressHeader: { parse: text, fallback: "", meaning: "header in which the balancer names the client's address as its last entry, such as x-forwarded-for; empty: the socket's own address. Set it only behind a balancer that sets it" },
+  clientAddressHeader: { parse: lowerCase, fallback: "", meaning: "header in which the balancer names the client's address as its last entry, such as x-forwarded-for; empty: the socket's own address. Set it only behind a balancer that sets it" },
   connectionsPerTenantMax: { parse: positiveInteger, fallback: 50_000, meaning: "connections of one tenant to all gateways; more are closed with a hint to come back later" },
   roomsPerTenantMax: { parse: positiveInteger, fallback: 10_000, meaning: "open rooms of one tenant; joins that would open another are refused with a hint to come back later" },
   participantsPerRoomMax: { parse: positiveInteger, fallback: 1_000, meaning: "members of one room over all gateways; more joins are refused with a hint to come back later" },

@@ -15,6 +15,9 @@ export type Values<S extends Settings> = { readonly [Key in keyof S]: S[Key] ext
 
 export const text = (raw: string): string => raw;
 
+/** For names that mean the same in any case, such as a header's. */
+export const lowerCase = (raw: string): string => raw.trim().toLowerCase();
+
 export function positiveInteger(raw: string): number {
   const value = Number(raw);
   if (!Number.isSafeInteger(value) || value <= 0) throw new SettingError("must be a positive whole number");
