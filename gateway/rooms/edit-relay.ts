@@ -63,6 +63,12 @@ export class EditRelay {
     this.#send(fresh, effects);
   }
 
+  /** What is held goes nowhere: whoever wrote it is told so, and may write it again. */
+  giveUp(): void {
+    this.#fresh = [];
+    this.#unacked.clear();
+  }
+
   sendAllAgain(now: Millis, effects: RoomEffect[]): void {
     this.#fresh = []; // They are among them.
     this.sendAgain(this.#unacked.sendAllAgain(now), effects);

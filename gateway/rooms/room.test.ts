@@ -67,6 +67,8 @@ function send({ connection, client }: typeof ann, ...counters: number[]): RoomEf
   return [...effects, ...feed({ kind: "turn-ended" })];
 }
 
+const WRITE: RoomInput = { kind: "write", edit: { author: { user: "u" as UserId, client: bob.client }, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) } };
+
 /** What the owner was told, and what members were given, in words. */
 function said(effects: readonly RoomEffect[]): string[] {
   return effects.flatMap((effect) => {
@@ -398,7 +400,7 @@ test("[ROOM26] once a room is deleted everybody in it goes, what they sent is ow
   expect([room.members, room.pace, room.idleSince]).toEqual([0, "never", now]);
   expect(join(ann)).toEqual([{ kind: "turn-away", connection: 1, request: 1, reason: "deleted" }]);
   expect(said(feed(committed(1, [ann])))).toEqual([]);
-  expect(feed({ kind: "write", edit: { author: { user: "u" as UserId, client: bob.client }, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) } })).toEqual([{ kind: "write-refused", client: bob.client, reason: "deleted" }]);
+  expect(feed(WRITE)).toEqual([{ kind: "write-refused", client: bob.client, reason: "deleted" }]);
   expect(said(feed({ kind: "tick" }, 60_000))).toEqual([]);
 });
 
@@ -422,4 +424,16 @@ test("[ROOM28] an owner that speaks and leaves a catch-up open is asked again, a
   expect(said(send(bob, 1))).toEqual(["edits 1"]);
   feed(committed(1, [bob], 1, 1));
   expect(Array.from({ length: 4 }, halfASecond).flat(), "it never answers").toEqual(["locate"]);
+});
+
+test.each(["when its turn has ended", "in the same turn"])("[ROOM29] what was written to a room that may not be opened is not sent later, nor opens it: refused %s", (when) => {
+  feed({ kind: "attached" });
+  feed(WRITE);
+  if (when === "when its turn has ended") expect(said(feed({ kind: "turn-ended" }))).toEqual(["edits 1"]);
+  feed({ kind: "not-opened" });
+  const minute = Array.from({ length: 60 }, () => said(feed({ kind: "tick" }, 1_000)));
+  expect([said(feed({ kind: "turn-ended" })), minute.flat(), said(feed(epochBegins(1, 0)))]).toEqual([[], [], []]);
+  expect(room.idleSince).toBeDefined();
+  feed(WRITE);
+  expect(said(feed({ kind: "turn-ended" })), "written again").toEqual(["edits 1"]);
 });

@@ -125,6 +125,7 @@ export class Room {
         break;
       case "not-opened":
         this.#feed.turnAway("tenant-rooms", 0, now, effects);
+        this.#relay.giveUp(); // Else it would be overdue, an owner looked for, and the room opened.
         break;
       case "search": {
         if (isDeletion(input.outcome)) return this.#receiveDeleted(now);
