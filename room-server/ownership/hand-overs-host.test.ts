@@ -42,7 +42,7 @@ function serverWith(more: Partial<World> = {}) {
   const clock = { now: () => 0 as Millis, wallNow: () => 0 as UnixMillis, after: () => () => {} };
   const metrics = roomServerMetrics(new Registry());
   const handOvers = new HandOvers(own, { rooms, replicas, others }, { handOverMsMax: 1_000 }, { clock, log: silent, metrics, available: () => [own, peer, third] });
-  return { handOvers, said, claims, metrics };
+  return { handOvers, said, claims, metrics, world };
 }
 
 test("[HND1] the owner stops only once the other has a copy and hears the room's edits, and tells it where the log ends", async () => {
@@ -89,4 +89,16 @@ test("[HND5] a server that empties itself takes nothing more, and tries others w
   const alone = serverWith({ reply: (server) => (server === peer ? undefined : { kind: "owned", server, epoch: 4 as Epoch }) });
   await alone.handOvers.drain();
   expect(alone.said.filter((word) => word.startsWith("handed-over"))).toEqual([`handed-over ${room}`]);
+});
+
+test("[HND6] rooms whose claim ends meanwhile are handed over too, and what is left when it ends at the next order", async () => {
+  const late = "acme.late" as RoomKey;
+  const { handOvers, said, world } = serverWith({ reply: (server) => (world.owned.push(late), { kind: "owned", server, epoch: 4 as Epoch }) });
+  await handOvers.drain();
+  const handedOver = () => said.filter((word) => word.startsWith("handed-over"));
+  expect(handedOver()).toEqual([`handed-over ${room}`, `handed-over ${late}`]);
+  world.owned = [late];
+  expect(await handOvers.answer({ kind: "drain" })).toEqual({ kind: "done" });
+  await handOvers.drain();
+  expect(handedOver()).toEqual([`handed-over ${room}`, `handed-over ${late}`, `handed-over ${late}`]);
 });

@@ -105,20 +105,25 @@ export class HandOvers {
     return DONE;
   }
 
-  /** Hands over all rooms, and takes no new ones. Resolves when none is left that could be, or the time is up. */
+  /** Hands over all rooms, and takes no new ones. Resolves when none is left that could be, or the time is up: then it can be asked again. */
   drain(): Promise<void> {
-    return (this.#draining ??= this.#handAllOver());
+    return (this.#draining ??= this.#handAllOver().finally(() => (this.#draining = undefined)));
   }
 
   async #handAllOver(): Promise<void> {
     this.#rooms.drain();
     const until = this.#deps.clock.now() + this.#options.handOverMsMax;
-    const rooms = this.#rooms.owned();
-    this.#deps.log.info({ rooms: rooms.length }, "handing all rooms over");
-    const next = async (): Promise<void> => {
-      for (let room = rooms.pop(); room !== undefined && this.#deps.clock.now() < until; room = rooms.pop()) await this.#handOverToAny(room);
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, next));
+    const tried = new Set<RoomKey>();
+    // Some are still being claimed when it begins.
+    const untried = (): RoomKey[] => this.#rooms.owned().filter((room) => !tried.has(room));
+    for (let rooms = untried(); rooms.length > 0 && this.#deps.clock.now() < until; rooms = untried()) {
+      for (const room of rooms) tried.add(room);
+      this.#deps.log.info({ rooms: rooms.length }, "handing all rooms over");
+      const next = async (): Promise<void> => {
+        for (let room = rooms.pop(); room !== undefined && this.#deps.clock.now() < until; room = rooms.pop()) await this.#handOverToAny(room);
+      };
+      await Promise.all(Array.from({ length: AT_ONCE }, next));
+    }
   }
 
   async #handOverToAny(room: RoomKey): Promise<void> {
