@@ -1,6 +1,6 @@
 /**
- * Runs the failover bench: `node dist/bench/failover-main.js --rooms 60 --rounds 5 --disturbances killed,paused`. What the
- * issue of a failover's length asks for is `--rooms 500 --room-servers 2 --edits-per-second 1 --rounds 200 --seconds 1`.
+ * Runs the failover bench: `node dist/bench/failover-main.js --rooms 60 --rounds 5 --disturbances killed,paused`. The
+ * figures in docs/OPERATIONS.md are of `--rooms 500 --room-servers 2 --edits-per-second 1 --rounds 200 --seconds 1`.
  */
 
 import { parseCommandLine } from "../cli/arguments.ts";

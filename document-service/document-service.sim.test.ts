@@ -194,7 +194,7 @@ class World {
     return new Set(segments.flatMap(({ object }) => decodeSegment(this.history.get(object) ?? new Uint8Array())?.map(({ streamSeq }) => streamSeq) ?? []));
   }
 
-  /** SPEC.md section 8 and DESIGN.md "Snapshot then trim", as it must stand at every moment. */
+  /** Nothing is gone from the log that no snapshot covers (ARCHITECTURE.md, invariant 8), at every moment. */
   check(): void {
     for (const room of this.rooms) {
       const { checkpoint } = this.checkpoints.get(room.key) ?? {};

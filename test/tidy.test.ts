@@ -1,4 +1,4 @@
-/** Checks the code as text: what STYLE, layout and documents promise, and no compiler or linter holds. */
+/** Checks the code as text: what layout and documents promise, and no compiler or linter holds. */
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";

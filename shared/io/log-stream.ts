@@ -24,7 +24,7 @@ async function makeLogStreams(nats: NatsConnection, subjects: Subjects, options:
     const name = subjects.logStream(partition);
     try {
       const { config } = await manager.streams.info(name);
-      if (!config.allow_direct) await manager.streams.update(name, { allow_direct: true }); // Made by a version that did not read so.
+      if (!config.allow_direct) await manager.streams.update(name, { allow_direct: true }); // Whoever made it did not think of its readers, who ask by direct gets.
       await ensureCopies(manager, name, options.replicas);
     } catch (error) {
       if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;

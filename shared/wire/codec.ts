@@ -127,7 +127,7 @@ type FirstLimits = Omit<Limits, "bytesBurst" | "bytesPerSecond">;
 const FIRST_LIMITS: Format<FirstLimits> = fields({ pingIntervalMs: number, silenceMsMax: number, frameBytesMax: number, editBytesMax: number, editBurst: number, editsPerSecond: number });
 const WELCOME = fields({ version: number, connection: text, limits: FIRST_LIMITS, tokenExpiresInMs: number, bytesBurst: number, bytesPerSecond: number });
 
-/** The byte rate came later: fields are added at a frame's end. */
+/** The byte rate is with the other limits in the frame, and behind all of it on the wire. */
 function writeWelcome(out: Encoder, welcome: Body<"welcome">): void {
   const { bytesBurst, bytesPerSecond } = welcome.limits;
   WELCOME.write(out, { ...welcome, bytesBurst, bytesPerSecond });

@@ -22,8 +22,8 @@ test("WIRE.md lists exactly the frame types of frames.ts", () => {
   expect(Object.fromEntries(documented)).toEqual(FrameType);
 });
 
-/** Fields that came later stand at their frame's end, wherever the code keeps them. */
-const CAME_LATER: ReadonlySet<string> = new Set(["bytesBurst", "bytesPerSecond"]);
+/** These stand at their frame's end, wherever the code keeps them. */
+const AT_THE_END: ReadonlySet<string> = new Set(["bytesBurst", "bytesPerSecond"]);
 
 test("WIRE.md lists every field in the order of the bytes", () => {
   const kinds = /: (?:bytes|text|name|one byte)$/;
@@ -68,7 +68,7 @@ test("[WIRE28] each close code says what comes next, and an unknown one counts a
 
 /** The names of a frame's fields as they follow each other, those of nested objects in their place. */
 function inOrder(leaves: readonly string[]): string[] {
-  return [...leaves.filter((leaf) => !CAME_LATER.has(leaf)), ...leaves.filter((leaf) => CAME_LATER.has(leaf))];
+  return [...leaves.filter((leaf) => !AT_THE_END.has(leaf)), ...leaves.filter((leaf) => AT_THE_END.has(leaf))];
 }
 
 function leavesOf(object: object): string[] {

@@ -1,6 +1,6 @@
 /**
  * The judge of every system test: reads a room's log as it stands in JetStream and holds it against
- * SPEC.md section 3. Whatever the processes believe, this is what was ordered.
+ * ARCHITECTURE.md's invariants 1 to 3. Whatever the processes believe, this is what was ordered.
  */
 
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";

@@ -1,4 +1,4 @@
-/** Appends that do not reach the log, with everything else well: SPEC.md 3.6 from the users' side. */
+/** Appends that do not reach the log, with everything else well: what the users see of it. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
