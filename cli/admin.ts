@@ -15,7 +15,7 @@ const gateway = {
 } as const satisfies Settings;
 const whose = { tenant: { parse: text, fallback: "default", meaning: "the tenant it is about" } } as const satisfies Settings;
 const who = { ...gateway, ...whose, user: { parse: text, fallback: "", meaning: "id of the user" }, room: { parse: text, fallback: "", meaning: "only in this room; empty: everywhere" } } as const satisfies Settings;
-const address = { parse: text, fallback: "", meaning: "an IP address, instead of a user" } as const;
+const address = { parse: text, fallback: "", meaning: "an IP address, instead of a user; it is banned from everywhere" } as const;
 const reason = { parse: text, fallback: "", meaning: "what the user is told" } as const;
 const howLong = { parse: duration, fallback: 900, meaning: "for how long: 90s, 15m, 1h, 7d" } as const;
 

@@ -96,6 +96,14 @@ test("[ADN5] operators ban addresses: whoever is there goes, and the next are to
   await (await rig.greet(two, "cid", { from: "203.0.113.8" })).next("welcome");
 });
 
+test("[ADN10] what cannot be done to an address is refused, and not done more widely or not at all", async () => {
+  const message = expect.stringContaining("an address is banned from everywhere: name a user");
+  for (const [path, more] of [["/ban", { room: ROOM }], ["/downgrade", {}], ["/downgrade", { room: ROOM }]] as const) {
+    expect(await ask(one, path, OPERATOR, { tenant: "acme", address: "203.0.113.7", seconds: 600, ...more })).toMatchObject({ status: 400, body: { error: "bad-request", message } });
+  }
+  expect((await ask(one, "/bans", OPERATOR)).body["sanctions"]).toEqual([]);
+});
+
 test("[ADN6] a gateway that starts later knows of the bans there are", async () => {
   await ask(one, "/ban", await admin(), { user: "bob", seconds: 600 });
   const three = await rig.start();

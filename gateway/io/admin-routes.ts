@@ -27,6 +27,7 @@ export type AdminPorts = {
 };
 
 const SECONDS_MAX = 366 * 86_400;
+const OF_ADDRESSES = errorAnswer(400, "bad-request", "an address is banned from everywhere: name a user to ban it from one room, or to let it only read");
 
 const Who = z.object({
   tenant: z.string().optional(),
@@ -65,6 +66,7 @@ export function adminRoutes({ tokens, orders, sanctions, drain }: AdminPorts, op
   const impose = (who: Who, { tenant, room }: Place, authority: Authority, change: Pick<Sanction, "level" | "lifted">): HttpAnswer => {
     const target = targetOf(who, tenant, authority);
     if ("status" in target) return target;
+    if (!change.lifted && target.kind === "address" && (room !== undefined || change.level !== "banned")) return OF_ADDRESSES;
     if (!change.lifted && who.seconds === undefined) return errorAnswer(400, "bad-request", "say for how long: seconds");
     const madeAt = clock.wallNow();
     const until = change.lifted ? untilOf(sanctions.all, target, room, change.level, madeAt) : ((madeAt + who.seconds! * 1_000) as UnixMillis);
