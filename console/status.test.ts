@@ -4,19 +4,24 @@ import type { Status } from "@coroom/client";
 
 import { type Facts, noticeFor, saveRemark } from "./status.ts";
 
-const WELL: Facts = { status: "connected", loaded: true, saving: "saved", mayWrite: true, unsavedEdits: 0, keptHere: true, tooLarge: false, seq: 7, lastSaveMs: 12 };
+const WELL: Facts = { status: "connected", loaded: true, saving: "saved", mayWrite: true, saved: true, unsavedEdits: 0, keptHere: true, tooLarge: false, seq: 7, lastSaveMs: 12 };
+
+/** What else is well. */
+function having(facts: Partial<Facts>): Facts {
+  return { ...WELL, saved: (facts.unsavedEdits ?? 0) === 0, ...facts };
+}
 
 const EVERY: readonly Facts[] = (["disconnected", "connecting", "connected", "degraded", "waiting", "stopped"] as Status[]).flatMap((status) =>
   [true, false].flatMap((loaded) =>
     (["saved", "saving", "refusing"] as const).flatMap((saving) =>
-      [true, false].flatMap((mayWrite) => [0, 1, 3].flatMap((unsavedEdits) => [true, false].map((tooLarge) => ({ ...WELL, status, loaded, saving, mayWrite, unsavedEdits, tooLarge })))),
+      [true, false].flatMap((mayWrite) => [[true, 0], [false, 0], [false, 3]].flatMap(([saved, unsavedEdits]) => [true, false].map((tooLarge) => ({ ...WELL, status, loaded, saving, mayWrite, saved, unsavedEdits, tooLarge }) as Facts))),
     ),
   ),
 );
 
-test("[PAGE8] it says Saved only of a loaded, connected document with nothing unsaved", () => {
+test("[PAGE8] it says Saved only of a loaded, connected document with nothing that may be unsaved", () => {
   for (const facts of EVERY) {
-    if (saveRemark(facts).text === "Saved") expect(facts).toMatchObject({ status: "connected", loaded: true, unsavedEdits: 0 });
+    if (saveRemark(facts).text === "Saved") expect(facts).toMatchObject({ status: "connected", loaded: true, saved: true, unsavedEdits: 0 });
   }
 });
 
@@ -36,8 +41,10 @@ test.each([
   [{ status: "stopped", unsavedEdits: 2 }, "Not saved"],
   [{ tooLarge: true, unsavedEdits: 2 }, "Not saved"],
   [{ mayWrite: false }, "Read only"],
+  [{ mayWrite: false, unsavedEdits: 2 }, "Not saved"],
+  [{ saved: false }, "Saving…"],
 ] as const)("[PAGE8] %o reads: %s", (facts, text) => {
-  expect(saveRemark({ ...WELL, ...facts }).text).toBe(text);
+  expect(saveRemark(having(facts)).text).toBe(text);
 });
 
 test("[PAGE9] whatever is wrong comes with what to do", () => {
@@ -48,17 +55,19 @@ test("[PAGE9] whatever is wrong comes with what to do", () => {
 });
 
 test("[PAGE9] a first connect is no trouble yet; a lost one is", () => {
-  expect(noticeFor({ ...WELL, status: "connecting", loaded: false })).toBeUndefined();
-  expect(noticeFor({ ...WELL, status: "connecting" })?.title).toBe("You are offline.");
+  expect(noticeFor(having({ status: "connecting", loaded: false }))).toBeUndefined();
+  expect(noticeFor(having({ status: "connecting" }))?.title).toBe("You are offline.");
 });
 
 test("[PAGE9] offline it says where what is written is kept", () => {
-  expect(noticeFor({ ...WELL, status: "waiting", unsavedEdits: 2 })?.advice).toContain("on this device");
-  expect(noticeFor({ ...WELL, status: "waiting", unsavedEdits: 2, keptHere: false })?.advice).toContain("leave this tab open");
+  expect(noticeFor(having({ status: "waiting", unsavedEdits: 2 }))?.advice).toContain("on this device");
+  expect(noticeFor(having({ status: "waiting", unsavedEdits: 2, keptHere: false }))?.advice).toContain("leave this tab open");
 });
 
 test("[PAGE9] a person whose edits could not be saved is offered a copy of the text before anything else", () => {
-  expect(noticeFor({ ...WELL, status: "stopped", unsavedEdits: 2 })?.action).toBe("copy-text");
-  expect(noticeFor({ ...WELL, status: "stopped" })?.action).toBe("reload");
-  expect(noticeFor({ ...WELL, saving: "refusing", unsavedEdits: 2 })?.action).toBe("copy-text");
+  expect(noticeFor(having({ status: "stopped", unsavedEdits: 2 }))?.action).toBe("copy-text");
+  expect(noticeFor(having({ status: "stopped" }))?.action).toBe("reload");
+  expect(noticeFor(having({ saving: "refusing", unsavedEdits: 2 }))?.action).toBe("copy-text");
+  expect(noticeFor(having({ mayWrite: false, unsavedEdits: 2 }))?.action).toBe("copy-text");
+  expect(noticeFor(having({ mayWrite: false }))?.action).toBeUndefined();
 });

@@ -11,6 +11,8 @@ export type Facts = {
   readonly loaded: boolean;
   readonly saving: SavingState;
   readonly mayWrite: boolean;
+  /** Nothing made here is without its acknowledgement, also of what the log may have lost: then it can be false with no edit counted. */
+  readonly saved: boolean;
   readonly unsavedEdits: number;
   /** Edits are kept on this device until they are saved, not only in this tab. */
   readonly keptHere: boolean;
@@ -27,12 +29,12 @@ export type Notice = { readonly tone: "calm" | "warning" | "trouble"; readonly t
 export type Action = "copy-text" | "reload";
 
 /** The few words in the bar. */
-export function saveRemark({ status, loaded, saving, mayWrite, unsavedEdits, tooLarge }: Facts): Remark {
-  if (status === "stopped") return { tone: "trouble", text: unsavedEdits > 0 ? "Not saved" : "Disconnected" };
+export function saveRemark({ status, loaded, saving, mayWrite, saved, unsavedEdits, tooLarge }: Facts): Remark {
+  if (status === "stopped") return { tone: "trouble", text: saved ? "Disconnected" : "Not saved" };
   if (!loaded) return { tone: "busy", text: "Opening…" };
   if (!isOnline(status)) return { tone: "warning", text: unsavedEdits > 0 ? `Offline, ${edits(unsavedEdits)} kept here` : "Offline" };
-  if (!mayWrite) return { tone: "calm", text: "Read only" };
-  if (unsavedEdits === 0) return status === "connected" ? { tone: "good", text: "Saved" } : { tone: "warning", text: "Waiting…" };
+  if (!mayWrite) return unsavedEdits > 0 ? { tone: "trouble", text: "Not saved" } : { tone: "calm", text: "Read only" };
+  if (saved) return status === "connected" ? { tone: "good", text: "Saved" } : { tone: "warning", text: "Waiting…" };
   if (tooLarge || saving === "refusing") return { tone: "trouble", text: "Not saved" };
   return { tone: "busy", text: "Saving…" };
 }
@@ -56,10 +58,11 @@ export function statusRemark(status: Status): Remark {
 }
 
 /** What deserves a sentence of its own; undefined when all is well. */
-export function noticeFor({ status, loaded, saving, mayWrite, unsavedEdits, keptHere, tooLarge }: Facts): Notice | undefined {
-  if (status === "stopped") return unsavedEdits > 0 ? CUT_OFF : CLOSED;
+export function noticeFor({ status, loaded, saving, mayWrite, saved, unsavedEdits, keptHere, tooLarge }: Facts): Notice | undefined {
+  if (status === "stopped") return saved ? CLOSED : CUT_OFF;
   if (!loaded) return status === "waiting" ? UNREACHABLE : undefined;
   if (!isOnline(status)) return keptHere ? OFFLINE : OFFLINE_IN_TAB;
+  if (!mayWrite && unsavedEdits > 0) return RIGHTS_TAKEN;
   if (status !== "connected") return DEGRADED;
   if (!mayWrite) return READ_ONLY;
   if (tooLarge) return TOO_LARGE;
@@ -100,6 +103,13 @@ const READ_ONLY: Notice = {
   title: "You are reading along.",
   advice: "Changes by others appear as they are made. To write, ask for a link that allows it.",
   action: undefined,
+};
+
+const RIGHTS_TAKEN: Notice = {
+  tone: "trouble",
+  title: "Your last edits are not saved.",
+  advice: "You may only read here now. Take a copy of your text, or ask for the right to write: then they are sent.",
+  action: "copy-text",
 };
 
 const SLOW: Notice = {

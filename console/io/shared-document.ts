@@ -34,9 +34,9 @@ export function watchFacts(provider: CoroomProvider, asksToWrite: boolean, recei
   let lastSaveMs: number | undefined;
 
   const tell = (): void => {
-    const { status, saving, rights, client, unsavedEdits, seq } = provider;
+    const { status, saving, rights, client, saved, unsavedEdits, seq } = provider;
     const mayWrite = client === undefined ? asksToWrite : rights.write;
-    receiveFacts({ status, loaded, saving: standsStill && saving === "saved" ? "saving" : saving, mayWrite, keptHere, unsavedEdits, tooLarge, seq, lastSaveMs });
+    receiveFacts({ status, loaded, saving: standsStill && saving === "saved" ? "saving" : saving, mayWrite, keptHere, saved, unsavedEdits, tooLarge, seq, lastSaveMs });
   };
   const moves = (): void => {
     clearTimeout(standstill);
