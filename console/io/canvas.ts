@@ -105,7 +105,11 @@ export class Canvas {
   }
 
   #write(id: string): void {
-    if (this.#writable) this.#view.edit(id, (text) => this.#shapes.write(id, text));
+    if (!this.#writable) return;
+    this.#view.edit(id, (text) => {
+      if (text !== undefined) this.#shapes.write(id, text);
+      this.#draw(); // Others may have written on it meanwhile.
+    });
   }
 
   #moveBy(id: string, { x, y }: Point): void {

@@ -43,17 +43,18 @@ export class ShapesView {
     }
   }
 
-  /** To be written in, until it loses the focus. */
-  edit(id: string, done: (text: string) => void): void {
+  /** To be written in, until it loses the focus. `text`: undefined where it was left as it was. */
+  edit(id: string, done: (text: string | undefined) => void): void {
     const drawn = this.#drawn.get(id);
     if (drawn === undefined) return;
     const { words } = drawn;
+    const before = words.innerText;
     words.contentEditable = "plaintext-only";
     words.focus();
     getSelection()?.selectAllChildren(words);
     words.addEventListener("blur", () => {
       words.contentEditable = "false";
-      done(words.innerText.trimEnd());
+      done(words.innerText === before ? undefined : words.innerText.trimEnd());
     }, { once: true });
   }
 

@@ -1,6 +1,6 @@
 /** What hands and keys do on the demo page's canvas, in a real browser: who writes on a note, and what is in view. */
 
-import { test } from "vitest";
+import { expect, test } from "vitest";
 
 import type { Visitor } from "./browser.ts";
 import { DemoPage } from "./demo-page.ts";
@@ -31,6 +31,23 @@ test("[PAGE23] a drag goes on beyond the canvas", async () => {
   await ada.page.mouse.move(5, y + 100);
   await ada.page.mouse.up();
   await eventually("the note lies where the hand went", async () => Math.abs((await note.boundingBox())!.x - (5 - 90)) < 4);
+});
+
+test("[PAGE24] who opens a note and leaves it as it was takes back nothing that another wrote on it", async () => {
+  const [ada, grace] = [await demo.open("note of two", "Ada"), await demo.open("note of two", "Grace")];
+  await writeNote(ada, "Call the printers");
+  const [adas, graces] = [ada.page.locator(".shape"), grace.page.locator(".shape")];
+  await eventually("Grace has it", async () => (await graces.innerText()) === "Call the printers");
+  await adas.focus();
+  await ada.page.keyboard.press("Enter");
+  await graces.focus();
+  await grace.page.keyboard.press("Enter");
+  await grace.page.keyboard.type("Write to them");
+  await grace.page.keyboard.press("Escape");
+  await eventually("Ada's page knows what Grace wrote", async () => (await adas.getAttribute("aria-label"))!.endsWith("Write to them"));
+  await ada.page.keyboard.press("Escape");
+  await eventually("Ada sees it", async () => (await adas.innerText()) === "Write to them");
+  expect(await graces.innerText()).toBe("Write to them");
 });
 
 async function writeNote({ page }: Visitor, text: string): Promise<void> {
