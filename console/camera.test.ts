@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { cameraOn, cameraOver, panned, toCanvas, viewportOf, zoomed } from "./camera.ts";
+import { cameraOn, cameraOver, cameraShowing, panned, toCanvas, viewportOf, zoomed } from "./camera.ts";
 
 const SIZE = { width: 600, height: 400 };
 const point = fc.record({ x: fc.integer({ min: -2000, max: 2000 }), y: fc.integer({ min: -2000, max: 2000 }) });
@@ -41,4 +41,18 @@ test("[CAN2] to see everything is to have it all in view; an empty canvas shows 
   }
   expect(cameraOn([], SIZE)).toEqual(cameraOver(SIZE));
   expect(cameraOn([{ x: 0, y: 0, width: 10, height: 10 }], SIZE).zoom).toBe(1);
+});
+
+test("[CAN6] to show a thing is to have it in view, and one that is in view already moves nothing", () => {
+  const thing = fc.record({ x: fc.integer({ min: -5000, max: 5000 }), y: fc.integer({ min: -5000, max: 5000 }), width: fc.constant(70), height: fc.constant(50) });
+  fc.assert(
+    fc.property(camera, thing, (before, shown) => {
+      const after = cameraShowing(before, shown, SIZE);
+      const { x, y } = { x: (shown.x - after.x) * after.zoom, y: (shown.y - after.y) * after.zoom };
+      expect([x >= 47.9, y >= 47.9, x + 70 * after.zoom <= 552.1, y + 50 * after.zoom <= 352.1, after.zoom]).toEqual([true, true, true, true, before.zoom]);
+      const again = cameraShowing(after, shown, SIZE);
+      expect([again.x, again.y].map((part) => part.toFixed(6))).toEqual([after.x, after.y].map((part) => part.toFixed(6)));
+    }),
+  );
+  expect(cameraShowing({ x: 0, y: 0, zoom: 1 }, { x: 300, y: -100, width: 2000, height: 20 }, SIZE)).toEqual({ x: 252, y: -148, zoom: 1 });
 });

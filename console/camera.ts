@@ -44,3 +44,14 @@ export function cameraOn(things: readonly Rectangle[], size: Size): Camera {
   const zoom = Math.max(ZOOM_MIN, Math.min(1, (size.width - 2 * MARGIN) / width, (size.height - 2 * MARGIN) / height));
   return { x: left + width / 2 - size.width / 2 / zoom, y: top + height / 2 - size.height / 2 / zoom, zoom };
 }
+
+/** Panned no further than it takes to have the thing in view; of one that is larger, its upper left corner. */
+export function cameraShowing(camera: Camera, { x, y, width, height }: Rectangle, size: Size): Camera {
+  const { zoom } = camera;
+  return panned(camera, { x: pixelsInto((x - camera.x) * zoom, width * zoom, size.width), y: pixelsInto((y - camera.y) * zoom, height * zoom, size.height) });
+}
+
+function pixelsInto(start: number, length: number, room: number): number {
+  const [toStart, toEnd] = [MARGIN - start, room - MARGIN - (start + length)];
+  return toEnd < 0 ? Math.max(toEnd, toStart) : Math.max(0, toStart);
+}

@@ -5,7 +5,7 @@
 
 import type { CoroomProvider, Point } from "@coroom/client";
 
-import { type Camera, cameraOn, cameraOver, panned, type Size, toCanvas, viewportOf, zoomed } from "../camera.ts";
+import { type Camera, cameraOn, cameraOver, cameraShowing, panned, type Size, toCanvas, viewportOf, zoomed } from "../camera.ts";
 import { type Shape, type ShapeKind, Shapes } from "../shapes.ts";
 import { watchTools } from "./canvas-tools.ts";
 import type { Crowd } from "./crowd.ts";
@@ -44,7 +44,7 @@ export class Canvas {
     this.#colour = colour;
     this.#shapes = new Shapes(provider.doc);
     this.#tools = watchTools({ add: (kind) => this.#add(kind), zoom: (factor) => this.#zoomBy(factor, this.#middle), seeAll: () => this.#look(cameraOn(this.#shapes.all(), this.#size)) });
-    watchShapeKeys(this.#stage, { moveBy: (id, by) => this.#moveBy(id, by), remove: (id) => this.#writable && this.#shapes.remove(id), write: (id) => this.#write(id) });
+    watchShapeKeys(this.#stage, { moveBy: (id, by) => this.#moveBy(id, by), remove: (id) => this.#writable && this.#shapes.remove(id), write: (id) => this.#write(id), reached: (id) => this.#show(id) });
     watchHands(this.#stage, {
       pointed: (at) => provider.presence.set({ cursor: at === undefined ? null : toCanvas(this.#cameraNow, at) }),
       pannedBy: (pixels) => this.#look(panned(this.#cameraNow, pixels)),
@@ -114,7 +114,14 @@ export class Canvas {
 
   #moveBy(id: string, { x, y }: Point): void {
     const shape = this.#find(id);
-    if (shape !== undefined && this.#writable) this.#shapes.move(id, { x: shape.x + x, y: shape.y + y });
+    if (shape === undefined || !this.#writable) return;
+    this.#shapes.move(id, { x: shape.x + x, y: shape.y + y });
+    this.#show(id);
+  }
+
+  #show(id: string): void {
+    const shape = this.#find(id);
+    if (shape !== undefined) this.#look(cameraShowing(this.#cameraNow, shape, this.#size));
   }
 
   #drag(id: string, pixels: Point): void {

@@ -2,12 +2,18 @@
 
 import type { Point } from "@coroom/client";
 
-export type ShapeKeys = { moveBy(id: string, by: Point): void; remove(id: string): void; write(id: string): void };
+export type ShapeKeys = {
+  moveBy(id: string, by: Point): void;
+  remove(id: string): void;
+  write(id: string): void;
+  /** It has the focus, and not because a mouse pressed it. */
+  reached(id: string): void;
+};
 
 const STEP = 10;
 const ARROWS: Readonly<Record<string, Point>> = { ArrowLeft: { x: -STEP, y: 0 }, ArrowRight: { x: STEP, y: 0 }, ArrowUp: { x: 0, y: -STEP }, ArrowDown: { x: 0, y: STEP } };
 
-export function watchShapeKeys(stage: HTMLElement, { moveBy, remove, write }: ShapeKeys): void {
+export function watchShapeKeys(stage: HTMLElement, { moveBy, remove, write, reached }: ShapeKeys): void {
   const act = (key: string, id: string): boolean => {
     const step = ARROWS[key];
     if (step !== undefined) moveBy(id, step);
@@ -24,6 +30,10 @@ export function watchShapeKeys(stage: HTMLElement, { moveBy, remove, write }: Sh
     }
     const id = shapeAt(target);
     if (id !== undefined && act(key, id)) event.preventDefault();
+  });
+  stage.addEventListener("focusin", ({ target }) => {
+    const id = shapeAt(target);
+    if (id !== undefined && target instanceof Element && target.matches(":focus-visible")) reached(id);
   });
   stage.addEventListener("dblclick", ({ target }) => {
     const id = shapeAt(target);

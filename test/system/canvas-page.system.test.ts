@@ -50,6 +50,28 @@ test("[PAGE24] who opens a note and leaves it as it was takes back nothing that 
   expect(await graces.innerText()).toBe("Write to them");
 });
 
+test("[PAGE25] the key that goes to a note out of view brings it into view, and pointers stay where they point", async () => {
+  const [ada, grace] = [await demo.open("out of view", "Ada"), await demo.open("out of view", "Grace")];
+  await writeNote(ada, "Far off");
+  const note = ada.page.locator(".shape");
+  const stage = (await ada.page.locator("#stage").boundingBox())!;
+  await ada.page.mouse.move(stage.x + 20, stage.y + 20);
+  for (let turn = 0; turn < 2; turn++) await ada.page.mouse.wheel(-600, 0);
+  await eventually("it is out of view", async () => (await note.boundingBox())!.x > stage.x + stage.width);
+  await ada.page.locator(".cm-content").focus();
+  await ada.page.keyboard.press("Tab");
+  await eventually("it has the focus", () => note.evaluate((shape) => shape === document.activeElement));
+  await eventually("it is in view", async () => (await note.boundingBox())!.x + 180 <= stage.x + stage.width);
+  expect(await ada.page.locator("#stage").evaluate(({ scrollLeft, scrollTop }) => [scrollLeft, scrollTop])).toEqual([0, 0]);
+  const { x, y } = (await note.boundingBox())!;
+  await ada.page.mouse.move(x + 30, y + 40);
+  const [graces, pointer] = [grace.page.locator(".shape"), grace.page.locator(".pointer")];
+  await eventually("Grace sees Ada's pointer on it", async () => {
+    const [there, points] = [(await graces.boundingBox())!, await pointer.boundingBox()];
+    return points !== null && Math.hypot(points.x - there.x - 30, points.y - there.y - 40) < 4;
+  });
+});
+
 async function writeNote({ page }: Visitor, text: string): Promise<void> {
   await page.locator("#add-note").click();
   await page.keyboard.type(text);
