@@ -101,7 +101,7 @@ export class EditFeed {
   }
 
   receiveBatch(batch: CommittedBatch, now: Millis, effects: RoomEffect[]): void {
-    if (this.position === undefined) this.#settle(batch, now); // Held until the position is known, which it is only once somebody joins.
+    if (this.position === undefined) this.#settle(batch, now, effects); // Held until the position is known, which it is only once somebody joins.
     this.#deliver(this.#order.receive(batch), now, effects);
     const gap = this.#order.gap();
     if (gap !== undefined) this.#repair(gap.after, gap.through, now, effects);
@@ -197,7 +197,7 @@ export class EditFeed {
 
   #deliver(batches: readonly CommittedBatch[], now: Millis, effects: RoomEffect[]): void {
     for (const batch of batches) {
-      this.#settle(batch, now);
+      this.#settle(batch, now, effects);
       this.#recent.append(batch, now);
       if (this.#members.count("live") === 0) continue;
       const delivery = planDelivery(batch, this.#members);
@@ -217,8 +217,9 @@ export class EditFeed {
     }
   }
 
-  #settle({ runs }: CommittedBatch, now: Millis): void {
-    for (const { client, counter, count } of runs) this.#unacked.settle(client, counter + count - 1, now);
+  #settle(batch: CommittedBatch, now: Millis, effects: RoomEffect[]): void {
+    effects.push({ kind: "settled", batch });
+    for (const { client, counter, count } of batch.runs) this.#unacked.settle(client, counter + count - 1, now);
   }
 
   #repair(after: Position, through: Seq, now: Millis, effects: RoomEffect[]): void {

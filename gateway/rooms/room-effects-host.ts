@@ -110,6 +110,8 @@ export class RoomEffectsHost {
         return sockets.listen(effect.connection, channel);
       case "unlisten":
         return sockets.unlisten(effect.connection, channel);
+      case "settled":
+        return this.#ports.writes.receiveCommitted(key, effect.batch);
       case "write-refused":
         return this.#ports.writes.receiveRefused(key, effect.client, effect.reason);
       case "noted":

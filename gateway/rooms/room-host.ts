@@ -133,7 +133,6 @@ export class RoomHost implements Backbone {
     const message = readFromOwner(bytes);
     if (message === undefined) return this.#noteUnreadable(room, bytes);
     this.receive(room, { kind: "from-owner", message });
-    if (message.kind === "committed") this.#ports.writes.receiveCommitted(room, message.batch);
   }
 
   receiveAnswer(room: RoomKey, bytes: Uint8Array): void {

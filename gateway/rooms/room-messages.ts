@@ -52,6 +52,8 @@ export type RoomEffect =
   | { kind: "publish-edits"; batch: CommittedBatch; except: ConnectionId | undefined }
   | { kind: "listen"; connection: ConnectionId }
   | { kind: "unlisten"; connection: ConnectionId }
+  /** Its edits are in the log, however that was learned: nobody sends them again. */
+  | { kind: "settled"; batch: CommittedBatch }
   | { kind: "write-refused"; client: ClientId; reason: WriteRefusal }
   | { kind: "noted"; what: Noted; count: number };
 

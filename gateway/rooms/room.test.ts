@@ -101,6 +101,7 @@ function said(effects: readonly RoomEffect[]): string[] {
         return [`${effect.kind} ${effect.connection}`];
       case "write-refused":
         return [`write refused: ${effect.reason}`];
+      case "settled":
       case "noted":
         return [];
     }
@@ -436,4 +437,12 @@ test.each(["when its turn has ended", "in the same turn"])("[ROOM29] what was wr
   expect(room.idleSince).toBeDefined();
   feed(WRITE);
   expect(said(feed({ kind: "turn-ended" })), "written again").toEqual(["edits 1"]);
+});
+
+test("[ROOM30] whoever waits for an edit is told where it stands also when what the owner said of it was lost and is repaired", () => {
+  bothLive();
+  const settled = (effects: readonly RoomEffect[]): string[] => effects.flatMap((effect) => (effect.kind === "settled" ? effect.batch.runs.map(({ client, seq }) => `${client.slice(0, 3)} ${seq}`) : []));
+  expect(settled(feed(committed(2, [ann], 1, 1))), "1 is missing").toEqual([]);
+  expect(settled(feed(catchUp(2, 2, [part(1, [bob, ann])])))).toEqual(["bob 1", "ann 2"]);
+  expect(settled(feed(committed(3, [bob], 1, 2)))).toEqual(["bob 3"]);
 });
