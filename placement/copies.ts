@@ -19,7 +19,7 @@ export class Copies {
     this.#preferences = preferences;
   }
 
-  /** Nobody could keep it further from the owner. */
+  /** Nobody could keep it further from the owner, were the room allowed everywhere. */
   isWellKept(owner: Tally, by: Tally): boolean {
     const apart = by.state.draining ? 0 : this.#tallies.apart(owner, by);
     return apart > 0 && apart >= this.#tallies.apartMax(owner);
@@ -31,16 +31,21 @@ export class Copies {
     if (kept !== undefined && this.isWellKept(owner, kept)) return undefined;
     const best = this.#best(room, owner);
     if (best === undefined || best === kept) return undefined;
+    if (kept !== undefined && this.#mayKeep(room, kept) && this.#tallies.apart(owner, best) <= this.#tallies.apart(owner, kept)) return undefined;
     if (kept !== undefined) this.#tallies.countCopy(owner, kept, -1);
     this.#tallies.countCopy(owner, best, 1);
     const reason = `${best.state.server} keeps its warm copy: ${APART[this.#tallies.apart(owner, best)]} than its owner ${owner.state.server}`;
     return { room, action: { kind: "follow", by: best.state.server, instead: keeper }, reason };
   }
 
+  #mayKeep(room: RoomKey, { state }: Tally): boolean {
+    return !state.draining && this.#preferences.mayTake(room, state);
+  }
+
   #best(room: RoomKey, owner: Tally): Tally | undefined {
     let best: Tally | undefined;
     for (const tally of this.#tallies.takers) {
-      if (tally !== owner && this.#preferences.mayTake(room, tally.state) && (best === undefined || this.#isBetter(tally, best, owner))) best = tally;
+      if (tally !== owner && this.#mayKeep(room, tally) && (best === undefined || this.#isBetter(tally, best, owner))) best = tally;
     }
     return best;
   }

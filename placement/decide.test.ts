@@ -113,3 +113,11 @@ test("[DEC14] a server that uses nearly all of its budget takes no room while an
   expect(said(decide(full, NOTHING_PLANNED, quiet))).toEqual(["x: promote gone to b"]);
   expect(said(decide(world([server("a", { used: 0.95 }), server("b", { used: 1 })], { x: "gone", y: "b" }), NOTHING_PLANNED, quiet))).toEqual(["x: promote gone to a"]);
 });
+
+test("[DEC16] a warm copy stays where it is unless a server that may take its room stands farther from the owner", () => {
+  const gold = { pool: "gold", zone: "z1" };
+  const servers = [server("p1", gold), server("p2", gold), server("p3", gold), server("far", { zone: "z2" })];
+  const pinned = (more: readonly ServerState[]) => world([...servers, ...more], { x: "p1" }, { pins: { x: { pool: "gold" } } });
+  for (const keeper of ["p2", "p3"]) expect(said(decide(pinned([]), previously({ x: keeper }), OPTIONS))).toEqual([]);
+  expect(said(decide(pinned([server("p4", { pool: "gold", zone: "z2" })]), previously({ x: "p2" }), OPTIONS))).toEqual(["x: follow by p4"]);
+});
