@@ -121,3 +121,9 @@ test("[DEC16] a warm copy stays where it is unless a server that may take its ro
   for (const keeper of ["p2", "p3"]) expect(said(decide(pinned([]), previously({ x: keeper }), OPTIONS))).toEqual([]);
   expect(said(decide(pinned([server("p4", { pool: "gold", zone: "z2" })]), previously({ x: "p2" }), OPTIONS))).toEqual(["x: follow by p4"]);
 });
+
+test("[DEC17] where no general server is up, rooms stay in the pool that they fled to", () => {
+  const pools = [server("p1", { pool: "a" }), server("p2", { pool: "a" }), server("q1", { pool: "b" })];
+  expect(said(decide(world(pools, { x: "p1", y: "p1", z: "q1" }), NOTHING_PLANNED, quiet))).toEqual([]);
+  expect(said(decide(world([...pools, server("g")], { x: "p1" }), NOTHING_PLANNED, quiet))).toEqual(["x: move p1 to g"]);
+});

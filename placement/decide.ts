@@ -1,7 +1,7 @@
 /**
  * Decides what should change: from what is, and what was planned before, to a plan. Deterministic, and idle where
  * nothing is wrong: a room stays where it is unless its server is gone, it may not be there, it is too hot for its
- * neighbours, or its server has far more to do, or far more rooms, than others. Rules DEC1 to DEC14.
+ * neighbours, or its server has far more to do, or far more rooms, than others. Rules DEC1 to DEC17.
  */
 
 import type { RoomKey, ServerId } from "../shared/ids.ts";

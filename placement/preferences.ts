@@ -32,7 +32,7 @@ export class Preferences {
   mayStay(room: RoomKey, server: ServerState): boolean {
     if (this.mayTake(room, server)) return true;
     const pin = this.#pins.get(room);
-    if (pin === undefined) return server.pool === DEDICATED; // It was too hot elsewhere.
+    if (pin === undefined) return server.pool === DEDICATED || this.#general.length === 0; // It was too hot elsewhere, or there is no elsewhere.
     return !this.#takers.some(({ state }) => this.mayTake(room, state));
   }
 
