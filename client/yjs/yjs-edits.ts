@@ -61,6 +61,17 @@ export function saysNothing(update: Uint8Array): boolean {
   return update.byteLength === 2 && update[0] === 0 && update[1] === 0;
 }
 
+/** As when Yjs cleans up formatting that says nothing any more. */
+export function deletesOnlyMarks(transaction: Y.Transaction): boolean {
+  const { deleteSet, beforeState, afterState } = transaction;
+  for (const [client, clock] of afterState) if (clock !== (beforeState.get(client) ?? 0)) return false;
+  let isOnly = deleteSet.clients.size > 0;
+  Y.iterateDeletedStructs(transaction, deleteSet, (struct) => {
+    isOnly &&= struct instanceof Y.Item && struct.content instanceof Y.ContentFormat;
+  });
+  return isOnly;
+}
+
 /** An update's header, and a client's before its structs, take at most this. */
 const HEADER_BYTES = 32;
 const NO_DELETIONS = 0;

@@ -269,3 +269,45 @@ test("[YJS11] saved and stored are not told before what the document had is in t
   await server.clock.advance(1_000);
   expect(heads).toEqual([["stored", true, 1], ["saved", true, 1]]);
 });
+
+test("[YJS12] who may only read has nothing unsaved where Yjs cleans up formatting by itself", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
+  await server.clock.advance(1_000);
+  server.rights = { read: true, write: false };
+  const viewer = new Writer(server, 3);
+  expect(viewer.text, "Yjs has to know that it is a text").toBe("");
+  await server.clock.advance(1_000);
+  ann.type("some words");
+  await server.clock.advance(1_000);
+  for (const { doc } of [ann, bob]) doc.getText("t").format(0, 4, { bold: true }); // At once: one's marks are too many.
+  for (const { provider } of [ann, bob]) provider.once("seq", () => provider.destroy()); // Before they send what they clean up.
+  await server.clock.advance(1_000);
+  const late = new Writer(server, 4);
+  expect(late.text).toBe("");
+  let cleaned = 0;
+  late.doc.on("update", (_, origin) => (cleaned += origin === null ? 1 : 0));
+  await server.clock.advance(1_000);
+  expect([cleaned, server.room().head]).toEqual([1, 3]);
+  for (const { provider, told } of [viewer, late]) expect([provider.saved, provider.unsavedEdits, told]).toEqual([true, 0, ["synced"]]);
+});
+
+test("[YJS13] an observer of the document that throws is told of, and takes nothing from what is known of the room", async () => {
+  const server = serverOn();
+  const ann = new Writer(server, 1);
+  await server.clock.advance(1_000);
+  ann.type("known");
+  await server.clock.advance(1_000);
+  const errors: unknown[] = [];
+  const doc = new Y.Doc();
+  doc.getText("own").insert(0, "new");
+  doc.getText("t").observe(() => {
+    throw new Error("the application's");
+  });
+  const provider = new YjsProvider({ url: "ws://h", token: "t", room: "notes", doc }, { ...server.world(2), reportError: (error) => errors.push(error) });
+  await server.clock.advance(1_000);
+  expect([errors, doc.getText("t").toString(), provider.saved, provider.synced]).toEqual([[new Error("the application's")], "known", true, true]);
+  const sent = server.room().log.at(-1)!.payload;
+  expect([server.room().head, Y.decodeUpdate(sent).structs.length], "only what the room lacked").toEqual([2, 1]);
+  provider.destroy();
+});

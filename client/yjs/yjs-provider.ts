@@ -20,7 +20,7 @@ import { RoomHost } from "../room/room-host.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
 import type { RestoredEdit } from "../room/room-messages.ts";
 import { YjsChanges } from "./yjs-changes.ts";
-import { isUpdate, yjsEdits } from "./yjs-edits.ts";
+import { deletesOnlyMarks, isUpdate, yjsEdits } from "./yjs-edits.ts";
 
 /** `doc`: with a store, give it empty: its content is loaded from there. */
 export type ProviderOptions = RoomOptions & { readonly doc: Y.Doc };
@@ -55,12 +55,17 @@ export class YjsProvider {
   readonly #room: RoomHost;
   readonly #events: Events<ProviderEvents>;
   readonly #changes: YjsChanges;
+  readonly #reportError: World["reportError"];
+  #isApplying = false;
+  /** Yjs's own, in the document that holds what came from the room. */
+  #cleanup: Y.Transaction | undefined;
   #synced = false;
   #saved: boolean;
   #stored: boolean;
 
   constructor({ doc, ...options }: ProviderOptions, world: World) {
     this.doc = doc;
+    this.#reportError = world.reportError;
     this.#events = new Events(world.reportError);
     this.#room = new RoomHost({ ...options, format: yjsEdits, connect: false }, world);
     this.#changes = new YjsChanges(doc, this.#room);
@@ -68,6 +73,7 @@ export class YjsProvider {
     this.#stored = this.stored;
     this.awareness = new RoomAwareness(doc, this.#room, world);
 
+    doc.on("afterTransaction", this.#receiveTransaction);
     doc.on("update", this.#receiveChange);
     doc.on("destroy", this.#receiveDocDestroyed);
     this.#room.on("edits", (edits) => this.#receiveEdits(edits));
@@ -174,6 +180,7 @@ export class YjsProvider {
   }
 
   destroy(): void {
+    this.doc.off("afterTransaction", this.#receiveTransaction);
     this.doc.off("update", this.#receiveChange);
     this.doc.off("destroy", this.#receiveDocDestroyed);
     this.awareness.destroy();
@@ -181,8 +188,14 @@ export class YjsProvider {
     this.#events.clear();
   }
 
-  readonly #receiveChange = (update: Uint8Array, origin: unknown): void => {
-    if (origin === this) return;
+  /** Before Yjs takes the content of what was deleted away. */
+  readonly #receiveTransaction = (transaction: Y.Transaction): void => {
+    if (this.#isApplying && transaction.origin === null && deletesOnlyMarks(transaction)) this.#cleanup = transaction;
+  };
+
+  /** Who may only read leaves it to the others to clean up formatting: to be sent it would be an edit. */
+  readonly #receiveChange = (update: Uint8Array, origin: unknown, _: Y.Doc, transaction: Y.Transaction): void => {
+    if (origin === this || (transaction === this.#cleanup && !this.rights.write)) return;
     this.#changes.receiveChange(update);
     this.#tellSaved();
   };
@@ -224,7 +237,14 @@ export class YjsProvider {
         }
       }
     };
-    Y.transact(this.doc, applyAll, this, false);
+    this.#isApplying = true;
+    try {
+      Y.transact(this.doc, applyAll, this, false);
+    } catch (error) {
+      this.#reportError(error); // An observer of the document threw: it is the application's own, and the document has it all.
+    }
+    this.#isApplying = false;
+    this.#cleanup = undefined;
     return read;
   }
 
