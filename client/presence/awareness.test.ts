@@ -154,6 +154,31 @@ test("[AWA5] nobody can speak for this client; of several who say that they are 
   expect(states.get(7)).toEqual({ mood: "first" });
 });
 
+test("[AWA10] a field that is too large is told once, and the caret moves on without it", async () => {
+  const server = new ModelServer(new FakeClock());
+  const [ann, bob] = [new Editor(server, 1), new Editor(server, 2)];
+  const problems: string[] = [];
+  ann.provider.on("error", ({ kind }) => problems.push(kind));
+  await server.clock.advance(1_000);
+  ann.provider.awareness.setLocalState(null);
+  ann.provider.awareness.setLocalState({ user: { name: "Ann", avatar: "x".repeat(5_000) } });
+  for (const cursor of [1, 2, 3]) {
+    ann.provider.awareness.setLocalStateField("cursor", cursor);
+    await server.clock.advance(1_000);
+    expect([problems, bob.states]).toEqual([["presence-too-large"], [{ cursor }]]);
+  }
+  ann.provider.awareness.setLocalStateField("user", { name: "Ann" });
+  await server.clock.advance(1_000);
+  expect(bob.states).toEqual([{ user: { name: "Ann" }, cursor: 3 }]);
+});
+
+test("[AWA10] a field of the application's cannot take the place of the Yjs client's id", () => {
+  const server = new ModelServer(new FakeClock());
+  const { awareness, presence } = new Editor(server, 1).provider;
+  for (const set of [() => awareness.setLocalState({ yjs: 7 }), () => awareness.setLocalStateField("yjs", 7), () => presence.set({ yjs: 7 })]) expect(set).toThrow('cannot be named "yjs"');
+  expect(awareness.getLocalState()).toEqual({});
+});
+
 /** As much of an editor's view as the plugin asks for: there is no DOM here. */
 class View {
   readonly plugin: { update(update: ViewUpdate): void; decorations: DecorationSet };

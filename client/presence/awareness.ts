@@ -1,18 +1,20 @@
 /**
  * A room's presence as editor bindings know it: what `Awareness` of y-protocols is to them. Each top-level field
  * travels by itself, so that a caret that moves takes no name and colour along. There are no clocks to renew and no
- * timeouts: the server knows who is there. Rules AWA1 to AWA9.
+ * timeouts: the server knows who is there. Rules AWA1 to AWA10.
  */
 
 import { equalityDeep } from "lib0/function";
 import { Observable } from "lib0/observable";
 import type * as Y from "yjs";
 
+import { assert } from "../../shared/assert.ts";
 import type { ClientId } from "../../shared/ids.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import type { Participant, PresenceChange } from "./participants.ts";
 import type { Clock } from "../ports.ts";
 import { ownField } from "./presence-fields.ts";
+import { sameBytes } from "./presence-values.ts";
 
 /** The room behind it. */
 export interface AwarenessRoom {
@@ -26,6 +28,13 @@ type State = { [field: string]: any };
 
 /** Which Yjs client a participant writes as. Whoever shows none takes no part in the awareness. */
 const YJS_CLIENT = "yjs";
+
+const NOTHING = new Uint8Array();
+
+/** What an application shows must not take the place of that. */
+export function refuseReserved(fields: object): void {
+  assert(!Object.hasOwn(fields, YJS_CLIENT), `a field cannot be named "${YJS_CLIENT}": it tells others which Yjs client this is; name it otherwise`);
+}
 
 export class RoomAwareness extends Observable<string> {
   readonly doc: Y.Doc;
@@ -41,6 +50,8 @@ export class RoomAwareness extends Observable<string> {
   /** Should several say that they write as one: the last of them counts. */
   readonly #claims = new Map<number, Set<ClientId>>();
   readonly #fields = new Map<number, Participant["fields"]>();
+  /** Of this client, as it was shown last or was to be: what is too large is refused once, and not with every caret that moves. */
+  readonly #shown = new Map<string, Uint8Array>();
 
   constructor(doc: Y.Doc, room: AwarenessRoom, { clock, reportError }: { clock: Clock; reportError: (error: unknown) => void }) {
     super();
@@ -62,6 +73,7 @@ export class RoomAwareness extends Observable<string> {
 
   /** Null: this client is not to be seen. */
   setLocalState(state: State | null): void {
+    refuseReserved(state ?? {});
     const { clientID } = this;
     const before = this.getLocalState();
     const gone = Object.keys(before ?? {}).filter((field) => state === null || !Object.hasOwn(state, field));
@@ -69,7 +81,8 @@ export class RoomAwareness extends Observable<string> {
     if (state === null) this.states.delete(clientID);
     else this.states.set(clientID, state);
     this.#count(clientID);
-    this.#room.show([ownField(YJS_CLIENT, state === null ? undefined : clientID), ...fields]);
+    this.#show([ownField(YJS_CLIENT, state === null ? undefined : clientID)]); // By itself: it is always taken.
+    this.#show(fields);
 
     const added = state !== null && before === null ? [clientID] : [];
     const updated = state !== null && before !== null ? [clientID] : [];
@@ -121,6 +134,15 @@ export class RoomAwareness extends Observable<string> {
     this.emit("destroy", [this]);
     this.setLocalState(null);
     super.destroy();
+  }
+
+  #show(fields: readonly PresenceField[]): void {
+    const changed = fields.filter(({ name, value }) => !sameBytes(this.#shown.get(name) ?? NOTHING, value));
+    for (const { name, value } of changed) {
+      if (value.byteLength === 0) this.#shown.delete(name);
+      else this.#shown.set(name, value);
+    }
+    if (changed.length > 0) this.#room.show(changed);
   }
 
   #reclaim(client: ClientId, touched: Set<number>): void {

@@ -7,7 +7,7 @@ import * as Y from "yjs";
 
 import type { ClientId, Seq } from "../../shared/ids.ts";
 import type { Rights, SavingState } from "../../shared/wire/frames.ts";
-import { RoomAwareness } from "../presence/awareness.ts";
+import { refuseReserved, RoomAwareness } from "../presence/awareness.ts";
 import { Events } from "../events.ts";
 import type { RoomEdit } from "../room/inbox.ts";
 import type { Leaderboard } from "../boards/leaderboard.ts";
@@ -52,6 +52,13 @@ export class YjsProvider {
   readonly doc: Y.Doc;
   /** For editor bindings: what each shows of itself, carets above all. */
   readonly awareness: RoomAwareness;
+  /** What this client shows of itself beside the awareness. A field that is null is taken back. */
+  readonly presence = {
+    set: (presence: Presence): void => {
+      refuseReserved(presence);
+      this.#room.presence.set(presence);
+    },
+  };
   readonly #room: RoomHost;
   readonly #events: Events<ProviderEvents>;
   readonly #changes: YjsChanges;
@@ -141,11 +148,6 @@ export class YjsProvider {
   /** Who is in the room, this client among them; a view that goes along. */
   get participants(): ReadonlyMap<ClientId, Participant> {
     return this.#room.participants;
-  }
-
-  /** What this client shows of itself beside the awareness. A field that is null is taken back. */
-  get presence(): { set(presence: Presence): void } {
-    return this.#room.presence;
   }
 
   /** Who is most active in the room: `leaderboard.subscribe({ window: "day" })`. */
