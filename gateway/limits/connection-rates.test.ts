@@ -18,7 +18,7 @@ test("[RATE12] buckets that are let go when they are full give what buckets give
   fc.assert(
     fc.property(fc.array(asked, { maxLength: 60 }), (questions) => {
       const [kept, looked] = [new ConnectionRates(options), new ConnectionRates(options)];
-      const [seenByKept, seenByLooked] = [{ joinedAt: 0 as Millis, through: 0 }, { joinedAt: 0 as Millis, through: 0 }];
+      const [seenByKept, seenByLooked] = [{ joinedAt: 0 as Millis, first: 1, through: 0 }, { joinedAt: 0 as Millis, first: 1, through: 0 }];
       let now = 0 as Millis;
       const take = (rates: ConnectionRates, seen: typeof seenByKept, { what, amount }: (typeof questions)[number]): unknown => {
         switch (what) {

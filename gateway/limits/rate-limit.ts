@@ -67,8 +67,8 @@ export class PresenceRate {
   }
 }
 
-/** What of one client's edits has been seen on this connection. */
-export type EditsSeen = { readonly joinedAt: Millis; through: Counter };
+/** What of one client's edits has been seen on this connection: from `first` through `through`; nothing while `first` is above. */
+export type EditsSeen = { readonly joinedAt: Millis; first: Counter; through: Counter };
 
 /** For so long after a join, counters not yet seen here may be repeats of what another connection sent. */
 const REPEATS_AFTER_JOIN_MS = 10_000;
@@ -76,21 +76,25 @@ const REPEATS_AFTER_JOIN_MS = 10_000;
 export class EditRate {
   readonly #fresh: TokenBucket;
   readonly #repeats: TokenBucket;
+  /** Fills like that of new edits: whoever joins again and again sends no more than twice as fast. */
+  readonly #afterJoins: TokenBucket;
 
-  constructor(rates: { fresh: Rate; repeats: Rate }, now: Millis) {
-    this.#fresh = new TokenBucket(rates.fresh, now);
-    this.#repeats = new TokenBucket(rates.repeats, now);
+  constructor({ fresh, repeats }: { fresh: Rate; repeats: Rate }, now: Millis) {
+    this.#fresh = new TokenBucket(fresh, now);
+    this.#repeats = new TokenBucket(repeats, now);
+    this.#afterJoins = new TokenBucket({ burst: repeats.burst, perSecond: fresh.perSecond }, now);
   }
 
   /** False: the connection sends faster than it may. */
   takeEdit(counter: Counter, seen: EditsSeen, now: Millis): boolean {
-    if (counter <= seen.through) return this.#repeats.take(now);
+    if (counter >= seen.first && counter <= seen.through) return this.#repeats.take(now);
+    if (counter !== seen.through + 1) seen.first = counter; // What lies between was never sent here: it is new when it comes.
     seen.through = counter;
     if (this.#fresh.take(now)) return true;
-    return now - seen.joinedAt <= REPEATS_AFTER_JOIN_MS && this.#repeats.take(now);
+    return now - seen.joinedAt <= REPEATS_AFTER_JOIN_MS && this.#afterJoins.take(now);
   }
 
   isFull(now: Millis): boolean {
-    return this.#fresh.isFull(now) && this.#repeats.isFull(now);
+    return this.#fresh.isFull(now) && this.#repeats.isFull(now) && this.#afterJoins.isFull(now);
   }
 }

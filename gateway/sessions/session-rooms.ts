@@ -37,8 +37,8 @@ export class SessionRooms {
   joined({ room, channel, client, rights }: Omit<JoinedRoom, "seen">, now: Millis): void {
     const entry = this.#entryOf(room);
     if (entry === undefined) return; // Left or taken away meanwhile.
-    const through = entry.joined?.client === client ? entry.joined.seen.through : 0;
-    entry.joined = { room, channel, client, rights, seen: { joinedAt: now, through } };
+    const { first, through } = entry.joined?.client === client ? entry.joined.seen : NOTHING_SEEN;
+    entry.joined = { room, channel, client, rights, seen: { joinedAt: now, first, through } };
     if (this.#takenAway.includes(channel)) this.#takenAway = this.#takenAway.filter((taken) => taken !== channel);
   }
 
@@ -77,3 +77,4 @@ export class SessionRooms {
 }
 
 const NONE: readonly Channel[] = [];
+const NOTHING_SEEN = { first: 1, through: 0 };
