@@ -105,7 +105,7 @@ export interface CountsLine {
 export interface SanctionsLine {
   tell(sanction: Sanction): void;
   onTold(receive: (sanction: Sanction) => void): void;
-  /** What another gateway knows, or as much of it as one answer holds; empty where there is none, or no answer in time. */
+  /** What the other gateways know, of each as much as one answer holds, so that one may come several times; empty where there is none, or no answer in time. */
   ask(): Promise<readonly Sanction[]>;
   onAsked(answer: () => readonly Sanction[]): void;
 }

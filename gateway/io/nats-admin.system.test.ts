@@ -48,3 +48,12 @@ test("[NAD2] more members than NATS carries in one message come in several, and 
   await line.flush();
   expect(bytes).toBeLessThan(NATS_BYTES_MAX);
 });
+
+test("[NAD3] whoever asks for sanctions is told what any gateway knows, though another that knows none answers as well", async () => {
+  const gathered = subjectsOf("nats-admin-gathered");
+  const banOf = (user: string): Sanction => ({ target: { kind: "user", tenant: "acme" as TenantId, user: user as UserId }, level: "banned", until: 2_000 as UnixMillis, madeAt: 1_000 as UnixMillis, lifted: false, reason: "" });
+  for (const [gateway, sanctions] of [["gw-3", []], ["gw-4", [banOf("ann")]], ["gw-5", [banOf("bob")]]] as const) natsSanctions(line, gathered, gateway as GatewayId).onAsked(() => sanctions);
+  await line.flush();
+  const told = await natsSanctions(line, gathered, one).ask();
+  expect(told.map(({ target }) => (target.kind === "user" ? target.user : target.address)).sort()).toEqual(["ann", "bob"]);
+});

@@ -12,10 +12,8 @@ import { crashing, respond, say } from "../../shared/io/nats.ts";
 import type { Orders, SanctionsLine } from "../ports.ts";
 
 const Sanctions = z.array(Sanction);
-const ASK_MS_MAX = 2_000;
 /** Answers come within moments of each other: once nobody has answered for so long, nobody will. */
-const GATHER_QUIET_MS = 300;
-const GATHER_MS_MAX = 2_000;
+const GATHERED = { strategy: "stall", stall: 300, maxWait: 2_000 } as const;
 /** Half of what NATS carries in one message by default. */
 const ANSWER_BYTES_MAX = 524_288;
 /** What one answer carries at most; more sanctions than that are known from having been told. */
@@ -33,12 +31,13 @@ export function natsSanctions(nats: NatsConnection, subjects: Subjects, gateway:
       });
     },
     ask: async () => {
+      const known: Sanction[] = []; // Of all together: the first to answer may just have started, and know none.
       try {
-        return decodeJson(Sanctions, (await nats.request(subjects.allSanctions, gateway, { timeout: ASK_MS_MAX })).data) ?? [];
+        for await (const msg of await nats.requestMany(subjects.allSanctions, gateway, GATHERED)) known.push(...(decodeJson(Sanctions, msg.data) ?? []));
       } catch (error) {
-        if (isNoAnswer(error)) return [];
-        throw error;
+        if (!isNoAnswer(error)) throw error;
       }
+      return known;
     },
     onAsked: (answer) => {
       nats.subscribe(subjects.allSanctions, {
@@ -54,7 +53,7 @@ export function natsOrders(nats: NatsConnection, subjects: Subjects): Orders {
   return {
     issue: async (order) => {
       const outcome = { kicked: 0, members: [] as RoomMember[], gateways: 0 };
-      for await (const msg of await nats.requestMany(subjects.orders, encodeJson(order), { strategy: "stall", stall: GATHER_QUIET_MS, maxWait: GATHER_MS_MAX })) {
+      for await (const msg of await nats.requestMany(subjects.orders, encodeJson(order), GATHERED)) {
         const answer = decodeJson(OrderAnswer, msg.data);
         if (answer === undefined) continue;
         outcome.kicked += answer.kicked;
