@@ -76,12 +76,12 @@ export class BehindClients {
   }
 
   #sweep(): void {
-    for (const [connection, socket] of this.#open) {
+    this.#open.forEach((socket, connection) => {
       const waiting = socket.getBufferedAmount();
-      if (waiting === 0 || this.#behind.has(connection)) continue;
+      if (waiting === 0 || this.#behind.has(connection)) return;
       const outbound = new Outbound(this.#options);
       outbound.receiveLook(0, waiting);
       this.#behind.set(connection, outbound);
-    }
+    });
   }
 }

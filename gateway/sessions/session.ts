@@ -34,6 +34,9 @@ type State =
 
 const TOKEN_EXPIRED: Refusal = { kind: "refused", close: "tokenExpired", message: "the token has expired: ask for a new one" };
 
+/** Of each tick of nearly every session. */
+const NOTHING: readonly SessionEffect[] = [];
+
 export class Session {
   readonly #options: SessionOptions;
   readonly #openedAt: Millis;
@@ -157,18 +160,18 @@ export class Session {
     this.#rates.receiveCaughtUp(bytes, now);
   }
 
-  receiveTick(now: Millis): SessionEffect[] {
+  receiveTick(now: Millis): readonly SessionEffect[] {
     const { helloMsMax, limits } = this.#options;
     switch (this.#state.kind) {
       case "awaiting-hello":
       case "checking-token":
-        return now - this.#openedAt < helloMsMax ? [] : this.#refuse("helloTimeout", "no HELLO came in time");
+        return now - this.#openedAt < helloMsMax ? NOTHING : this.#refuse("helloTimeout", "no HELLO came in time");
       case "open":
         this.#rates.receiveTick(now);
         if (now >= this.#state.open.identity.expiresAt) return this.#answer(TOKEN_EXPIRED);
-        return now - this.#heardAt < limits.silenceMsMax ? [] : this.#refuse("silent", `nothing was heard for ${limits.silenceMsMax} ms: send PING every ${limits.pingIntervalMs} ms`);
+        return now - this.#heardAt < limits.silenceMsMax ? NOTHING : this.#refuse("silent", `nothing was heard for ${limits.silenceMsMax} ms: send PING every ${limits.pingIntervalMs} ms`);
       case "closed":
-        return [];
+        return NOTHING;
       default:
         return assertNever(this.#state);
     }
