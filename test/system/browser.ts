@@ -9,6 +9,7 @@ import { join, resolve } from "node:path";
 
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
 
+import { NODE_FLAGS } from "../../cli/node-flags.ts";
 import { type Child, spawnChild } from "../../engines/child.ts";
 import { findChromium } from "../../engines/chromium.ts";
 import { claimPort } from "../../engines/free-port.ts";
@@ -127,7 +128,7 @@ async function startIn(folder: string, settings: Readonly<Record<string, string>
   const before = readyLines(folder).length;
   const child = await spawnChild({
     path: process.execPath,
-    args: [resolve("dist/cli/main.js"), "start"],
+    args: [...NODE_FLAGS, resolve("dist/cli/main.js"), "start"],
     env: Object.fromEntries(Object.entries(settings).map(([name, value]) => [`COROOM_${name}`, value])),
     cwd: resolve("."),
     logFile: logFileIn(folder),

@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
+import { NODE_FLAGS } from "../../cli/node-flags.ts";
 import { makeToken } from "../../cli/token.ts";
 import { spawnChild, type Child, type Exit } from "../../engines/child.ts";
 import type { Engine } from "../../engines/engine.ts";
@@ -206,7 +207,7 @@ async function startRole(role: string, logFile: string, settings: Readonly<Recor
   const env = Object.fromEntries(Object.entries(settings).map(([name, value]) => [`COROOM_${name}`, value]));
   const readyLines = () => (existsSync(logFile) ? readFileSync(logFile, "utf8").split("coroom ready").length : 1);
   const before = readyLines();
-  const child = await spawnChild({ path: process.execPath, args: [resolve("dist/cli/main.js"), "start", "--roles", role], env, cwd: resolve("."), logFile });
+  const child = await spawnChild({ path: process.execPath, args: [...NODE_FLAGS, resolve("dist/cli/main.js"), "start", "--roles", role], env, cwd: resolve("."), logFile });
 
   let ended = false;
   void child.exited.then(() => (ended = true));
