@@ -8,6 +8,7 @@ import { roomServerSettings } from "../room-server/config.ts";
 import { flag, list, port, type Settings, SettingError, text, type Values } from "../shared/config.ts";
 import { sharedSettings } from "../shared/settings.ts";
 import { healthSettings } from "./health.ts";
+import { idleMemorySettings } from "./idle-memory.ts";
 
 export const ROLES = ["engines", "placement", "room-server", "document-service", "leaderboard", "gateway"] as const;
 export type Role = (typeof ROLES)[number];
@@ -20,6 +21,7 @@ export const startSettings = {
   redisPort: { parse: port, fallback: 0, meaning: "port of the local redis-server; 0: any free one" },
   demo: { parse: flag, fallback: true, meaning: "serve the demo page and hand out tokens for it; never in production, nor where a key to check tokens with is set" },
   ...healthSettings,
+  ...idleMemorySettings,
   ...sharedSettings,
   natsUrl: { ...sharedSettings.natsUrl, fallback: "", meaning: "the NATS servers, comma-separated; empty: a local one is started" },
   ...placementSettings,

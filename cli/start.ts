@@ -5,10 +5,12 @@ import { fileURLToPath } from "node:url";
 import { Registry } from "prom-client";
 
 import { pinoLog } from "../shared/io/pino-log.ts";
+import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import { demoRoutes, servesDemo } from "./demo.ts";
 import { botsThread, demoBots } from "./demo-bots.ts";
 import { serveHealth } from "./health.ts";
+import { giveBackIdleMemory, v8Heap } from "./idle-memory.ts";
 import { startLocalEngines } from "./local-engines.ts";
 import { DEFAULT_NATS_URL, rememberNatsUrl } from "./local-nats-url.ts";
 import { missingSecrets } from "./shared-secrets.ts";
@@ -28,7 +30,7 @@ const DEFAULT_REDIS_URL = "redis://127.0.0.1:6379";
 export async function start(given: StartConfig): Promise<Running> {
   const registry = new Registry();
   const health = await serveHealth(given, registry);
-  const started: Running[] = [health];
+  const started: Running[] = [health, giveBackIdleMemory(given, v8Heap(), { clock, registry })];
   const stop = async (): Promise<void> => {
     health.stopping();
     const failures: unknown[] = [];
