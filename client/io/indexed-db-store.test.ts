@@ -95,6 +95,21 @@ describe.each([
     expect((await open(store)).kept.edits).toEqual([unsent(1, 1)]);
   });
 
+  test("[STO13] who opens a room that is being left here waits for what is written last, and has it; other rooms do not wait", async () => {
+    const store = storeOf();
+    const leaving = await open(store);
+    leaving.leave!();
+    const other = open(store, { ...ROOM, room: "other" as RoomId });
+    let isOpen = false;
+    const next = open(store);
+    void next.then(() => (isOpen = true));
+    expect((await other).kept.edits).toEqual([]);
+    expect(isOpen).toBe(false);
+    await leaving.keep(change({ put: [unsent(1, 1)] }));
+    leaving.close();
+    expect((await next).kept.edits).toEqual([unsent(1, 1)]);
+  });
+
   test("[STO3] pages that write the same document write each edit once", async () => {
     const store = storeOf();
     const [first, second] = [await open(store), await open(store)];

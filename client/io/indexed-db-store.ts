@@ -40,6 +40,9 @@ type Condense = StoredRoom["condense"];
 /** What one page has open. */
 type Part = { readonly key: string; readonly page: PageId; readonly condense: Condense; /** Taken over with the next write. */ readonly left: Left[] };
 
+/** `closed`: for their locks go a moment later. `leaving`: each with a promise that is kept once it is closed. */
+type Here = { readonly name: string; readonly closed: Set<PageId>; readonly leaving: Map<PageId, { readonly key: string; readonly left: Promise<void> }> };
+
 const ALL = ["heads", "pieces", "edits"] as const;
 /** Pieces are condensed into one when they have as many bytes as the last such one, and not for less than this. */
 const CONDENSE_BYTES_MIN = 65_536;
@@ -49,8 +52,8 @@ const RELAXED = { durability: "relaxed" } as const;
 
 /** One for the whole application; each room opens its own part. */
 export function indexedDbStore({ owner }: IndexedDbStoreOptions): EditStore {
-  const closed = new Set<PageId>();
-  return { open: (room) => openRoom({ name: databaseOf(owner), closed }, room) };
+  const here: Here = { name: databaseOf(owner), closed: new Set(), leaving: new Map() };
+  return { open: (room) => openRoom(here, room) };
 }
 
 /** For signing out: removes everything that is kept of this owner's. Pages that have rooms open go on without a store. Resolves when it is gone. */
@@ -66,8 +69,7 @@ function databaseOf(owner: string): string {
   return `coroom/${owner}`;
 }
 
-/** `closed`: here, for their locks go a moment later. */
-async function openRoom({ name, closed }: { name: string; closed: Set<PageId> }, { server, room, condense }: StoredRoom): Promise<RoomStore> {
+async function openRoom({ name, closed, leaving }: Here, { server, room, condense }: StoredRoom): Promise<RoomStore> {
   if (typeof indexedDB === "undefined") throw new Error("there is no IndexedDB here: leave the option `store` out in Node, or give a store of your own");
   if (typeof navigator === "undefined" || navigator.locks === undefined) throw new Error("there are no Web Locks here: serve the page over https (or from localhost)");
   const key = `${server} ${room}`;
@@ -79,19 +81,26 @@ async function openRoom({ name, closed }: { name: string; closed: Set<PageId> },
     held.set(one, await lock(lockOf(name, one)));
     closed.delete(one);
   };
+  let tellLeft = (): void => {};
+  const leave = (): void => {
+    if (!leaving.has(page)) leaving.set(page, { key, left: new Promise((left) => (tellLeft = left)) });
+  };
   const letGo = (): void => {
     for (const one of held.keys()) closed.add(one);
     db.close();
+    leaving.delete(page);
+    tellLeft();
     for (const [one, release] of held) void release().then(() => closed.delete(one));
   };
   try {
     await hold(page);
+    await Promise.all([...leaving.values()].map((other) => (other.key === key ? other.left : undefined)));
     const kept = await alone(`${name} opening`, async () => {
       const found = await readKept(db, part, await livePages(name, closed));
       for (const one of new Set(part.left.map((edit) => edit.page))) await hold(one); // No other page may take them.
       return found;
     });
-    return { kept, keep: (change) => write(db, part, change), forget: () => forgetRoom(db, key), close: letGo };
+    return { kept, keep: (change) => write(db, part, change), forget: () => forgetRoom(db, key), leave, close: letGo };
   } catch (cause) {
     letGo();
     throw cause;

@@ -1,7 +1,7 @@
 /**
  * What is kept of rooms on this device, so that a page that is closed, loaded again or gone loses nothing. A port,
  * and part of what the package offers: `io/indexed-db-store.ts` implements it for browsers, an application may for
- * anything else. Rules STO1 to STO12.
+ * anything else. Rules STO1 to STO13.
  */
 
 import type { ClientId, ClientKey, Position, RoomId, Seq } from "../../shared/ids.ts";
@@ -21,6 +21,8 @@ export interface RoomStore {
   keep(change: KeptChange): Promise<void>;
   /** Removes all that is kept of the room, other pages' edits too: it is deleted. Nothing is kept of it afterwards. */
   forget(): Promise<void>;
+  /** The room is left for good: what is made last is kept, and `close()` follows within seconds. Whoever opens the room here meanwhile should be given that, so let them wait for it. */
+  leave?(): void;
   /** Another page may take over what is kept. Nothing is asked of it afterwards. */
   close(): void;
 }

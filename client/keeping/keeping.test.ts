@@ -341,6 +341,19 @@ test("[KEE1] what a listener types right before it leaves the room for good is k
   expect([again.text, again.provider.saved, server.room(NOTES).head]).toEqual(["last words", true, 1]);
 });
 
+test("[KEE1] a page that leaves a room and enters it again at once has what it typed last", async () => {
+  const [server, device] = [serverOn(), new MemoryStore()];
+  const ann = new Page(server, device, 1);
+  await server.clock.advance(1_000);
+  server.reachable = false;
+  server.cut();
+  ann.type("last words");
+  ann.provider.destroy();
+  const again = new Page(server, device, 2);
+  await server.clock.advance(1_000);
+  expect([again.text, again.told, again.provider.unsavedEdits]).toEqual(["last words", ["restored"], 1]);
+});
+
 test("[KEE1] destroyed it lets go of the store once all is written, and leaves nothing running", async () => {
   const [server, device] = [serverOn(), new MemoryStore()];
   const ann = new Page(server, device, 1);

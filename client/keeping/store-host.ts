@@ -36,10 +36,22 @@ export class StoreHost {
     this.#last
       .then(async () => {
         const store = await this.#opened;
-        await store.forget();
-        store.close();
+        try {
+          await store.forget();
+        } finally {
+          store.close();
+        }
       })
       .catch(failed);
+  }
+
+  /** `close` or `forget` comes once all is written. */
+  leave(): void {
+    if (this.#isClosed) return;
+    this.#opened.then(
+      (store) => store.leave?.(),
+      () => undefined, // Never opened.
+    );
   }
 
   close(): void {

@@ -166,6 +166,7 @@ export class RoomHost {
     this.#connection.off("error", this.#tellProblem);
     this.#events.clear();
     this.#isDestroyed = true;
+    this.#store?.leave();
     this.receive({ kind: "tick" }); // Ends it behind what waits its turn, once what was made last is kept.
   }
 

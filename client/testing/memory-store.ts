@@ -2,7 +2,7 @@
 
 import type { EditStore, KeptChange, KeptDocument, KeptEdit, RoomStore, StoredRoom } from "../keeping/edit-store.ts";
 
-type Kept = { document: (Omit<KeptDocument, "payload"> & { payloads: Uint8Array[] }) | undefined; readonly pages: Map<object, Map<number, KeptEdit>>; readonly open: Set<object> };
+type Kept = { document: (Omit<KeptDocument, "payload"> & { payloads: Uint8Array[] }) | undefined; readonly pages: Map<object, Map<number, KeptEdit>>; readonly open: Set<object>; readonly leaving: Map<object, Promise<void>> };
 
 export class MemoryStore implements EditStore {
   readonly #rooms = new Map<string, Kept>();
@@ -16,8 +16,9 @@ export class MemoryStore implements EditStore {
   async open({ server, room, condense }: StoredRoom): Promise<RoomStore> {
     await this.#answer();
     const key = `${server} ${room}`;
-    const kept: Kept = this.#rooms.get(key) ?? { document: undefined, pages: new Map(), open: new Set() };
+    const kept: Kept = this.#rooms.get(key) ?? { document: undefined, pages: new Map(), open: new Set(), leaving: new Map() };
     this.#rooms.set(key, kept);
+    await Promise.all(kept.leaving.values());
     const page = {};
     const left = [...kept.pages].filter(([other]) => !kept.open.has(other));
     for (const [other] of left) kept.pages.delete(other);
@@ -25,6 +26,7 @@ export class MemoryStore implements EditStore {
     kept.pages.set(page, new Map(edits.map((edit) => [edit.place, edit])));
     kept.open.add(page);
     const { document } = kept;
+    let tellLeft = (): void => {};
     return {
       kept: { document: document && condense && { position: document.position, last: document.last, payload: condense(document.payloads) }, edits },
       keep: async (change) => {
@@ -39,7 +41,12 @@ export class MemoryStore implements EditStore {
         kept.document = undefined;
         for (const rows of kept.pages.values()) rows.clear();
       },
-      close: () => void kept.open.delete(page),
+      leave: () => void kept.leaving.set(page, new Promise((left) => (tellLeft = left))),
+      close: () => {
+        kept.open.delete(page);
+        kept.leaving.delete(page);
+        tellLeft();
+      },
     };
   }
 
@@ -49,10 +56,10 @@ export class MemoryStore implements EditStore {
     const stores: RoomStore[] = [];
     return {
       open: async (room) => {
-        const { kept, keep, forget, close } = await this.open(room);
+        const { kept, keep, forget, leave, close } = await this.open(room);
         stores.push({ kept, keep, forget, close });
         if (isDead) close();
-        return { kept, close, forget: () => (isDead ? new Promise(() => {}) : forget()), keep: (change) => (isDead ? new Promise(() => {}) : keep(change)) };
+        return { kept, leave: () => isDead || leave?.(), close, forget: () => (isDead ? new Promise(() => {}) : forget()), keep: (change) => (isDead ? new Promise(() => {}) : keep(change)) };
       },
       die: () => {
         isDead = true;
