@@ -1,9 +1,12 @@
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { exportJWK, exportSPKI, generateKeyPair, type JWTHeaderParameters, SignJWT, UnsecuredJWT } from "jose";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
 import type { Clock } from "../../shared/clock.ts";
 import type { Millis, UnixMillis } from "../../shared/ids.ts";
@@ -88,4 +91,28 @@ test("[JWT5] keys of a JWKS take their own algorithms, and a public key is never
 test("[JWT6] keys that cannot be fetched are the world failing, and no verdict on the token", async () => {
   const tokens = jwtTokens({ ...options, jwtSecret: "", jwksUrl: "http://127.0.0.1:1/jwks.json" });
   await expect(tokens.verify(await token({}, "1h", { alg: "ES256", kid: "one" }).sign(pair.privateKey))).rejects.toThrow("could not be had");
+});
+
+test("[JWT7] a token of a key that was added a moment ago is checked later, and refused only once the keys were fetched for it", async () => {
+  const added = await generateKeyPair("ES256");
+  const keys = [{ ...(await exportJWK(pair.publicKey)), kid: "one", alg: "ES256" }];
+  const issuer = createServer((_, response) => void response.setHeader("content-type", "application/json").end(JSON.stringify({ keys }))).listen(0, "127.0.0.1");
+  await once(issuer, "listening");
+  vi.useFakeTimers({ toFake: ["Date"] }); // By which the keys grow old.
+  try {
+    const tokens = jwtTokens({ ...options, jwtSecret: "", jwksUrl: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks.json` });
+    const verdictOn = async (kid: string, { privateKey }: typeof pair): Promise<string> => (await tokens.verify(await token({}, "1h", { alg: "ES256", kid }).sign(privateKey))).kind;
+    const later = (): void => void vi.setSystemTime(Date.now() + 60_000);
+    expect(await verdictOn("one", pair)).toBe("valid");
+    keys.push({ ...(await exportJWK(added.publicKey)), kid: "two", alg: "ES256" });
+    expect(await verdictOn("two", added)).toBe("unchecked");
+    later();
+    expect(await verdictOn("two", added)).toBe("valid");
+    later();
+    expect(await verdictOn("three", added)).toBe("refused");
+  } finally {
+    vi.useRealTimers();
+    issuer.closeAllConnections();
+    issuer.close();
+  }
 });

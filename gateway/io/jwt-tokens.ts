@@ -5,7 +5,7 @@
 
 import { readFileSync } from "node:fs";
 
-import { createLocalJWKSet, createRemoteJWKSet, errors, type JSONWebKeySet, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose";
+import { createLocalJWKSet, createRemoteJWKSet, errors, type JSONWebKeySet, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from "jose";
 import { z } from "zod";
 
 import type { Clock } from "../../shared/clock.ts";
@@ -35,10 +35,12 @@ const Claims = z.object({
 });
 
 type Verify = (token: string, options: JWTVerifyOptions) => Promise<{ payload: JWTPayload }>;
+/** `mayBeBehind`: the keys were fetched a moment ago and are not fetched again yet, though one may have been added since. */
+type Verifier = { readonly verify: Verify; readonly mayBeBehind: () => boolean };
 
 /** Rejects where keys must be fetched and cannot be. */
 export function jwtTokens(options: TokenOptions, clock: Clock): Tokens {
-  const verify = verifier(options);
+  const { verify, mayBeBehind } = verifier(options);
   const checks: JWTVerifyOptions = {
     requiredClaims: ["exp", "sub"],
     clockTolerance: options.jwtClockToleranceSeconds,
@@ -47,11 +49,13 @@ export function jwtTokens(options: TokenOptions, clock: Clock): Tokens {
   };
   return {
     verify: async (token) => {
+      const wasBehind = mayBeBehind(); // Where it was not, the keys are those fetched for this token.
       try {
         return verdictOf((await verify(token, { ...checks, currentDate: new Date(clock.wallNow()) })).payload, options.jwtClockToleranceSeconds, clock);
       } catch (error) {
         if (error instanceof errors.JWTExpired) return { kind: "expired" };
         if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError) || error.code === "ERR_JOSE_GENERIC") throw new Error("the keys to check tokens with could not be had", { cause: error });
+        if (wasBehind && error instanceof errors.JWKSNoMatchingKey) return { kind: "unchecked" };
         return { kind: "refused", why: REASONS[error.code] ?? "it does not hold" };
       }
     },
@@ -69,13 +73,16 @@ const REASONS: Readonly<Record<string, string>> = {
   ERR_JWT_CLAIM_VALIDATION_FAILED: "a claim is missing or does not match: exp and sub must be there, iss, aud and nbf must fit",
 };
 
-function verifier(options: TokenOptions): Verify {
+function verifier(options: TokenOptions): Verifier {
+  const mayBeBehind = (): boolean => false;
   if (options.jwtSecret !== "") {
     const secret = crypto.subtle.importKey("raw", new TextEncoder().encode(options.jwtSecret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"]); // As bytes it would be made a key for each token anew.
-    return async (token, checks) => jwtVerify(token, await secret, { ...checks, algorithms: SECRET_ALGORITHMS });
+    return { verify: async (token, checks) => jwtVerify(token, await secret, { ...checks, algorithms: SECRET_ALGORITHMS }), mayBeBehind };
   }
-  const keys = options.jwksUrl === "" ? createLocalJWKSet(readJwks(options.jwksFile)) : createRemoteJWKSet(new URL(options.jwksUrl));
-  return (token, checks) => jwtVerify(token, keys, { ...checks, algorithms: KEY_PAIR_ALGORITHMS });
+  const by = (keys: JWTVerifyGetKey): Verify => (token, checks) => jwtVerify(token, keys, { ...checks, algorithms: KEY_PAIR_ALGORITHMS });
+  if (options.jwksUrl === "") return { verify: by(createLocalJWKSet(readJwks(options.jwksFile))), mayBeBehind };
+  const keys = createRemoteJWKSet(new URL(options.jwksUrl));
+  return { verify: by(keys), mayBeBehind: () => keys.coolingDown };
 }
 
 function readJwks(file: string): JSONWebKeySet {

@@ -25,7 +25,7 @@ export type TokenVerdict =
   | { readonly kind: "valid"; readonly identity: Identity }
   | { readonly kind: "expired" }
   | { readonly kind: "refused"; readonly why: string }
-  /** The keys to check it with could not be had. */
+  /** The keys to check it with could not be had, or not yet. */
   | { readonly kind: "unchecked" };
 
 export type Admission = { readonly kind: "admitted"; readonly room: RoomKey; readonly rights: Rights } | { readonly kind: "refused"; readonly why: string };
