@@ -1,4 +1,4 @@
-/** Shows a notice under the bar. It is read out by screen readers, so it changes only when there is another thing to say. */
+/** Shows a notice under the bar. It is read out by screen readers where it stands, so it changes only when there is another thing to say. */
 
 import type { Action, Notice } from "../status.ts";
 import { element } from "./element.ts";

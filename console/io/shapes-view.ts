@@ -50,10 +50,14 @@ export class ShapesView {
     const { words } = drawn;
     const before = words.innerText;
     words.contentEditable = "plaintext-only";
+    words.role = "textbox";
+    words.ariaLabel = "Text";
+    words.ariaMultiLine = "true";
     words.focus();
     getSelection()?.selectAllChildren(words);
     words.addEventListener("blur", () => {
       words.contentEditable = "false";
+      words.role = words.ariaLabel = words.ariaMultiLine = null;
       done(words.innerText === before ? undefined : words.innerText.trimEnd());
     }, { once: true });
   }
@@ -63,7 +67,8 @@ export class ShapesView {
     const node = tagged("div", "shape", words);
     node.dataset["id"] = id;
     node.tabIndex = 0;
-    node.role = "button";
+    node.role = "group"; // No button: those hold no text that can be written.
+    node.setAttribute("aria-keyshortcuts", "Enter Delete");
     this.#layer.append(node);
     const drawn = { node, words };
     this.#drawn.set(id, drawn);

@@ -7,7 +7,11 @@ import { element } from "./element.ts";
 const SAVED_AFTER_MS = 300;
 
 export function statusView(): (facts: Facts) => void {
-  const showSave = remarkView("save");
+  const [showRemark, sayRemark] = [remarkView("save"), remarkSpoken("save-said")];
+  const showSave = (remark: Remark): void => {
+    showRemark(remark);
+    sayRemark(remark);
+  };
   const showStatus = remarkView("status");
   const figures = { seq: element("seq", HTMLElement), unsaved: element("unsaved", HTMLElement), lastSave: element("last-save", HTMLElement) };
   let saying: ReturnType<typeof setTimeout> | undefined;
@@ -32,6 +36,17 @@ function remarkView(id: string): (remark: Remark) => void {
   return ({ tone, text }) => {
     box.dataset["tone"] = tone;
     words.textContent = text;
+  };
+}
+
+/** For screen readers: what is wrong and when it is over, not each keystroke that was saved. */
+function remarkSpoken(id: string): (remark: Remark) => void {
+  const box = element(id, HTMLElement);
+  let said: Remark["tone"] | undefined;
+  return ({ tone, text }) => {
+    if (tone === "busy" || tone === said) return;
+    said = tone;
+    box.textContent = text;
   };
 }
 

@@ -72,6 +72,16 @@ test("[PAGE25] the key that goes to a note out of view brings it into view, and 
   });
 });
 
+test("[PAGE28] a note is told as a group with its text, and as a field while it is written on", async () => {
+  const ada = await demo.open("told", "Ada");
+  await writeNote(ada, "Call the printers");
+  const note = ada.page.getByRole("group", { name: "note: Call the printers" });
+  await note.focus();
+  expect(await note.getByRole("textbox").count()).toBe(0);
+  await ada.page.keyboard.press("Enter");
+  await eventually("it is a field", () => note.getByRole("textbox", { name: "Text" }).isVisible());
+});
+
 async function writeNote({ page }: Visitor, text: string): Promise<void> {
   await page.locator("#add-note").click();
   await page.keyboard.type(text);

@@ -44,6 +44,7 @@ test("[PAGE11] a page that loses the network says so, takes what is typed, and h
   const [ada, grace] = await Promise.all([demo.open("offline", "Ada", { url }), demo.open("offline", "Grace")]);
   await ada.types("before; ");
   await agreeAndAreSaved(ada, grace);
+  expect(await ada.page.getByRole("status").filter({ has: ada.page.locator("#notice") }).count(), "where notices will be read out").toBe(1);
 
   cable.pull();
   await ada.types("typed on a train; ");
@@ -56,6 +57,7 @@ test("[PAGE11] a page that loses the network says so, takes what is typed, and h
   await agreeAndAreSaved(ada, grace);
   for (const typed of ["before; ", "typed on a train; ", "typed at a desk; "]) expect(await grace.text()).toContain(typed.trim());
   await eventually("nothing is left to say", async () => (await ada.notice()) === "");
+  await eventually("but that it is saved, to who cannot see it", async () => (await ada.page.getByRole("status").filter({ hasText: /^Saved$/ }).count()) === 1);
 });
 
 test("[PAGE11] a page whose server is killed takes what is typed, and heals when it is back", async () => {
