@@ -22,7 +22,7 @@ export type Person = {
 };
 export type Holding = { readonly shape: string; readonly place: Point };
 
-const NAMELESS = "Somebody";
+export const NAMELESS = "Somebody";
 /** What the local system's bots are called, beside their names. */
 const BOT_USER = "bot-";
 

@@ -9,6 +9,7 @@ import type { RoomAwareness } from "@coroom/client";
 import { yCollab, yUndoManagerKeymap } from "y-codemirror.next";
 import * as Y from "yjs";
 
+import { caretsOf } from "../carets.ts";
 import { markdownStyle } from "./markdown-style.ts";
 
 /** More names than that beside their carets would cover the text. */
@@ -30,7 +31,7 @@ export function openEditor(parent: HTMLElement, text: Y.Text, awareness: RoomAwa
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": "Document", spellcheck: "true", autocorrect: "on", autocapitalize: "sentences" }),
         more,
-        yCollab(text, awareness, { undoManager: new Y.UndoManager(text) }),
+        yCollab(text, caretsOf(awareness), { undoManager: new Y.UndoManager(text) }),
       ],
     }),
   });

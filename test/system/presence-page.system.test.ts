@@ -3,6 +3,7 @@
 import type { Locator } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
 
+import { caretOf } from "../../console/person.ts";
 import { Cable } from "./browser-cable.ts";
 import type { Visitor } from "./browser.ts";
 import { DemoPage } from "./demo-page.ts";
@@ -21,6 +22,30 @@ test("[PAGE15] each sees the other's caret and selection in the text, under the 
   await grace.types("Hello. ");
   await eventually("Ada sees Grace's", async () => (await caretsSeenBy(ada)).join() === "Grace");
 });
+
+test("[PAGE27] the page runs no script but its own, and shows carets and shapes nevertheless", async () => {
+  const [ada, grace] = [await demo.open("policy", "Ada"), await demo.open("policy", "Grace")];
+  const refused: string[] = [];
+  ada.page.on("console", (said) => {
+    if (said.text().includes("Content Security Policy")) refused.push(said.text());
+  });
+  await grace.types("Hello.");
+  await grace.page.locator("#add-note").click();
+  await eventually("Ada sees Grace's caret, in her colour", async () => (await ada.page.locator(".cm-ySelectionCaret").evaluateAll((carets) => carets.map((caret) => (caret as HTMLElement).style.backgroundColor))).join() === `rgb(${rgbOf(caretOf("Grace").color)})`);
+  await eventually("and the note", async () => (await ada.page.locator(".shape").count()) === 1);
+  expect(refused).toEqual([]);
+  await ada.page.evaluate(() => {
+    const script = document.createElement("script");
+    script.textContent = "document.title = 'taken over'";
+    document.head.append(script);
+  });
+  await eventually("the browser says that it refused", () => refused.length === 1);
+  expect(await ada.page.title()).toBe("policy · Coroom");
+});
+
+function rgbOf(colour: string): string {
+  return [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)).join(", ");
+}
 
 test("[PAGE15] a page that is closed disappears from the text, the canvas and the list; one that is cut off too", async () => {
   const { cable, url } = await Cable.to(demo.system.url);
