@@ -362,7 +362,7 @@ class Service {
       },
       snapshots: this.#objects(world.snapshots),
       history: this.#objects(world.history),
-      reverting: { revert: () => Promise.reject(new Error("nobody reverts here")) },
+      reverting: { mergePast: (state, edits) => call(() => mergeEdits(state, edits)), revert: () => Promise.reject(new Error("nobody reverts here")) },
       leases: {
         read: () => call(() => world.lease ?? { lease: undefined, revision: 0 }),
         write: (_, lease, revision) =>

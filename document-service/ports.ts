@@ -87,8 +87,11 @@ export interface Reading {
   make(content: Content): Promise<Made | Unread>;
 }
 
-/** `revertingEdit` (reverting.ts), somewhere it blocks nobody, by an author that no other edit has. */
+/** What the past is made of, somewhere it blocks nobody. Nothing is begun for somebody whose signal is aborted by then. */
 export interface Reverting {
+  /** `mergeEdits` for a reader, who is told when too many wait; `Merging` never is. */
+  mergePast(state: Uint8Array, edits: readonly Uint8Array[], signal?: AbortSignal): Promise<Merged | Unread>;
+  /** `revertingEdit` (reverting.ts), by an author that no other edit has. */
   revert(current: Uint8Array, past: Uint8Array): Promise<Reverted | Unread>;
 }
 

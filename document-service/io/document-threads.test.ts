@@ -10,11 +10,12 @@ import { eventually } from "../../test/system/eventually.ts";
 import { documentThreads } from "./document-threads.ts";
 import { pack, unpack } from "./packed-edits.ts";
 
-/** Answers with the state it is given; an edit that begins with 255 keeps it busy for ever and says so in the state, one with 254 kills its thread, one with 253 is its failure, one with 252 is refused as often as its thread has a number. Without edits the state is taken for one. */
+/** Answers with the state it is given; an edit that begins with 255 keeps it busy for ever and says so in the state, one with 254 kills its thread, one with 253 is its failure, one with 251 says in the state that it was merged, one with 252 is refused as often as its thread has a number. Without edits the state is taken for one. */
 const WORKER = `
   import { threadId } from "node:worker_threads";
   export function run({ question: { state, edits = { bytes: state } } }) {
     if (edits.bytes[0] === 255) for (Atomics.store(state, 0, 1); ; );
+    if (edits.bytes[0] === 251) Atomics.store(state, 0, 1);
     if (edits.bytes[0] === 253) throw new RangeError("no such length");
     if (edits.bytes[0] === 252) return { state: state.slice(0, 1), refused: threadId };
     if (edits.bytes[0] !== 254) return { state, refused: 0 };
@@ -93,6 +94,20 @@ test("[MTH5] past the limit readers are told that it is busy; merges wait all th
   waiting.push(threads.merge(state(5), [Uint8Array.of(5)]));
   await stuck.giveUp();
   expect(await Promise.all([stuck.answer, ...waiting])).toEqual(["overran", merged(2), merged(3), merged(5)]);
+});
+
+test("[MTH8] who looks at the past is told that it is busy too, and once nobody waits for it nothing of it is merged", async () => {
+  const threads = start({ readsWaitingMax: 1 });
+  const stuck = stick(threads);
+  const asker = new AbortController();
+  const past = (seen: Uint8Array, signal: AbortSignal) => threads.mergePast(seen, [Uint8Array.of(251)], signal);
+  const seen = new Uint8Array(new SharedArrayBuffer(1));
+  const waiting = past(seen, asker.signal);
+  expect(await past(state(1), new AbortController().signal)).toBe("busy");
+  asker.abort();
+  await stuck.giveUp();
+  await Promise.all([stuck.answer, waiting]);
+  expect([await threads.merge(state(2), [Uint8Array.of(2)]), seen[0]]).toEqual([merged(2), 0]);
 });
 
 test("[MTH7] a reader whose thread throws or dies over what is in a document is told so, and the next is answered", async () => {

@@ -44,11 +44,12 @@ export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, wor
     else next();
   };
 
-  const ask = async <T extends Task>(task: T, question: () => Question<T>): Promise<Answer<T> | "overran"> => {
+  const ask = async <T extends Task>(task: T, question: () => Question<T>, signal?: AbortSignal): Promise<Answer<T> | "overran"> => {
     await takeThread();
     const late = new AbortController();
     const stopWaiting = clock.after(mergeMsMax, () => late.abort());
     try {
+      if (signal?.aborted === true) return "overran"; // Nobody hears of it.
       const asked = question();
       const pool = bytesOf(asked) < LONG_BYTES ? lasting : passing;
       return (await pool.run({ task, question: asked }, { signal: late.signal })) as Answer<T>;
@@ -60,10 +61,10 @@ export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, wor
       giveThread();
     }
   };
-  const askAsReader = async <T extends Task>(task: T, question: () => Question<T>): Promise<Answer<T> | Unread> => {
+  const askAsReader = async <T extends Task>(task: T, question: () => Question<T>, signal?: AbortSignal): Promise<Answer<T> | Unread> => {
     if (waiting.length >= readsWaitingMax) return "busy";
     try {
-      return await ask(task, question);
+      return await ask(task, question, signal);
     } catch {
       return "unreadable"; // Its thread threw or died: whoever writes a document, or asks, decides what is in it.
     }
@@ -74,6 +75,7 @@ export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, wor
       return waiting.length;
     },
     merge: (state, edits) => ask("merge", () => ({ state, edits: pack(edits) })),
+    mergePast: (state, edits, signal) => askAsReader("merge", () => ({ state, edits: pack(edits) }), signal),
     diff: (state, vector) => askAsReader("diff", () => ({ state, vector })),
     json: (state, wanted) => askAsReader("json", () => ({ state, wanted })),
     text: (state, name) => askAsReader("text", () => ({ state, name })),

@@ -80,7 +80,7 @@ async function removeVersion(past: PastHost, { parameters: [id = ""] }: RoomQues
 async function readPast(past: PastHost, question: RoomQuestion): Promise<InternalAnswer> {
   const moment = momentOf(question);
   if ("status" in moment) return moment;
-  const found = await past.readAt(moment);
+  const found = await past.readAt(moment, question.signal);
   if (found.kind !== "state") return noPast(found);
   return { status: 200, name: "past", headers: { ...BINARY, "x-coroom-seq": found.position.seq, "x-coroom-epoch": found.position.epoch }, body: found.state };
 }
@@ -94,14 +94,12 @@ async function readSessions(past: PastHost, { query }: RoomQuestion): Promise<In
 async function revert(past: PastHost, question: RoomQuestion): Promise<InternalAnswer> {
   const moment = momentOf(question);
   if ("status" in moment) return moment;
-  const reverted = await past.revert(moment);
+  const reverted = await past.revert(moment, question.signal);
   switch (reverted.kind) {
     case "edit":
       return { status: 200, name: "revert", headers: BINARY, body: reverted.edit };
     case "unchanged":
       return refusal(409, "unchanged", "the document is as it was then: nothing was written");
-    case "loading":
-      return LOADING;
     default:
       return noPast(reverted);
   }
@@ -122,6 +120,8 @@ function noPast(found: NoPast): InternalAnswer {
       return refusal(410, "not-kept", "that is not kept any more, or was not yet: GET versions says from where on everything is");
     case "too-much":
       return refusal(413, "too-much", "more edits lie between that seq and the version before it than one question may read: ask for a version's seq");
+    case "loading":
+      return LOADING;
     case "unreadable":
       return unread("unreadable");
     default:

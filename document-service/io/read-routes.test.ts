@@ -18,7 +18,7 @@ function reader(reading: Partial<Reading>, documents: Documents = SERVED): (plac
   const routes = readRoutes(documents, { ...NEVER, ...reading }, { documentsAnswerMsMax: 1_000 }, new FakeClock());
   return (place, query = "") => {
     const route = routes.find((one) => one.place === place)!;
-    return route.answer({ method: "GET", segments: [], query: new URLSearchParams(query), tenant: "acme", header: () => "", body: () => Promise.resolve(STATE), room: ROOM, parameters: [] });
+    return route.answer({ method: "GET", segments: [], query: new URLSearchParams(query), tenant: "acme", header: () => "", body: () => Promise.resolve(STATE), room: ROOM, parameters: [], signal: new AbortController().signal });
   };
 }
 

@@ -12,7 +12,7 @@ const [EDIT] = writeRoutes(READING);
 function make(json: string): Promise<InternalAnswer> {
   const header = (name: string) => (name === "content-type" ? "application/json" : "");
   const body = () => Promise.resolve(new TextEncoder().encode(json));
-  return EDIT!.answer({ method: "POST", segments: [], query: new URLSearchParams(), tenant: "acme", header, body, room: "acme.notes" as RoomKey, parameters: [] });
+  return EDIT!.answer({ method: "POST", segments: [], query: new URLSearchParams(), tenant: "acme", header, body, room: "acme.notes" as RoomKey, parameters: [], signal: new AbortController().signal });
 }
 
 /** So many arrays and objects in each other: those around the value are four of them. */

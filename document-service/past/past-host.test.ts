@@ -155,3 +155,10 @@ test("[PST8] a save that looks whether a version is due changes nothing of what 
   expect((await naming).kind).toBe("named");
   expect([stores.history.versions.length, astray(stores)]).toEqual([2, []]);
 });
+
+test.each([["busy", "loading"], ["overran", "too-much"], ["unreadable", "unreadable"]] as const)("[PST9] a past that is not merged because it is %s is told as %s, as is an edit back to it", async (why, kind) => {
+  const { stores } = await written("abc");
+  const ports = { ...stores.ports, reverting: { ...stores.ports.reverting, mergePast: () => Promise.resolve(why) } };
+  const run = new Run(Object.assign(new Stores(), { ports, history: stores.history, log: stores.log, checkpoint: stores.checkpoint }));
+  expect([await run.room.past.readAt({ seq: 2 as Seq }), await run.room.past.revert({ seq: 2 as Seq })]).toEqual([{ kind }, { kind }]);
+});

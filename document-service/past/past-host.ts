@@ -10,7 +10,7 @@ import { type History, type Reading, type Segment, waysTo } from "./history.ts";
 import type { HistoryHost, Named } from "./history-host.ts";
 import type { MergedState } from "../rooms/document.ts";
 import { EMPTY_STATE } from "../rooms/merge.ts";
-import type { Digest, EditLog, Histories, Merging, ObjectStore, Reverting } from "../ports.ts";
+import type { Digest, EditLog, Histories, ObjectStore, Reverting, Unread } from "../ports.ts";
 import type { Reverted } from "./reverting.ts";
 import { decodeSegment, editsBetween, type Session, seqAt, sessionsOf, type Taken, takenFrom } from "./segments.ts";
 import { readVerified } from "../rooms/verified-write-host.ts";
@@ -24,12 +24,14 @@ export type NoPast =
   /** More edits than a question may read, or they take too long. */
   | { readonly kind: "too-much" }
   /** What is kept of it cannot be read. */
-  | { readonly kind: "unreadable" };
+  | { readonly kind: "unreadable" }
+  /** Not now: ask again. */
+  | { readonly kind: "loading" };
 export type Past = { readonly kind: "state"; readonly state: Uint8Array; readonly position: Position } | NoPast;
 /** Whoever wants more asks from `through + 1`. */
 export type Sessions = { readonly sessions: readonly Session[]; readonly through: Seq };
 
-export type PastPorts = { readonly log: EditLog; readonly histories: Histories; readonly history: ObjectStore; readonly merging: Merging; readonly reverting: Reverting; readonly digest: Digest };
+export type PastPorts = { readonly log: EditLog; readonly histories: Histories; readonly history: ObjectStore; readonly reverting: Reverting; readonly digest: Digest };
 export type PastOptions = { readonly historySessionMsMax: number; readonly historyReadBytesMax: number };
 
 export class PastHost {
@@ -64,20 +66,19 @@ export class PastHost {
     return this.#history.removeVersion(id);
   }
 
-  async readAt(moment: Moment): Promise<Past> {
-    const first = await this.#readAt(moment);
-    return first.kind === "not-kept" ? this.#readAt(moment) : first;
+  /** `signal`: aborted once nobody waits for it. */
+  async readAt(moment: Moment, signal?: AbortSignal): Promise<Past> {
+    const first = await this.#readAt(moment, signal);
+    return first.kind === "not-kept" ? this.#readAt(moment, signal) : first;
   }
 
   /** The edit that makes the document of now what it was. Who sends it decides whether anything is brought back. */
-  async revert(moment: Moment): Promise<Reverted | NoPast | { readonly kind: "loading" }> {
-    const past = await this.readAt(moment);
+  async revert(moment: Moment, signal?: AbortSignal): Promise<Reverted | NoPast> {
+    const past = await this.readAt(moment, signal);
     if (past.kind !== "state") return past;
     const present = await this.#present();
     const reverted = present === undefined ? "busy" : await this.#ports.reverting.revert(present.state, past.state);
-    if (reverted === "overran") return { kind: "too-much" };
-    if (reverted === "unreadable") return { kind: "unreadable" };
-    return reverted === "busy" ? { kind: "loading" } : reverted;
+    return typeof reverted === "string" ? noPast(reverted) : reverted;
   }
 
   /** Who wrote from this seq on: of one segment at a time, then of the log. */
@@ -92,7 +93,7 @@ export class PastHost {
     return { sessions: [], through: (from - 1) as Seq };
   }
 
-  async #readAt(moment: Moment): Promise<Past> {
+  async #readAt(moment: Moment, signal: AbortSignal | undefined): Promise<Past> {
     const history = await this.list();
     const tail = await this.#tail(history);
     if (tail === "too-much") return { kind: "too-much" };
@@ -102,15 +103,15 @@ export class PastHost {
     if (target === undefined) return { kind: "not-kept" };
     if (target > head) return { kind: "not-yet", head };
     for (const way of waysTo(history, target)) {
-      const past = await this.#follow(way, target, tail);
+      const past = await this.#follow(way, target, tail, signal);
       if (past !== undefined) return past;
     }
     return { kind: "not-kept" };
   }
 
   /** Undefined: an object is gone or damaged, or edits are missing. Another way may lead there. */
-  async #follow({ base, segments }: Reading, target: Seq, tail: readonly Taken[]): Promise<Past | undefined> {
-    const { history, digest, merging } = this.#ports;
+  async #follow({ base, segments }: Reading, target: Seq, tail: readonly Taken[], signal: AbortSignal | undefined): Promise<Past | undefined> {
+    const { history, digest, reverting } = this.#ports;
     if (segments.reduce((sum, { bytes }) => sum + bytes, 0) > this.#options.historyReadBytesMax) return { kind: "too-much" };
     const state = base === undefined ? EMPTY_STATE : await readVerified(history, digest, base);
     if (state === undefined) return undefined;
@@ -123,8 +124,8 @@ export class PastHost {
     const edits = editsBetween([...taken, ...tail], base?.seq ?? (0 as Seq), target);
     if (edits.kind === "missing") return undefined;
     if (edits.payloads.length === 0) return { kind: "state", state, position: { epoch: base?.epoch ?? edits.epoch, seq: target } };
-    const merged = await merging.merge(state, edits.payloads);
-    return merged === "overran" ? { kind: "too-much" } : { kind: "state", state: merged.state, position: { epoch: edits.epoch, seq: target } };
+    const merged = await reverting.mergePast(state, edits.payloads, signal);
+    return typeof merged === "string" ? noPast(merged) : { kind: "state", state: merged.state, position: { epoch: edits.epoch, seq: target } };
   }
 
   /** The last seq at the time; 0 where the room begins after it. */
@@ -156,5 +157,16 @@ export class PastHost {
       if (bytes > this.#options.historyReadBytesMax) return "too-much";
     }
     return takenFrom(records);
+  }
+}
+
+function noPast(why: Unread): NoPast {
+  switch (why) {
+    case "busy":
+      return { kind: "loading" };
+    case "overran":
+      return { kind: "too-much" };
+    default:
+      return { kind: why };
   }
 }

@@ -24,12 +24,12 @@ import { EMPTY_STATE } from "./merge.ts";
 import { MergeHost } from "./merge-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import { PastHost, type PastOptions, type PastPorts } from "../past/past-host.ts";
-import type { Checkpoints, Deletions, News, ObjectStore } from "../ports.ts";
+import type { Checkpoints, Deletions, Merging, News, ObjectStore } from "../ports.ts";
 import { SaveHost } from "./save-host.ts";
 import { TrimHost } from "./trim-host.ts";
 import { WipeHost } from "./wipe-host.ts";
 
-export type RoomPorts = PastPorts & { readonly checkpoints: Checkpoints; readonly snapshots: ObjectStore; readonly deletions: Deletions };
+export type RoomPorts = PastPorts & { readonly checkpoints: Checkpoints; readonly snapshots: ObjectStore; readonly merging: Merging; readonly deletions: Deletions };
 export type RoomOptions = SnapshotPolicy & TrimOptions & IntakeOptions & HistoryPolicy & PastOptions & {
   readonly mergeEditsMax: number;
   readonly mergeBytesMax: number;

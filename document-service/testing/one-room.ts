@@ -150,7 +150,7 @@ export class Stores {
       append: () => Promise.reject(new Error("the tests append the record themselves")),
       tellOwner: () => this.#step("tell owner", () => (this.isOwned ? "somebody" : "nobody")).catch(() => "somebody" as const),
     },
-    reverting: { revert: (current, past) => Promise.resolve(revertingEdit(current, past, 99)) },
+    reverting: { mergePast: (state, edits) => Promise.resolve(mergeEdits(state, edits)), revert: (current, past) => Promise.resolve(revertingEdit(current, past, 99)) },
     snapshots: this.#objects(() => this.snapshots, { write: "write", read: "read back", remove: "remove" }),
     merging: { merge: (state, edits) => Promise.resolve(mergeEdits(state, edits)) },
     digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),

@@ -4,6 +4,7 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import type { Log } from "../log.ts";
+import { eventually } from "../../test/system/eventually.ts";
 import { type InternalHttpOptions, serveInternal } from "./internal-http.ts";
 
 const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -64,6 +65,30 @@ test("[IHT2] what a route throws costs its request alone: it is logged, counted 
     const failed = await ask("PUT");
     expect([failed.status, await failed.json()]).toEqual([500, { error: "failed", message: expect.stringContaining("log") }]);
     expect([(await ask("GET")).status, logged, counted]).toEqual([200, [{ method: "PUT", url: "/v1/rooms", cause: mistake }], ["failed", "read"]]);
+  } finally {
+    await server.stop();
+  }
+});
+
+test("[IHT3] a route is told when nobody waits for its answer any more", async () => {
+  let asked: (signal: AbortSignal) => void = () => {};
+  const signal = new Promise<AbortSignal>((resolve) => (asked = resolve));
+  const server = await serveInternal(
+    OPTIONS,
+    async (question) => {
+      asked(question.signal);
+      await new Promise((resolve) => question.signal.addEventListener("abort", resolve));
+      return { status: 200, name: "late" };
+    },
+    () => {},
+  );
+  try {
+    const asker = new AbortController();
+    const answer = fetch(`http://${OPTIONS.host}:${server.port}/v1/rooms`, { headers: { "x-coroom-internal": OPTIONS.secret }, signal: asker.signal });
+    expect((await signal).aborted).toBe(false);
+    asker.abort();
+    await expect(answer).rejects.toThrow("aborted");
+    await eventually("it is told", async () => (await signal).aborted);
   } finally {
     await server.stop();
   }

@@ -25,6 +25,8 @@ export type InternalQuestion = {
   readonly header: (lowerCaseName: string) => string;
   /** Undefined: longer than it may be. Throws when the asker goes before it is whole: nobody is left to be answered, and what it throws need not be caught. */
   readonly body: () => Promise<Uint8Array | undefined>;
+  /** Aborted once nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
 };
 
 /** `name`: what it is counted as. */
@@ -63,12 +65,12 @@ export function refusal(status: number, error: string, message: string): Interna
 
 export async function serveInternal(options: InternalHttpOptions, answer: (question: InternalQuestion) => InternalAnswer | Promise<InternalAnswer>, count: (answer: string) => void): Promise<{ port: number; stop(): Promise<void> }> {
   const mayAsk = secretCheck(options.secret);
-  const answerTo = async (request: IncomingMessage): Promise<InternalAnswer> => {
+  const answerTo = async (request: IncomingMessage, response: ServerResponse): Promise<InternalAnswer> => {
     if (request.url === "/metrics") return mayAsk(bearerOf(request)) ? metricsAnswer(options.registry) : NO_OPERATOR;
-    return mayAsk(request.headers["x-coroom-internal"]) ? answer(readQuestion(request, options)) : UNAUTHORIZED;
+    return mayAsk(request.headers["x-coroom-internal"]) ? answer(readQuestion(request, signalOf(response), options)) : UNAUTHORIZED;
   };
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const given = await answerTo(request);
+    const given = await answerTo(request, response);
     count(given.name);
     send(response, given);
   };
@@ -106,10 +108,16 @@ function bearerOf({ headers }: IncomingMessage): string | undefined {
   return /^Bearer (.+)$/i.exec(headers.authorization ?? "")?.[1];
 }
 
-function readQuestion(request: IncomingMessage, { bodyBytesMax }: InternalHttpOptions): InternalQuestion {
+function readQuestion(request: IncomingMessage, signal: AbortSignal, { bodyBytesMax }: InternalHttpOptions): InternalQuestion {
   const url = new URL(request.url ?? "", "http://internal");
   const header = (name: string): string => String(request.headers[name] ?? "");
-  return { method: request.method ?? "", segments: segmentsOf(url.pathname), query: url.searchParams, tenant: header("x-coroom-tenant"), header, body: () => readBody(request, bodyBytesMax) };
+  return { method: request.method ?? "", segments: segmentsOf(url.pathname), query: url.searchParams, tenant: header("x-coroom-tenant"), header, body: () => readBody(request, bodyBytesMax), signal };
+}
+
+function signalOf(response: ServerResponse): AbortSignal {
+  const over = new AbortController();
+  response.on("close", () => over.abort());
+  return over.signal;
 }
 
 class AskerGone extends Error {
