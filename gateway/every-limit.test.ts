@@ -19,7 +19,7 @@ const LIMITS: readonly Limit[] = [
   { settings: ["connectsPerSecondMax"], metric: "coroom_gateway_connects_waiting", tests: ["GW24", "ADM3"] },
   { settings: ["connectQueueMax"], metric: "coroom_gateway_turned_away_total", tests: ["GW23", "GW24"] },
   { settings: ["connectQueueBytesMax"], metric: "coroom_gateway_turned_away_total", tests: ["LOB3", "LOB4"] },
-  { settings: ["connectionsPerIpMax"], metric: "coroom_gateway_turned_away_total", tests: ["LIM1"] },
+  { settings: ["connectionsPerIpMax"], metric: "coroom_gateway_turned_away_total", tests: ["LIM1", "LIM13"] },
   { settings: ["connectionsPerTenantMax"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM2"] },
   { settings: ["roomsPerTenantMax"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM4"] },
   { settings: ["participantsPerRoomMax"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM3"] },

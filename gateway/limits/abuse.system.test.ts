@@ -233,3 +233,13 @@ test("[ABS12] whoever is told to wait and comes back too soon brings nothing upo
   expect(await metric(address, 'coroom_gateway_faults_total{fault="too-fast"}')).toBe(0);
   expect(await outcomeOf(await rig.greet(address, "ann", { tenant: "other", from }))).toBe("welcome");
 });
+
+test("[ABS13] whoever comes from a banned address is told so at once, and keeps nobody else waiting", async () => {
+  const address = await rig.start({ connectsPerSecondMax: "1", connectQueueMax: "2" });
+  const from = "203.0.113.31";
+  await fetch(`http://${address}/v1/admin/ban`, { method: "POST", headers: { authorization: `Bearer ${OPERATOR}` }, body: JSON.stringify({ address: from, seconds: 600 }) });
+  const banned = await Promise.all(Array.from({ length: 10 }, () => rig.connect(address, from)));
+  for (const client of banned) expect((await client.end()).code).toBe(4009);
+  expect(await outcomeOf(await rig.greet(address, "ann"))).toBe("welcome");
+  expect(await metric(address, "coroom_gateway_connect_wait_seconds_count")).toBe(0);
+});

@@ -59,6 +59,11 @@ export class DisciplineHost {
     this.#clock = clock;
   }
 
+  /** Undefined: whoever comes from there may wait for its turn. */
+  receiveKnock(address: ClientAddress | undefined): Ban | undefined {
+    return address === undefined ? undefined : this.#banOfAddress(address);
+  }
+
   /** Undefined: whoever comes from there is welcome. */
   receiveAddress(address: ClientAddress | undefined): Ban | undefined {
     return address === undefined ? undefined : (this.#banOfAddress(address) ?? this.#receiveArrival({ kind: "address", address }));

@@ -209,3 +209,14 @@ test("[LIM12] a client that takes nothing is told of no presence once so much wa
   await until(() => bob.committed().size === edits, "every edit");
   expect(bob.closed).toBeUndefined();
 });
+
+test("[LIM13] whoever waits for its turn counts for its address, until it is gone", async () => {
+  const address = await rig.start({ connectionsPerIpMax: "3", clientAddressHeader: "x-forwarded-for", connectsPerSecondMax: "1", connectQueueMax: "1000" });
+  for (let other = 1; other <= 30; other++) await rig.connect(address, `198.51.100.${other}`); // Half a minute of turns.
+  const here = "203.0.113.7";
+  const waiting = [await rig.connect(address, here), await rig.connect(address, here), await rig.connect(address, here)];
+  await expect(rig.connect(address, here)).rejects.toThrow("HTTP 429");
+  await rig.connect(address, "203.0.113.8");
+  waiting[0]!.close();
+  await until(() => rig.connect(address, here).catch(() => undefined), "the one that left to count no more");
+});

@@ -14,7 +14,11 @@ import type { Clients, ConnectionId, Pace } from "../ports.ts";
 export type LobbyOptions = AdmissionOptions & { readonly connectQueueBytesMax: number };
 
 /** Who is behind it, and hears of those too that are not let in: to tell them when to come back, and to close them. */
-export type Inside = Clients & { receiveTurnedAway(connection: ConnectionId): void };
+export type Inside = Clients & {
+  /** It came, and has not waited yet. False: it is not to, and has been closed. */
+  receiveKnock(connection: ConnectionId, address: ClientAddress | undefined): boolean;
+  receiveTurnedAway(connection: ConnectionId): void;
+};
 
 type Waiting = { readonly address: ClientAddress | undefined; readonly said: Uint8Array[] };
 
@@ -39,6 +43,7 @@ export class LobbyHost implements Clients {
   }
 
   receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
+    if (!this.#inside.receiveKnock(connection, address)) return; // It takes nobody's turn.
     const decision = this.#admission.knock(connection, this.#deps.clock.now());
     if (decision === "come-in") return this.#inside.receiveConnection(connection, address);
     if (decision === "turn-away") return this.#inside.receiveTurnedAway(connection);
@@ -64,7 +69,8 @@ export class LobbyHost implements Clients {
   }
 
   receiveDisconnection(connection: ConnectionId): void {
-    if (this.#leave(connection) === undefined) this.#inside.receiveDisconnection(connection);
+    this.#leave(connection);
+    this.#inside.receiveDisconnection(connection);
   }
 
   #stepLater(): void {

@@ -104,12 +104,18 @@ export class SessionHost implements Inside {
     this.#closeAll("goingAway");
   }
 
+  /** It counts for its address from here on, while it waits too: else one address could take all places in the queue. */
+  receiveKnock(connection: ConnectionId, address: ClientAddress | undefined): boolean {
+    const ban = this.#ports.discipline.receiveKnock(address);
+    if (ban === undefined) this.#ports.quotas.receiveConnection(connection, address);
+    else this.#turnAway(connection, ban.close, ban);
+    return ban === undefined;
+  }
+
   receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
     if (this.isDraining) return this.#turnAway(connection, "goingAway", { message: "this gateway stops: connect to another", retryAfterMs: 0 }); // It waited too long.
     const ban = this.#ports.discipline.receiveAddress(address);
     if (ban !== undefined) return this.#turnAway(connection, ban.close, ban);
-    if (!this.#ports.quotas.mayConnect(address)) return this.#receiveTooManyOf(connection);
-    this.#ports.quotas.receiveConnection(connection, address);
     this.#sessions.set(connection, new Session(this.#options.session, `${this.#options.name}-${connection}`, this.#now()));
     this.#deps.metrics.connects.inc();
     this.#deps.metrics.connections.set(this.#sessions.size);
@@ -119,12 +125,6 @@ export class SessionHost implements Inside {
   receiveTurnedAway(connection: ConnectionId): void {
     this.#deps.metrics.turnedAway.inc({ reason: "herd" });
     this.#turnAway(connection, "overloaded", { message: "too many connections come at once: try again later", retryAfterMs: this.#options.session.retryAfterMs });
-  }
-
-  /** Others of its address came in while it waited. */
-  #receiveTooManyOf(connection: ConnectionId): void {
-    this.#deps.metrics.turnedAway.inc({ reason: "ip" });
-    this.#turnAway(connection, "overloaded", { message: "too many connections from this address: close others, or try again later", retryAfterMs: this.#options.session.retryAfterMs });
   }
 
   #turnAway(connection: ConnectionId, close: CloseName, { message, retryAfterMs }: Omit<Ban, "close">): void {
@@ -147,9 +147,9 @@ export class SessionHost implements Inside {
 
   receiveDisconnection(connection: ConnectionId): void {
     const session = this.#sessions.get(connection);
-    if (session === undefined) return;
-    this.#sessions.delete(connection);
     this.#ports.quotas.receiveDisconnection(connection);
+    if (session === undefined) return; // It was not let in.
+    this.#sessions.delete(connection);
     this.#deps.metrics.connections.set(this.#sessions.size);
     this.#ports.boards.receiveGone(connection);
     for (const room of session.receiveClosed()) this.#ports.rooms.receive(room, { kind: "leave", connection });
