@@ -10,6 +10,7 @@ import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.t
 import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import type { Log } from "../shared/log.ts";
+import { sharedSettings } from "../shared/settings.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
 import { describeRoom, opsRoomSettings, opsWatchSettings, watchEvents } from "./ops.ts";
 
@@ -26,10 +27,10 @@ afterAll(async () => {
   await server.stop();
 });
 
-async function operationsIn(environment: string, flags: Record<string, string> = {}) {
-  const config = readSettings(opsWatchSettings, { flags: { environment, natsUrl: server.url, ...flags }, env: {} });
+async function operationsIn(environment: string, { last = "20", opsEventsMax = "10000" }: { last?: string; opsEventsMax?: string } = {}) {
+  const config = readSettings(opsWatchSettings, { flags: { environment, natsUrl: server.url, last }, env: {} });
   const subjects = subjectsOf(environment);
-  await ensureOperationsStream(nats, subjects, config);
+  await ensureOperationsStream(nats, subjects, readSettings(sharedSettings, { flags: { opsEventsMax }, env: {} }));
   const counted: string[] = [];
   const operations = natsOperations(nats, subjects, "rs-1", { clock: systemClock, log: silent, count: (kind) => void counted.push(kind) });
   const claim = (room: string): void => operations.report({ kind: "room_claimed", room: `acme.${room}` as RoomKey, epoch: 1 });
@@ -73,4 +74,15 @@ test("[OPS4] a room that nobody owns is named in the answer, and so is one that 
   const about = (room: string) => describeRoom(readSettings(opsRoomSettings, { flags: { environment: "ops4", natsUrl: server.url, room }, env: {} }), () => {});
   await expect(about("notes")).rejects.toThrow(/no room server says that it owns "notes"/);
   await expect(about("..")).rejects.toThrow(/there can be no room/);
+});
+
+test("[OPS5] a watcher leaves the stream its limits, and makes none where no system was started", async () => {
+  const { config, subjects } = await operationsIn("ops5", { opsEventsMax: "5" });
+  await (await watchEvents(config, () => {})).stop();
+  const { streams } = await jetstreamManager(nats);
+  expect((await streams.info(subjects.operationsStream)).config.max_msgs).toBe(5);
+
+  const nowhere = readSettings(opsWatchSettings, { flags: { environment: "ops5-none", natsUrl: server.url }, env: {} });
+  await expect(watchEvents(nowhere, () => {})).rejects.toThrow(/nothing in the environment "ops5-none" has told of an event yet/);
+  await expect(streams.info(subjectsOf("ops5-none").operationsStream)).rejects.toThrow(/stream not found/);
 });

@@ -12,15 +12,15 @@ import { type Settings, SettingError, text, type Values, wholeNumber } from "../
 import { parseRoomId, parseTenantId, type RoomKey, roomKey } from "../shared/ids.ts";
 import { closeNats, connectAs, type NatsConnection } from "../shared/io/nats.ts";
 import { withoutSecrets } from "../shared/io/nats-address.ts";
-import { ensureOperationsStream } from "../shared/io/nats-operations.ts";
+import { hasOperationsStream } from "../shared/io/nats-operations.ts";
 import { watchOperations } from "../shared/io/watch-operations.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import { localNatsUrl } from "./local-nats-url.ts";
 import { startSettings } from "./settings.ts";
 
-const { natsCredentials, natsCa, dataDir, environment, logReplicas, opsEventsMax, opsBytesMax, opsKeptMsMax } = startSettings;
+const { natsCredentials, natsCa, dataDir, environment } = startSettings;
 
-/** Those of `coroom start` that say where the system is, and what its stream of events holds. */
+/** Those of `coroom start` that say where the system is. */
 export const whereSettings = {
   natsUrl: { ...startSettings.natsUrl, meaning: "the NATS servers, comma-separated; empty: that of the local system" },
   natsCredentials,
@@ -32,10 +32,6 @@ export const whereSettings = {
 export const opsWatchSettings = {
   last: { parse: wholeNumber, fallback: 20, meaning: "how many of the events that were kept are shown first" },
   ...whereSettings,
-  logReplicas,
-  opsEventsMax,
-  opsBytesMax,
-  opsKeptMsMax,
 } as const satisfies Settings;
 
 export const opsRoomSettings = {
@@ -84,11 +80,14 @@ function roomLines(before: RoomAccount, { gateways, statesReceived, newsTold, ne
   ];
 }
 
-/** Says a line for each event, until stopped. */
+/** Says a line for each event, until stopped. It only reads: the stream and its limits are the system's, whose settings are not known here. */
 export async function watchEvents(config: Values<typeof opsWatchSettings>, say: (line: string) => void): Promise<Running> {
   const subjects = subjectsOf(config.environment);
   const nats = await connectOperator(config);
-  await ensureOperationsStream(nats, subjects, config);
+  if (!(await hasOperationsStream(nats, subjects))) {
+    await closeNats(nats);
+    throw new SettingError(`nothing in the environment "${config.environment}" has told of an event yet: start the system, or set COROOM_ENVIRONMENT to that of the one to watch`);
+  }
   const stopped = new AbortController();
   const watching = (async () => {
     for await (const event of watchOperations(nats, subjects, config.last, stopped.signal)) say(describeEvent(event));

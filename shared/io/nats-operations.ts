@@ -39,6 +39,17 @@ async function makeOperationsStream(nats: NatsConnection, subjects: Subjects, { 
   }
 }
 
+/** Whether any tier of the environment was ever started. */
+export async function hasOperationsStream(nats: NatsConnection, subjects: Subjects): Promise<boolean> {
+  try {
+    await (await jetstreamManager(nats)).streams.info(subjects.operationsStream);
+    return true;
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
+    return false;
+  }
+}
+
 /** `by`: who tells; `count`: the tier's counter, by kind. */
 export function natsOperations(nats: NatsConnection, subjects: Subjects, by: string, { clock, log, count }: { clock: Clock; log: Log; count: (kind: OperationsEvent["kind"]) => void }): Operations {
   return {
