@@ -97,3 +97,23 @@ test("[LBO5] boards are told apart by window and role, and what makes no board i
   expect(() => leaderboard.subscribe({ window: "fortnight" as "day" })).toThrow(/a window is/);
   expect(() => leaderboard.subscribe({ shown: 0 })).toThrow(/whole number/);
 });
+
+test("[LBO6] who subscribes to a board that is known hears of it too, once; after the room's end nobody hears anything", async () => {
+  const server = serverOn();
+  const room = appOn(server);
+  const { leaderboard } = room;
+  const first = record(leaderboard.subscribe({ window: "hour" }));
+  await server.clock.advance(1_000);
+  server.send(boardOf([["ann", 9]]));
+  await server.clock.advance(100);
+  const later = leaderboard.subscribe({ window: "hour" });
+  const told = record(later);
+  const gone = leaderboard.subscribe({ window: "hour" });
+  const untold = record(gone);
+  gone.unsubscribe();
+  await server.clock.advance(1_000);
+  expect([later.ranking.length, told, untold]).toEqual([1, ["live: 1 Ann 9"], []]);
+  room.destroy();
+  await server.clock.advance(1_000);
+  expect([first, told]).toEqual([["live: 1 Ann 9"], ["live: 1 Ann 9"]]);
+});

@@ -7,6 +7,7 @@ import { assert } from "../../shared/assert.ts";
 import type { Seq, UserId } from "../../shared/ids.ts";
 import { BOARD_ROLES, BOARD_WINDOWS, type BoardName, type BoardRole, type BoardWindow } from "../../shared/wire/boards.ts";
 import { Events } from "../events.ts";
+import type { World } from "../ports.ts";
 import { type BoardFacts, NOTHING_SHOWN } from "./room-boards.ts";
 
 export type BoardOptions = {
@@ -86,19 +87,28 @@ export class Board {
 
   /** Nothing is told any more. */
   unsubscribe(): void {
-    this.#events.clear();
+    this.end();
     this.#onUnsubscribe();
   }
 
   /** For the room. */
   receive(facts: BoardFacts): void {
-    this.#facts = facts;
-    const places = facts.places.slice(0, this.shown);
-    const told = JSON.stringify([facts.state, facts.windowId, facts.own, places]);
+    this.know(facts);
+    const told = JSON.stringify([facts.state, facts.windowId, facts.own, this.#ranking]);
     if (told === this.#told) return;
     this.#told = told;
-    this.#ranking = places.map(({ user, name, score }, index) => ({ rank: index + 1, user, name: name === "" ? user : name, score }));
     this.#events.emit("change", this);
+  }
+
+  /** To be seen already, and told soon. */
+  know(facts: BoardFacts): void {
+    this.#facts = facts;
+    this.#ranking = facts.places.slice(0, this.shown).map(({ user, name, score }, index) => ({ rank: index + 1, user, name: name === "" ? user : name, score }));
+  }
+
+  /** Nobody listens any more. */
+  end(): void {
+    this.#events.clear();
   }
 }
 
@@ -106,13 +116,13 @@ type Shared = { readonly views: Set<Board>; facts: BoardFacts };
 
 export class Leaderboard {
   readonly #watch: (board: BoardName, shown: number) => void;
-  readonly #reportError: (error: unknown) => void;
+  readonly #world: Pick<World, "clock" | "reportError">;
   readonly #boards = new Map<string, Shared>();
 
   /** `watch`: tells the room how many places of a board are looked at. */
-  constructor(watch: (board: BoardName, shown: number) => void, reportError: (error: unknown) => void) {
+  constructor(watch: (board: BoardName, shown: number) => void, world: Pick<World, "clock" | "reportError">) {
     this.#watch = watch;
-    this.#reportError = reportError;
+    this.#world = world;
   }
 
   /** A board that goes along until it is unsubscribed, over reconnects too. */
@@ -120,11 +130,12 @@ export class Leaderboard {
     assert(window in BOARD_WINDOWS, `a window is ${Object.keys(BOARD_WINDOWS).join(", ")}`);
     assert(role in BOARD_ROLES, `a role is ${Object.keys(BOARD_ROLES).join(", ")}`);
     assert(Number.isSafeInteger(shown) && shown > 0, "shown is how many places, a whole number from 1");
-    const board = new Board({ window, role, shown }, { onUnsubscribe: (ended) => this.#remove(ended), reportError: this.#reportError });
+    const board = new Board({ window, role, shown }, { onUnsubscribe: (ended) => this.#remove(ended), reportError: this.#world.reportError });
     const shared = this.#boards.get(keyOf(board)) ?? { views: new Set(), facts: NOTHING_SHOWN };
     this.#boards.set(keyOf(board), shared);
     shared.views.add(board);
-    board.receive(shared.facts);
+    board.know(shared.facts);
+    if (shared.facts !== NOTHING_SHOWN) this.#world.clock.soon(() => board.receive(shared.facts)); // Listeners are not there yet.
     this.#tellRoom(board, shared);
     return board;
   }
@@ -135,6 +146,11 @@ export class Leaderboard {
     if (shared === undefined) return;
     shared.facts = facts;
     for (const view of shared.views) view.receive(facts);
+  }
+
+  /** The room is left for good: nothing is told any more. */
+  end(): void {
+    for (const { views } of this.#boards.values()) for (const view of views) view.end();
   }
 
   #remove(board: Board): void {

@@ -1,6 +1,6 @@
 /**
  * The boards of one room that this client watches, beside the edits: hears what the room session hears, keeps what
- * each board shows, and asks for all of them again after each join. Deterministic. Rules LBO1 to LBO5.
+ * each board shows, and asks for all of them again after each join. Deterministic. Rules LBO1 to LBO6.
  */
 
 import type { Seq } from "../../shared/ids.ts";

@@ -60,7 +60,7 @@ export class RoomHost {
     this.#session = new RoomSession({ ...defaults.ROOM, outbox, keeping }, world.chance);
     this.#alarm = new Alarm(world.clock, () => this.receive({ kind: "tick" }));
     this.#events = new Events(world.reportError);
-    this.leaderboard = new Leaderboard((board, shown) => this.#turns.receive({ kind: "watch-board", board, shown }), world.reportError);
+    this.leaderboard = new Leaderboard((board, shown) => this.#turns.receive({ kind: "watch-board", board, shown }), world);
     this.#ownsConnection = options.connection === undefined;
     this.#connection = options.connection ?? new ConnectionHost(options, world);
     this.#connection.on("status", this.#receiveLineStatus);
@@ -160,6 +160,7 @@ export class RoomHost {
   /** Leaves for good and tells nobody anything any more. */
   destroy(): void {
     if (this.#isDestroyed) return;
+    this.leaderboard.end();
     this.disconnect();
     this.#connection.off("status", this.#receiveLineStatus);
     this.#connection.off("refused", this.#tellRefused);
