@@ -96,6 +96,11 @@ export class ConnectionHost {
     this.#turns.receive({ line: this.#line, input: { kind: "disconnect" } });
   }
 
+  /** For rooms: throws where another takes part for the room. */
+  assertFree(member: Member): void {
+    this.#rooms.assertFree(member);
+  }
+
   /** For rooms: takes part in the connection. */
   enter(member: Member): void {
     this.#rooms.enter(member);

@@ -26,9 +26,14 @@ export class RoomsOnLine {
     this.#send = send;
   }
 
-  enter(member: Member): void {
+  /** Throws where another takes part for the room: the application's mistake. */
+  assertFree(member: Member): void {
     const there = this.#members.get(member.room);
     assert(there === undefined || there === member, `room ${JSON.stringify(member.room)} is on this connection already: one RoomConnection or provider a room`);
+  }
+
+  enter(member: Member): void {
+    this.assertFree(member);
     this.#members.set(member.room, member);
   }
 

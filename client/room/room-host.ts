@@ -63,6 +63,7 @@ export class RoomHost {
     this.leaderboard = new Leaderboard((board, shown) => this.#turns.receive({ kind: "watch-board", board, shown }), world);
     this.#ownsConnection = options.connection === undefined;
     this.#connection = options.connection ?? new ConnectionHost(options, world);
+    if (options.connect ?? true) this.#connection.assertFree(this);
     this.#connection.on("status", this.#receiveLineStatus);
     this.#connection.on("refused", this.#tellRefused);
     this.#connection.on("error", this.#tellProblem);
@@ -143,6 +144,7 @@ export class RoomHost {
   /** Joins the room and stays in it; after a refusal, or while waiting to try again, tries at once. */
   connect(): void {
     if (this.#isDestroyed) return;
+    this.#connection.assertFree(this);
     this.#isWanted = true;
     this.receive({ kind: "enter" });
     this.#connection.enter(this);

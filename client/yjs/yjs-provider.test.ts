@@ -4,7 +4,9 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import type { ClientId, Epoch, RoomId, Seq } from "../../shared/ids.ts";
+import { ConnectionHost } from "../connection/connection-host.ts";
 import { FakeClock } from "../testing/fake-clock.ts";
+import { MemoryStore } from "../testing/memory-store.ts";
 import { LIMITS, ModelServer } from "../testing/model-server.ts";
 import { type ProviderOptions, YjsProvider } from "./yjs-provider.ts";
 
@@ -310,4 +312,24 @@ test("[YJS13] an observer of the document that throws is told of, and takes noth
   const sent = server.room().log.at(-1)!.payload;
   expect([server.room().head, Y.decodeUpdate(sent).structs.length], "only what the room lacked").toEqual([2, 1]);
   provider.destroy();
+});
+
+test("[YJS14] a second provider for a room on one connection is refused, and leaves nothing of itself behind", async () => {
+  const server = serverOn();
+  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
+  const first = new Writer(server, 2, { connection, url: undefined, token: undefined } as unknown as Partial<ProviderOptions>);
+  const [doc, device] = [new Y.Doc(), new MemoryStore()];
+  const second = (connect: boolean) => new YjsProvider({ connection, room: "notes", doc, store: device, connect }, server.world(3));
+  const listeners = (): number => [...doc._observers.values()].reduce((sum, { size }) => sum + size, 0);
+  const before = listeners(); // Yjs has its own.
+  expect(() => second(true)).toThrow("on this connection already");
+  expect(listeners()).toBe(before);
+  const waiting = second(false);
+  expect(() => waiting.connect()).toThrow("on this connection already");
+  await server.clock.advance(1_000);
+  expect([waiting.status, first.provider.status]).toEqual(["disconnected", "connected"]);
+  first.provider.destroy();
+  waiting.connect();
+  await server.clock.advance(1_000);
+  expect(waiting.status).toBe("connected");
 });

@@ -1,6 +1,6 @@
 /**
  * Keeps a Yjs document and a room the same: what comes from the room goes into the document, what the room lacks of it
- * (`yjs-changes.ts`) into the room. `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS13.
+ * (`yjs-changes.ts`) into the room. `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS14.
  */
 
 import * as Y from "yjs";
@@ -100,7 +100,7 @@ export class YjsProvider {
     this.#room.on("presence", (change) => this.#receivePresence(change));
     this.#room.on("mode", (mode) => this.#events.emit("mode", mode));
     this.#room.on("refused", (refusal) => this.#events.emit("refused", refusal));
-    if (options.connect ?? true) this.connect();
+    if (options.connect ?? true) this.#connectOrEnd();
   }
 
   get room(): string {
@@ -201,6 +201,16 @@ export class YjsProvider {
     this.#changes.receiveChange(update);
     this.#tellSaved();
   };
+
+  /** Where another has the room on a shared connection already, nothing of this one stays behind. */
+  #connectOrEnd(): void {
+    try {
+      this.connect();
+    } catch (mistake) {
+      this.destroy();
+      throw mistake;
+    }
+  }
 
   readonly #receiveDocDestroyed = (): void => this.destroy();
 
