@@ -11,6 +11,9 @@ export type NatsCluster = {
 /** Whom it lets in, and nobody else. `nkey`: the public key of one who signs. */
 export type NatsUsers = { readonly user: string; readonly password: string; readonly nkey?: string };
 
+/** PEM. Who asks for it is served over TLS, who does not, without. */
+export type NatsTls = { readonly certFile: string; readonly keyFile: string };
+
 export type NatsConfig = {
   readonly serverName: string;
   readonly host: string;
@@ -24,6 +27,7 @@ export type NatsConfig = {
   readonly tags: readonly string[];
   readonly cluster?: NatsCluster | undefined;
   readonly users?: NatsUsers | undefined;
+  readonly tls?: NatsTls | undefined;
 };
 
 /** A snapshot or a long edit fits one message; past 8 MB nats-server itself warns. */
@@ -53,6 +57,7 @@ export function natsConfigText(config: NatsConfig): string {
     "}",
     ...(config.cluster === undefined ? [] : clusterLines(config.cluster, config.host)),
     ...(config.users === undefined ? [] : userLines(config.users)),
+    ...(config.tls === undefined ? [] : ["allow_non_tls: true", `tls { cert_file: ${JSON.stringify(config.tls.certFile)}, key_file: ${JSON.stringify(config.tls.keyFile)} }`]),
   ];
   return `${lines.join("\n")}\n`;
 }

@@ -7,7 +7,7 @@ import { claimDataDir } from "./data-dir.ts";
 import { runEngine, type Engine } from "./engine.ts";
 import { findBinary, type FindOptions } from "./find.ts";
 import { claimPort } from "./free-port.ts";
-import { natsConfigText, type NatsCluster, type NatsUsers } from "./nats-config.ts";
+import { natsConfigText, type NatsCluster, type NatsTls, type NatsUsers } from "./nats-config.ts";
 
 export type NatsServerOptions = FindOptions & {
   readonly dataDir: string;
@@ -25,6 +25,7 @@ export type NatsServerOptions = FindOptions & {
   readonly cluster?: NatsCluster;
   /** Absent: whoever reaches it is let in. */
   readonly users?: NatsUsers;
+  readonly tls?: NatsTls;
 };
 
 const MEMORY_BYTES_MAX = 256 * 1024 ** 2;
@@ -53,6 +54,7 @@ export async function startNatsServer(options: NatsServerOptions): Promise<Engin
       tags: options.tags ?? [],
       cluster: options.cluster,
       users: options.users,
+      tls: options.tls,
     }));
     return await runEngine({
       name: BINARIES.natsServer.name,

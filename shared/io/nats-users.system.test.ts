@@ -19,7 +19,7 @@ let folder: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "coroom-nats-users-"));
-  server = await startRealNats({ user: "coroom", password: PASSWORD, nkey: signer.getPublicKey() });
+  server = await startRealNats({ users: { user: "coroom", password: PASSWORD, nkey: signer.getPublicKey() } });
 });
 afterAll(async () => {
   await server.stop();

@@ -3,15 +3,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { NatsUsers } from "../../engines/nats-config.ts";
-import { startTestNats } from "./test-engines.ts";
+import { startTestNats, type TestNatsOptions } from "./test-engines.ts";
 
 
 export type RealNats = Awaited<ReturnType<typeof startRealNats>>;
 
-export async function startRealNats(users?: NatsUsers) {
+export async function startRealNats(options: Pick<TestNatsOptions, "users" | "tls"> = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-nats-"));
-  const engine = await startTestNats({ dataDir, ...(users === undefined ? {} : { users }) });
+  const engine = await startTestNats({ dataDir, ...options });
   return {
     url: engine.url,
     /** SIGKILL, SIGSTOP, SIGCONT. */

@@ -3,17 +3,19 @@
  * `COROOM_TEST_ENGINES=containers` says so, containers. Images of one's own: COROOM_TEST_NATS_IMAGE, COROOM_TEST_REDIS_IMAGE.
  */
 
+import { readFileSync } from "node:fs";
+
 import { ask } from "../../engines/ask.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
-import { natsConfigText, type NatsUsers } from "../../engines/nats-config.ts";
+import { natsConfigText, type NatsTls, type NatsUsers } from "../../engines/nats-config.ts";
 import { jetStreamAnswers, startNatsServer } from "../../engines/nats-server.ts";
 import { redisConfigText } from "../../engines/redis-config.ts";
 import { startRedisServer } from "../../engines/redis-server.ts";
 
 /** `dataDir`: what the machine's own keep their data in; a container has its own. */
 export type TestEngineOptions = { readonly dataDir: string; readonly syncAlways?: boolean };
-export type TestNatsOptions = TestEngineOptions & { readonly users?: NatsUsers };
+export type TestNatsOptions = TestEngineOptions & { readonly users?: NatsUsers; readonly tls?: NatsTls };
 
 const MEMORY_BYTES_MAX = 256 * 1024 ** 2;
 const FILE_BYTES_MAX = 8 * 1024 ** 3;
@@ -39,15 +41,15 @@ async function ownOrContainer(own: () => Promise<Engine>, container: () => Promi
   }
 }
 
-async function natsContainer({ syncAlways = false, users }: TestNatsOptions): Promise<Engine> {
+async function natsContainer({ syncAlways = false, users, tls }: TestNatsOptions): Promise<Engine> {
   const { runContainer } = await import("./container-engine.ts");
-  const config = natsConfigText({ serverName: "coroom-container", host: "0.0.0.0", port: 4222, storeDir: "/data", syncAlways, memoryBytesMax: MEMORY_BYTES_MAX, fileBytesMax: FILE_BYTES_MAX, tags: [], users });
+  const config = natsConfigText({ serverName: "coroom-container", host: "0.0.0.0", port: 4222, storeDir: "/data", syncAlways, memoryBytesMax: MEMORY_BYTES_MAX, fileBytesMax: FILE_BYTES_MAX, tags: [], users, tls: tls && { certFile: "/cert.pem", keyFile: "/key.pem" } });
   return runContainer({
     image: process.env["COROOM_TEST_NATS_IMAGE"] ?? "nats:2.12",
     command: ["-c", "/coroom.conf"],
     port: 4222,
     scheme: "nats",
-    files: { "/coroom.conf": config },
+    files: { "/coroom.conf": config, ...(tls === undefined ? {} : { "/cert.pem": readFileSync(tls.certFile, "utf8"), "/key.pem": readFileSync(tls.keyFile, "utf8") }) },
     isReady: (port) => jetStreamAnswers(port, "127.0.0.1", users),
   });
 }
