@@ -73,9 +73,9 @@ export class EditFeed {
     return !this.#recent.empty;
   }
 
-  join({ connection, request, client, position, rights }: JoinInput, now: Millis, effects: RoomEffect[]): void {
+  join({ connection, request, client, position }: JoinInput, now: Millis, effects: RoomEffect[]): void {
     this.leave(connection, now, effects); // A second join takes the place of the first.
-    const member: Member = { connection, client, rights, state: { kind: "waiting", request, position, since: now } };
+    const member: Member = { connection, client, state: { kind: "waiting", request, position, since: now } };
     this.#members.set(member);
     this.#unacked.clientBack(client);
     if (this.#isOurs(position)) this.#meet(this.#letIn(member, this.#order.position!.seq, now, effects), position, now, effects);
@@ -239,10 +239,10 @@ export class EditFeed {
   /** JOINED, if the member has not had it yet. */
   #letIn(member: Member, head: Seq, now: Millis, effects: RoomEffect[]): Member {
     if (member.state.kind !== "waiting") return member;
-    const { connection, client, rights, state } = member;
+    const { connection, client, state } = member;
     const joined: Member = { ...member, state: CATCHING_UP };
     this.#members.set(joined);
-    effects.push({ kind: "let-in", connection, client, rights, request: state.request, epoch: this.#epoch, head, waitedMs: now - state.since });
+    effects.push({ kind: "let-in", connection, client, request: state.request, epoch: this.#epoch, head, waitedMs: now - state.since });
     if (this.#saving !== "saved") effects.push({ kind: "send", to: [connection], frame: { type: "saving", channel: this.#options.channel, state: this.#saving } });
     return joined;
   }

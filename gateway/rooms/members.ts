@@ -1,13 +1,11 @@
 /** Who is in a room over this gateway, and how far each has come into it. */
 
 import type { ClientId, Millis, Position } from "../../shared/ids.ts";
-import type { Rights } from "../../shared/wire/frames.ts";
 import type { ConnectionId } from "../ports.ts";
 
 export type Member = {
   readonly connection: ConnectionId;
   readonly client: ClientId;
-  readonly rights: Rights;
   readonly state: MemberState;
 };
 

@@ -14,6 +14,7 @@ import type { ConnectionId, Rooms, Sockets } from "../ports.ts";
 import type { PresenceHost } from "../presence/presence-host.ts";
 import type { FollowedRoom } from "./room-directory.ts";
 import type { Noted, RoomEffect, RoomInput } from "./room-messages.ts";
+import { READ_ONLY } from "../sessions/identity.ts";
 import type { Session } from "../sessions/session.ts";
 import { ROOM_DELETED } from "../sessions/session-effects.ts";
 import type { WritesHost } from "./writes-host.ts";
@@ -67,9 +68,9 @@ export class RoomEffectsHost {
       case "search":
         return search(key, effect.step);
       case "let-in": {
-        const { connection, client, rights, request, epoch, head } = effect;
+        const { connection, client, request, epoch, head } = effect;
         const session = sessions.get(connection);
-        session?.receiveJoined({ room: key, channel, client, rights }, this.#deps.clock.now());
+        const rights = session?.receiveJoined({ room: key, channel, client }, this.#deps.clock.now()) ?? READ_ONLY;
         metrics.joins.inc({ outcome: "joined" });
         metrics.joinSeconds.observe(effect.waitedMs / 1000);
         sockets.send(connection, encodeFrame({ type: "joined", request, channel, client, epoch, head, rights }));

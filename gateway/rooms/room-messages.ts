@@ -2,7 +2,7 @@
 
 import type { Answer, SubmittedEdit, ToOwner } from "../../shared/bus/envelope.ts";
 import type { ClientId, Epoch, Position, Seq, ServerId } from "../../shared/ids.ts";
-import type { JoinRefusal, Rights, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
+import type { JoinRefusal, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
 import type { Heard } from "./from-owner.ts";
 import type { CommittedBatch } from "./in-order.ts";
 import type { SearchOutcome, SearchStep } from "./owner-search.ts";
@@ -32,7 +32,7 @@ export type RoomInput =
   | { kind: "detached" }
   | { kind: "tick" };
 
-export type JoinInput = { kind: "join"; connection: ConnectionId; request: number; client: ClientId; position: Position; rights: Rights };
+export type JoinInput = { kind: "join"; connection: ConnectionId; request: number; client: ClientId; position: Position };
 
 export type RoomEffect =
   /** The room is deleted: the connection is to be told, and is in it no more. */
@@ -41,7 +41,7 @@ export type RoomEffect =
   | { kind: "refuse-writes"; reason: WriteRefusal }
   | { kind: "tell"; message: ToOwner }
   | { kind: "search"; step: SearchStep }
-  | { kind: "let-in"; connection: ConnectionId; client: ClientId; rights: Rights; request: number; epoch: Epoch; head: Seq; waitedMs: number }
+  | { kind: "let-in"; connection: ConnectionId; client: ClientId; request: number; epoch: Epoch; head: Seq; waitedMs: number }
   | { kind: "turn-away"; connection: ConnectionId; request: number; reason: JoinRefusal }
   | { kind: "send"; to: readonly ConnectionId[]; frame: ServerFrame }
   | { kind: "publish"; frame: ServerFrame; except: ConnectionId | undefined }

@@ -112,7 +112,7 @@ class World {
     if (client.state === "resyncing") client.position = { epoch: this.#epoch as Epoch, seq: this.order.length as Seq }; // Its snapshot is fresh.
     client.state = "asked";
     client.live = false;
-    this.#feed({ kind: "join", connection, request: 1, client: client.id, position: client.position, rights: { read: true, write: true } });
+    this.#feed({ kind: "join", connection, request: 1, client: client.id, position: client.position });
   }
 
   #leave(connection: ConnectionId, client: Client): void {

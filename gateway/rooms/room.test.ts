@@ -32,7 +32,7 @@ function feed(input: RoomInput, afterMs = 0): RoomEffect[] {
 }
 
 function join({ connection, client }: typeof ann, position: Position = START): RoomEffect[] {
-  return feed({ kind: "join", connection, client, request: 1, position, rights: { read: true, write: true } });
+  return feed({ kind: "join", connection, client, request: 1, position });
 }
 
 function part(first: number, authors: (typeof ann)[], epoch = 1, firstCounter = first): Uint8Array {

@@ -20,7 +20,7 @@ export type OpenSessionOptions = {
 };
 
 export type JoinFrame = Frame & { type: "join" };
-export type Joined = { readonly room: RoomKey; readonly channel: Channel; readonly client: ClientId; readonly rights: Rights };
+export type Joined = { readonly room: RoomKey; readonly channel: Channel; readonly client: ClientId };
 export type Reply = SessionEffect[] | Refusal;
 
 /** A room where a connection may write, and since when it is there. */
@@ -108,10 +108,12 @@ export class OpenSession {
     return [{ kind: "join", room, request: frame.request, client: this.#options.clientIdOf(tenant, user, frame.clientKey), user, name, position: frame.position, rights }];
   }
 
-  /** The room has let the connection in. The right may have been lost while it was asked for. */
-  receiveJoined(joined: Joined, now: Millis): void {
+  /** The room has let the connection in. With which rights: some may have been lost or given while it was asked for. */
+  receiveJoined(joined: Joined, now: Millis): Rights {
     const admission = this.#admit(roomOf(joined.room));
-    this.#rooms.joined(admission.kind === "admitted" && admission.rights.write ? joined : { ...joined, rights: READ_ONLY }, now);
+    const rights = admission.kind === "admitted" ? admission.rights : READ_ONLY;
+    this.#rooms.joined({ ...joined, rights }, now);
+    return rights;
   }
 
   receiveJoinRefused(room: RoomKey): void {

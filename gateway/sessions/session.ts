@@ -146,9 +146,9 @@ export class Session {
     return [{ kind: "send", frame: welcome }, ...early.flatMap((frame) => open.receiveJoin(frame))];
   }
 
-  /** The room has let the connection in. */
-  receiveJoined(joined: Joined, now: Millis): void {
-    this.#open?.receiveJoined(joined, now);
+  /** The room has let the connection in: with which rights. Undefined: it is closed. */
+  receiveJoined(joined: Joined, now: Millis): Rights | undefined {
+    return this.#open?.receiveJoined(joined, now);
   }
 
   receiveJoinRefused(room: RoomKey): void {

@@ -71,8 +71,8 @@ function join(name: string, number: number, gateway: GatewayRoom, owner: Ownersh
   // Of the first to come the gateway asks the owner how far the room is; from then on it knows.
   const question = effects.find((effect) => effect.kind === "tell");
   const answers = question === undefined ? [] : owner.receive({ kind: "message", message: question.message, bytes: 0 }, NOW);
-  const { client, rights, request, epoch, head } = the("let-in", question === undefined ? effects : gateway.receive({ kind: "answer", answer: the("answer", answers).answer }, NOW));
-  session.receiveJoined({ room: ROOM, channel: CHANNEL, client, rights }, NOW);
+  const { client, request, epoch, head } = the("let-in", question === undefined ? effects : gateway.receive({ kind: "answer", answer: the("answer", answers).answer }, NOW));
+  const rights = session.receiveJoined({ room: ROOM, channel: CHANNEL, client }, NOW)!;
   room.receive({ kind: "frame", frame: { type: "joined", request, channel: CHANNEL, client, epoch, head, rights } }, NOW);
   return { client, connection, room, session };
 }
