@@ -23,7 +23,7 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: "unit", include: ["**/*.test.ts"], exclude: [...exclude, system], maxWorkers: "100%", isolate: false, sequence: { groupOrder: 0 } } },
       { extends: true, test: { name: "system", include: [system], exclude: [...exclude, ...busy], maxWorkers: 2, sequence: { groupOrder: 1 } } },
-      { extends: true, test: { name: "busy", include: busy, exclude, maxWorkers: 1, sequence: { groupOrder: 2 } } },
+      { extends: true, test: { name: "busy", include: busy, exclude, maxWorkers: 1, maxConcurrency: 2, sequence: { groupOrder: 2 } } },
     ],
   },
 });

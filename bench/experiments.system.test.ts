@@ -1,11 +1,11 @@
-/** The scenarios beside the edit path in small: that nothing is lost and everybody is served, never how long anything takes. */
+/** The scenarios beside the edit path in small, two at a time: that nothing is lost and everybody is served, never how long anything takes. */
 
 import { expect, test } from "vitest";
 
 import { EXPERIMENTS } from "./experiments.ts";
 
 for (const { name, smallClients, run } of EXPERIMENTS) {
-  test(`${name}: in small, every check holds and there are figures of Coroom and of what it is compared with`, { timeout: 300_000 }, async () => {
+  test.concurrent(`${name}: in small, every check holds and there are figures of Coroom and of what it is compared with`, { timeout: 300_000 }, async () => {
     const { figures } = await run({ clients: smallClients, small: true, seed: 1, loadProcesses: 1, say: () => {} });
 
     expect(Object.keys(figures)[0]).toBe("coroom");
