@@ -8,6 +8,7 @@ import { JetStreamApiError, jetstreamManager, type MsgRequest, type NextMsgReque
 import { decodeRecord, type LogRecord } from "../../shared/bus/record.ts";
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
+import { inTurn } from "../../shared/in-turn.ts";
 import { readRoom } from "../../shared/io/follow-log.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { RoomLog } from "../ports.ts";
@@ -15,6 +16,8 @@ import { type AppendDeps, type AppendOptions, jetstreamAppend } from "./jetstrea
 import { wholeRange } from "./whole-range.ts";
 
 const NO_MESSAGE_FOUND = 10_037;
+/** Looks behind a room's end at a time: after a crowd came back every room wants one, and JetStream drops what does not fit its queue. */
+const LOOKS_AT_ONCE = 64;
 
 export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, options: AppendOptions, deps: Omit<AppendDeps, "readLast">): Promise<RoomLog> {
   const manager = await jetstreamManager(nats);
@@ -38,10 +41,10 @@ export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, opt
   return {
     append: jetstreamAppend(nats, subjects, options, { ...deps, readLast }),
     readLast,
-    endsAt: async (room, streamSeq) => {
+    endsAt: inTurn(LOOKS_AT_ONCE, async (room: RoomKey, streamSeq: number) => {
       const { stream, subject } = placeOf(room);
       return (await find(stream, { seq: streamSeq + 1, next_by_subj: subject })) === undefined;
-    },
+    }),
     read: async function* (room, after, through) {
       const place = placeOf(room);
       for await (const { streamSeq, bytes } of wholeRange((read) => readRoom(nats, place, read, Number.MAX_SAFE_INTEGER), after, through, deps.clock)) {

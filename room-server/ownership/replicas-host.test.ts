@@ -18,7 +18,7 @@ const epochRecord = (epoch: number, streamSeq: number): StoredRecord => ({ strea
 function replicasWith(settings: Record<string, string> = {}) {
   const clock = new FakeClock();
   const stored: LastRecord[] = [epochRecord(1, 5)];
-  const state = { natsAnswers: true, subscriptions: 0, subscribing: 0, reads: 0, stall: Promise.resolve() };
+  const state = { natsAnswers: true, subscriptions: 0, subscribing: 0, reads: 0, reading: 0, readingMost: 0, stall: Promise.resolve() };
   let hear: (heard: StoredRecord | Beacon | DeletedRecord) => void = () => {};
   let loseLine: () => void = () => {};
   const answering = async <Value>(value: () => Value): Promise<Value> => {
@@ -29,7 +29,12 @@ function replicasWith(settings: Record<string, string> = {}) {
     log: {
       append: () => () => {},
       endsAt: async () => true,
-      readLast: () => answering(() => (state.reads++, stored.at(-1))),
+      readLast: async () => {
+        state.readingMost = Math.max(state.readingMost, ++state.reading);
+        await state.stall;
+        state.reading -= 1;
+        return answering(() => (state.reads++, stored.at(-1)));
+      },
       read: async function* (_: RoomKey, after: number, through: number) {
         yield* stored.filter((one): one is StoredRecord => one.record.kind !== "deleted" && one.streamSeq > after && one.streamSeq <= through);
       },
@@ -144,4 +149,20 @@ test("[RPH9] the copy of a room that its owner keeps without edits stays for as 
   expect(replicas.ownerOf(room)).toBe("one");
   await settle(11_000);
   expect(replicas.size).toBe(0);
+});
+
+test("[RPH10] after a lost line the copies look at the log in turn, and all of them do", async () => {
+  const { replicas, stored, state, settle, loseLine } = replicasWith();
+  const rooms = Array.from({ length: 1_000 }, (_, index) => `acme.room${index}` as RoomKey);
+  for (const one of rooms) await replicas.follow(one);
+  stored.push(epochRecord(2, 9));
+  let goOn = (): void => {};
+  state.stall = new Promise((resolve) => (goOn = resolve));
+  loseLine();
+  await settle();
+  expect(state.reading).toBe(64);
+  goOn();
+  await settle();
+  expect(state.readingMost).toBe(64);
+  expect(rooms.filter((one) => replicas.take(one)?.last.streamSeq !== 9)).toEqual([]);
 });

@@ -6,6 +6,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { Millis, RoomKey, ServerId } from "../../shared/ids.ts";
+import { inTurn } from "../../shared/in-turn.ts";
 import type { Log } from "../../shared/log.ts";
 import type { BacklogBudget } from "../rooms/backlog.ts";
 import type { LoadingOptions } from "../rooms/loading.ts";
@@ -30,6 +31,8 @@ type Followed = {
 };
 
 const TICK_MS = 1_000;
+/** Looks at the log at a time, and reads of it: after a lost line every copy wants one, and JetStream drops what does not fit its queue. */
+const READS_AT_ONCE = 64;
 /** A room that nobody uses is released by its owner; its copy goes some time after. Until then the owner tells its head several times. */
 const IDLE_TIMES = 2;
 
@@ -38,6 +41,8 @@ export class Replicas {
   readonly #options: ReplicasOptions;
   readonly #deps: ReplicasDeps;
   readonly #followed = new Map<RoomKey, Followed>();
+  readonly #looks = inTurn(READS_AT_ONCE, (followed: Followed) => this.#readLogEnd(followed));
+  readonly #loads = inTurn(READS_AT_ONCE, (followed: Followed, range: ReplicaEffect & { kind: "load" }) => this.#load(followed, range));
   #cancelTick: () => void;
 
   constructor(ports: ReplicasPorts, options: ReplicasOptions, deps: ReplicasDeps) {
@@ -135,9 +140,9 @@ export class Replicas {
   #carryOut(followed: Followed, effect: ReplicaEffect): void {
     switch (effect.kind) {
       case "read-log-end":
-        return this.#await(followed, this.#readLogEnd(followed));
+        return this.#await(followed, this.#looks(followed));
       case "load":
-        return this.#await(followed, this.#load(followed, effect));
+        return this.#await(followed, this.#loads(followed, effect));
       case "warm":
         return this.#tellWaiting(followed, true);
       default:
@@ -147,6 +152,7 @@ export class Replicas {
 
   async #readLogEnd(followed: Followed): Promise<ReplicaInput> {
     const { key } = followed;
+    if (this.#followed.get(key) !== followed) return { kind: "failed" }; // Taken or let go while it waited.
     const [last, checkpoint] = await Promise.all([this.#ports.log.readLast(key), this.#ports.checkpoints.newest(key)]);
     if (checkpoint === "deleted" || last?.record.kind === "deleted") {
       this.#drop(followed);
@@ -156,6 +162,7 @@ export class Replicas {
   }
 
   async #load(followed: Followed, { after, through }: ReplicaEffect & { kind: "load" }): Promise<ReplicaInput> {
+    if (this.#followed.get(followed.key) !== followed) return { kind: "failed" };
     for await (const stored of this.#ports.log.read(followed.key, after, through)) this.#receive(followed, { kind: "log-read", stored });
     return { kind: "log-read-whole" };
   }
