@@ -284,6 +284,30 @@ test("[KPO2] a log trimmed beyond what is kept is caught up by a snapshot, and n
   }
 });
 
+test("[KPO2] what was typed offline upon a document that ended in a snapshot is sent and counted once", async () => {
+  const [server, device] = [serverOn(), new MemoryStore()];
+  const bob = new Page(server, undefined, 1);
+  await server.clock.advance(1_000);
+  for (const word of ["a ", "b "]) {
+    bob.type(word);
+    await server.clock.advance(1_000);
+  }
+  server.room(NOTES).trimmedThrough = 2;
+  const ann = new Page(server, device, 2);
+  await server.clock.advance(1_000);
+  server.reachable = false;
+  server.cut();
+  ann.type("offline ");
+  await server.clock.advance(1_000);
+  ann.close();
+  server.reachable = true;
+  const again = new Page(server, device, 3);
+  let unsavedMost = 0;
+  for (const name of ["synced", "saved", "restored"] as const) again.provider.on(name, () => (unsavedMost = Math.max(unsavedMost, again.provider.unsavedEdits)));
+  await server.clock.advance(MINUTE);
+  expect([again.text, again.provider.saved, server.room(NOTES).head, unsavedMost]).toEqual(["a b offline ", true, 3, 1]);
+});
+
 test("[KEE7] away for hours: the server has forgotten the page, and the document is whole all the same", async () => {
   const [server, device] = [serverOn(), new MemoryStore()];
   const [ann, bob] = [new Page(server, device, 1), new Page(server, undefined, 2)];

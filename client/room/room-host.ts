@@ -101,6 +101,11 @@ export class RoomHost {
     return this.#session.unsavedEdits + this.#queuedEdits;
   }
 
+  /** The payloads of edits that are not acknowledged yet, but for those whose turn has still to come. */
+  get waiting(): readonly Uint8Array[] {
+    return this.#session.waiting;
+  }
+
   get seq(): Seq {
     return this.#session.position.seq;
   }

@@ -81,6 +81,12 @@ export class RoomSession {
     return this.#outbox.unsavedEdits;
   }
 
+  /** The payloads of all of them. */
+  get waiting(): readonly Uint8Array[] {
+    const { sent, unsent } = this.#outbox.pending(this.#writer.key);
+    return [...sent.map(([{ payload }]) => payload), ...unsent.map(({ payload }) => payload)];
+  }
+
   /** What waits here would outlast this page. */
   get stored(): boolean {
     return this.#outbox.isEmpty || this.#keeping.isKept;

@@ -7,10 +7,10 @@
 
 import type * as Y from "yjs";
 
-import { type Clocks, clocksBefore, contentSince, lackingIn, saysNothing, splitEdit } from "./yjs-edits.ts";
+import { type Clocks, clocksBefore, contentSince, isUpdate, lackingIn, saysNothing, splitEdit } from "./yjs-edits.ts";
 
-/** Where they go. */
-export type ChangesRoom = { send(payload: Uint8Array): void; readonly editBytesMax: number | undefined };
+/** Where they go. `waiting`: what it was given and will have. */
+export type ChangesRoom = { send(payload: Uint8Array): void; readonly editBytesMax: number | undefined; readonly waiting: readonly Uint8Array[] };
 
 type Mode =
   /** Not known yet what the room holds. `received`: what has come of it; `made`: changes meanwhile. */
@@ -102,7 +102,7 @@ export class YjsChanges {
 
   #follow({ received, hadContent, made }: Mode & { kind: "meeting" }): void {
     this.#mode = { kind: "following" };
-    const lacking = hadContent || made > 0 ? lackingIn(received, this.#doc) : undefined;
+    const lacking = hadContent || made > 0 ? lackingIn([...received, ...this.#room.waiting.filter(isUpdate)], this.#doc) : undefined;
     if (lacking !== undefined) this.#room.send(lacking);
   }
 }
