@@ -48,8 +48,6 @@ export type GatewayParts = {
   readonly quotas: Quotas;
   readonly sanctions: SanctionsHost;
   readonly writes: WritesHost;
-  /** What somebody may not do in a room, whatever the token says. */
-  readonly restrictionOn: SessionOptions["restrictionOn"];
   start(): void;
   /** Waits so long for edits that the log does not have yet. */
   stop(settleMsMax: number): Promise<void>;
@@ -95,5 +93,5 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       stopSharing();
     });
   };
-  return { rooms, presence, lobby: new LobbyHost(clients, config, deps), clients, boards, quotas, sanctions, writes, restrictionOn, start, stop };
+  return { rooms, presence, lobby: new LobbyHost(clients, config, deps), clients, boards, quotas, sanctions, writes, start, stop };
 }

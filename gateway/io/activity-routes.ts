@@ -42,6 +42,8 @@ export function activityRoutes(tokens: HttpTokens, activities: Activities, { kin
     const room = parseRoomId(decodeParameter(question.parameters[0] ?? ""));
     if (room === undefined) return errorAnswer(400, "bad-room", "a room is 1 to 128 characters without control characters");
     if (!identity.rights.award || !opens(identity, room)) return NOT_AWARDING;
+    const restriction = identity.restrictionIn?.(roomKey(identity.tenant, room));
+    if (restriction !== undefined) return errorAnswer(403, "not-allowed", `the user may tell no activities of this room for a time: ${restriction.reason}`);
     if (!rates.take(`${identity.tenant} ${identity.user}`, clock.now())) {
       metrics.limitsReached.inc({ limit: "activities" });
       return TOO_FAST;

@@ -8,7 +8,6 @@ import type { Clock } from "../../shared/clock.ts";
 import { roomKey } from "../../shared/ids.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import { type Rate, ReaderRates } from "../limits/reader-rates.ts";
-import type { SessionOptions } from "../sessions/session.ts";
 import { type Asked, askServices, decodeParameter, identify } from "./ask-services.ts";
 import { NO_DOCUMENT_SERVICE } from "./document-read-routes.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "./http-routes.ts";
@@ -17,7 +16,7 @@ import type { Services } from "./nats-services.ts";
 import { admittedRoom } from "./rooms-asked.ts";
 import type { StreamedAnswers } from "./streamed-answers.ts";
 
-export type DocumentHistoryPorts = { readonly tokens: HttpTokens; readonly documents: Services; readonly streamed: StreamedAnswers; readonly restrictionOn: SessionOptions["restrictionOn"] };
+export type DocumentHistoryPorts = { readonly tokens: HttpTokens; readonly documents: Services; readonly streamed: StreamedAnswers };
 export type DocumentHistoryOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly readersMax: number };
 
 type Needs = "read" | "write";
@@ -27,7 +26,7 @@ const TOO_FAST = jsonAnswer(429, { error: "rate-limited", message: "too many que
 const PARAMETERS = ["seq", "time", "from"];
 const NAME_BYTES_MAX = 1_024;
 
-export function documentHistoryRoutes({ tokens, documents, streamed, restrictionOn }: DocumentHistoryPorts, options: DocumentHistoryOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
+export function documentHistoryRoutes({ tokens, documents, streamed }: DocumentHistoryPorts, options: DocumentHistoryOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
   const rates = new ReaderRates(options.eachUser, options.readersMax);
 
   const ask = (place: (question: HttpQuestion) => string, needs: Needs, asked: Pick<Asked, "method"> = {}) => async (question: HttpQuestion): Promise<HttpAnswer> => {
@@ -36,7 +35,7 @@ export function documentHistoryRoutes({ tokens, documents, streamed, restriction
     const room = admittedRoom(question, identity);
     if (typeof room !== "string") return room;
     const { tenant, user } = identity;
-    if (needs === "write" && (!identity.rights.write || restrictionOn(tenant, user, roomKey(tenant, room)) !== undefined)) return errorAnswer(403, "not-allowed", "versions are kept and removed by who may write in the room");
+    if (needs === "write" && (!identity.rights.write || identity.restrictionIn?.(roomKey(tenant, room)) !== undefined)) return errorAnswer(403, "not-allowed", "versions are kept and removed by who may write in the room");
     if (!rates.take(`${tenant} ${user}`, clock.now())) {
       metrics.limitsReached.inc({ limit: "snapshots" });
       return TOO_FAST;

@@ -27,7 +27,6 @@ export type DocumentWritePorts = {
   readonly documents: Services;
   readonly writes: Pick<WritesHost, "write">;
   readonly clientIdOf: SessionOptions["clientIdOf"];
-  readonly restrictionOn: SessionOptions["restrictionOn"];
 };
 export type DocumentWriteOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly writersMax: number; readonly editBytesMax: number };
 
@@ -53,7 +52,7 @@ const REFUSALS: Readonly<Record<WriteRefusal, { status: number; error: string; m
 };
 
 export function documentWriteRoutes(ports: DocumentWritePorts, options: DocumentWriteOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
-  const { tokens, documents, writes, clientIdOf, restrictionOn } = ports;
+  const { tokens, documents, writes, clientIdOf } = ports;
   const rates = new ReaderRates(options.eachUser, options.writersMax);
 
   const writerOf = async (question: HttpQuestion): Promise<Writer | HttpAnswer> => {
@@ -63,7 +62,7 @@ export function documentWriteRoutes(ports: DocumentWritePorts, options: Document
     if (typeof roomId !== "string") return roomId;
     if (!identity.rights.write) return errorAnswer(403, "not-allowed", "the token does not give the right to write: ask for one whose claim `rights` has `write`");
     const room = roomKey(identity.tenant, roomId);
-    const restriction = restrictionOn(identity.tenant, identity.user, room);
+    const restriction = identity.restrictionIn?.(room);
     if (restriction !== undefined) return errorAnswer(403, "not-allowed", `the user may not write in this room for a time: ${restriction.reason}`);
     if (question.header("idempotency-key").length > KEY_CHARACTERS_MAX) return errorAnswer(400, "bad-key", `an Idempotency-Key has up to ${KEY_CHARACTERS_MAX} characters`);
     if (rates.take(`${identity.tenant} ${identity.user}`, clock.now())) return { identity, room, path: `/v1/rooms/${encodeURIComponent(roomId)}` };

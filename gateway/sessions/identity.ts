@@ -13,7 +13,7 @@ export type Identity = {
   readonly rights: Rights & { readonly admin: boolean; readonly award: boolean };
   /** The date in the token, by the clock of this process from the moment it was checked. */
   readonly expiresAt: Millis;
-  /** What is said of its bearer, whatever the token says. Absent: asked for where it is needed. */
+  /** What is said of its bearer, whatever the token says: over HTTP. Absent on the socket, where sessions are told when it changes. */
   readonly restrictionIn?: RestrictionIn;
 };
 
