@@ -17,6 +17,7 @@ export const leaderboardMetrics = (registry: Registry) => {
     batches: new Histogram({ name: "coroom_boards_batch_seconds", help: "Time to count a room's batch", buckets: SECONDS, registers }),
     passes: new Counter({ name: "coroom_boards_passes_total", help: "Times a partition was read from its floor, by reason: lease, stale, doubtful, failed", labelNames: ["reason"], registers }),
     restores: new Counter({ name: "coroom_boards_restores_total", help: "Rooms whose boards were put back from a checkpoint", registers }),
+    aside: new Gauge({ name: "coroom_boards_rooms_aside", help: "Rooms that are not counted because their checkpoint cannot be understood, by partition", labelNames: ["partition"], registers }),
     checkpoints: new Histogram({ name: "coroom_boards_checkpoint_seconds", help: "Time to write a room's checkpoint, by outcome: written, superseded", buckets: SECONDS, labelNames: ["outcome"], registers }),
     removals: new Counter({ name: "coroom_boards_removals_total", help: "Rooms whose boards were removed because they are deleted", registers }),
     archived: new Counter({ name: "coroom_boards_archived_windows_total", help: "Closed windows archived, by outcome: written, there, behind (the room is put back from its checkpoint first)", labelNames: ["outcome"], registers }),

@@ -113,6 +113,7 @@ export interface Archive {
 export type CheckpointMark = Mark & { readonly windows: readonly Window[]; readonly revision: number; readonly isDeleted: boolean };
 
 export interface Checkpoints {
+  /** Throws `Undecodable` where there is one that cannot be understood, as does `read`. */
   mark(room: RoomKey): Promise<CheckpointMark>;
   read(room: RoomKey): Promise<BoardsDump | undefined>;
   /** Replaces exactly `revision`. Throws when it cannot be known whether it did. */

@@ -8,7 +8,7 @@ import type { RoomKey } from "../../shared/ids.ts";
 import { kvBucket } from "../../shared/io/copies.ts";
 import { replace } from "../../shared/io/kv-replace.ts";
 import type { Replaced } from "../../shared/lease.ts";
-import { Undecodable } from "../undecodable.ts";
+import { Undecodable } from "../../shared/undecodable.ts";
 
 export type RoomValues<Value> = {
   /** `revision` 0: there is none yet. Throws `Undecodable` where there is one that cannot be understood. */

@@ -11,7 +11,7 @@ import { pause } from "../../shared/pause.ts";
 import type { CheckpointHost } from "./checkpoint-host.ts";
 import { Document, type Received } from "./document.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
-import { Undecodable } from "../undecodable.ts";
+import { Undecodable } from "../../shared/undecodable.ts";
 
 export type IntakeOptions = { readonly checkpointClientsMax: number; readonly checkpointClientMsMax: number; readonly checkpointClientsBytesMax: number };
 export type IntakeDeps = {

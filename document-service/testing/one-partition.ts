@@ -12,7 +12,7 @@ import type { DocumentHostOptions } from "../document-host.ts";
 import { documentServiceMetrics } from "../metrics.ts";
 import type { EditLog } from "../ports.ts";
 import type { PartitionPorts } from "../rooms/partition-host.ts";
-import { Undecodable } from "../undecodable.ts";
+import { Undecodable } from "../../shared/undecodable.ts";
 import { NO_NEWS } from "../webhooks/news-host.ts";
 import { Stores } from "./one-room.ts";
 

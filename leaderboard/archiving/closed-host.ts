@@ -3,6 +3,7 @@
 import type { Clock } from "../../shared/clock.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { pause } from "../../shared/pause.ts";
+import { Undecodable } from "../../shared/undecodable.ts";
 import { eachOf } from "../counting/turns.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
 import type { Closing } from "../ports.ts";
@@ -21,6 +22,9 @@ export type ClosedDeps = {
   /** The room's checkpoint has more than Redis: its windows are due again once they are put back. */
   readonly restore: (room: RoomKey) => Promise<void>;
   readonly onArchived: (closing: Closing) => void;
+  /** The room's checkpoint cannot be understood: its windows stay where they are. */
+  readonly isAside: (room: RoomKey) => boolean;
+  readonly setAside: (room: RoomKey, cause: Undecodable) => void;
 };
 
 const LOOK_MS = 1_000;
@@ -36,8 +40,12 @@ export async function archiveClosed(partition: number, ports: ClosedPorts, optio
     if (signal.aborted || through === undefined) continue;
     const due = await ports.closings.due(partition, (through - options.boardArchiveGraceMs) as UnixMillis, AT_A_TIME);
     await eachOf(due, options.boardCheckpointWritesMax, async (closing) => {
-      if (signal.aborted) return;
-      const outcome = await archiveWindow(closing, partition, ports, options, { wallNow: clock.wallNow(), confirm });
+      if (signal.aborted || deps.isAside(closing.room)) return;
+      const outcome = await archiveWindow(closing, partition, ports, options, { wallNow: clock.wallNow(), confirm }).catch((cause: unknown) => {
+        if (cause instanceof Undecodable) return cause;
+        throw cause;
+      });
+      if (outcome instanceof Undecodable) return deps.setAside(closing.room, outcome);
       metrics.archived.inc({ outcome });
       if (outcome === "behind") return deps.restore(closing.room);
       deps.onArchived(closing);

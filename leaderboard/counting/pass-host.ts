@@ -9,6 +9,7 @@ import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { pause, unlessMistake } from "../../shared/pause.ts";
 import { ActivitiesEnd } from "./activities-end-host.ts";
+import { AsideRooms } from "./aside-host.ts";
 import { archiveClosed, type ClosedOptions, type ClosedPorts } from "../archiving/closed-host.ts";
 import { type Floor, Footing } from "./footing-host.ts";
 import { Headway } from "./headway.ts";
@@ -32,7 +33,7 @@ export type PassOptions = RoomOptions &
     readonly boardWritesMax: number;
     readonly boardTotalsMs: number;
   };
-export type PassDeps = Omit<RoomDeps, "expectBehind"> & { readonly watchedRooms: () => Iterable<RoomKey>; readonly onFloor: (floor: Floor) => void };
+export type PassDeps = Omit<RoomDeps, "expectBehind" | "onAside"> & { readonly watchedRooms: () => Iterable<RoomKey>; readonly onFloor: (floor: Floor) => void };
 
 /** Rooms whose boards are watched are counted so many times as often. */
 const WATCHED_TURNS = 4;
@@ -52,6 +53,7 @@ export class PassHost {
   #forgotten = 0;
   readonly #activitiesEnd: ActivitiesEnd;
   readonly #headway: Headway;
+  readonly #aside: AsideRooms;
   #reason = "lease";
 
   /** `through`: how far the pass before had come, for those who ask meanwhile. */
@@ -63,6 +65,7 @@ export class PassHost {
     this.#options = options;
     this.#deps = deps;
     this.#activitiesEnd = new ActivitiesEnd(partition, ports.activities, { ...deps, onSkip: (through) => this.#headway.receive("activities", through) });
+    this.#aside = new AsideRooms(partition, ports.checkpoints, deps);
     this.#rooms = new PassRooms(options, { newRoom: (key) => this.#newRoom(key), onFailure: (cause) => this.#fail(cause) });
   }
 
@@ -89,7 +92,7 @@ export class PassHost {
       this.#forgotten = await this.#ports.activities.forgotten(this.#partition);
       this.#headway.receive("activities", this.#forgotten);
       if ((await this.#footing.say(this.#word())) === "lost") await this.#restoreAll();
-      await Promise.all([() => this.#follow("edits"), () => this.#follow("activities"), () => this.#count(), () => this.#save(), () => this.#beat(), () => this.#archive(), () => this.#tellTotals(), () => this.#sweep()].map((work) => this.#part(work)));
+      await Promise.all([() => this.#follow("edits"), () => this.#follow("activities"), () => this.#count(), () => this.#save(), () => this.#beat(), () => this.#archive(), () => this.#tellTotals(), () => this.#sweep(), () => this.#aside.expectUnreadable(this.#over.signal)].map((work) => this.#part(work)));
     });
     signal.removeEventListener("abort", end);
     return this.#reason;
@@ -174,7 +177,7 @@ export class PassHost {
   }
 
   #newRoom(key: RoomKey): BoardRoom {
-    return new BoardRoom(key, this.#partition, this.#ports, this.#options, { ...this.#deps, expectBehind: (activity) => this.#activitiesEnd.expectBehind(activity, this.#over.signal) });
+    return new BoardRoom(key, this.#partition, this.#ports, this.#options, { ...this.#deps, expectBehind: (activity) => this.#activitiesEnd.expectBehind(activity, this.#over.signal), onAside: (room, cause) => this.#aside.add(room, cause) });
   }
 
   /** Applies what came, and knows how far everything is then. Where that takes longer than a batch may, the next begins at once. */
@@ -264,6 +267,8 @@ export class PassHost {
         through: () => (this.hasCaughtUp ? this.through : undefined),
         confirm: () => this.#expectKept(),
         restore: (room) => this.#restore(room),
+        isAside: (room) => this.#aside.has(room),
+        setAside: (room, cause) => this.#aside.add(room, cause),
         onArchived: ({ room, window }) => this.#rooms.get(room)?.forgetWindow(window.id),
       },
       this.#over.signal,

@@ -17,6 +17,7 @@ import type { Received } from "./received.ts";
 import { removeBoards, type RemovalPorts } from "../archiving/removal-host.ts";
 import { type ProjectionOptions, RoomProjection } from "./room-projection.ts";
 import { Trouble } from "./trouble.ts";
+import { Undecodable } from "../../shared/undecodable.ts";
 import { type Window, windowsAt } from "../boards/windows.ts";
 
 export type RoomPorts = RemovalPorts & { readonly boards: Boards; readonly closings: Closings; readonly checkpoints: Checkpoints; readonly tenants: Pick<TenantBoards, "meet" | "tell" | "remove"> };
@@ -28,6 +29,8 @@ export type RoomDeps = {
   readonly onCounted: (room: RoomKey) => void;
   /** Resolves once the partition's stream of activities is sure to go on behind a number that was counted. */
   readonly expectBehind: (activity: number) => Promise<void>;
+  /** The room's checkpoint cannot be understood: nothing of the room is counted. */
+  readonly onAside: (room: RoomKey, cause: Undecodable) => void;
 };
 
 const NOTHING_COVERED: Mark & { readonly revision: number } = { seq: 0 as Seq, activity: 0, revision: 0 };
@@ -58,6 +61,8 @@ export class BoardRoom {
   #isSaving = false;
   #isOpen = false;
   #isDeleted = false;
+  /** What comes is not kept, only that no checkpoint covers it. */
+  #isAside = false;
   /** Where the log says that the room is deleted, until its boards are removed. */
   #endsAt: number | undefined;
 
@@ -110,8 +115,16 @@ export class BoardRoom {
   }
 
   async open(): Promise<void> {
-    await this.#open();
-    this.#isOpen = true;
+    try {
+      await this.#open();
+      this.#isOpen = true;
+    } catch (cause) {
+      if (!(cause instanceof Undecodable)) throw cause;
+      this.#isAside = true;
+      this.#waiting = [];
+      this.#waitingEntries = 0;
+      this.#deps.onAside(this.room, cause);
+    }
   }
 
   async #open(): Promise<void> {
@@ -161,8 +174,10 @@ export class BoardRoom {
   receive(received: Received): void {
     if (this.#isDeleted) return;
     if (this.#projection !== undefined) return this.#count(this.#projection, received);
-    this.#waiting.push(received);
-    this.#waitingEntries += received.entries;
+    if (!this.#isAside) {
+      this.#waiting.push(received);
+      this.#waitingEntries += received.entries;
+    }
     this.#uncovered[received.source].receive(received.streamSeq, this.#deps.clock.now());
   }
 

@@ -18,6 +18,8 @@ import { objectNames, readObject, removeObject } from "../../shared/io/jetstream
 import { replace } from "../../shared/io/kv-replace.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { removeUnnamedChunks } from "../../shared/io/unnamed-chunks.ts";
+import { Undecodable } from "../../shared/undecodable.ts";
+import type { BoardsDump } from "../boards/board.ts";
 import { readBoards, writeBoards } from "../boards/checkpoint.ts";
 import type { Checkpoints } from "../ports.ts";
 import { parseWindow, type Window } from "../boards/windows.ts";
@@ -46,7 +48,7 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
     const entry = await kv.get(key);
     if (entry === null || entry.operation !== "PUT") return { entry: undefined, revision: entry?.revision ?? 0 };
     const decoded = decodeJson(StoredEntry, entry.value);
-    if (decoded === undefined) throw new Error(`the boards' checkpoint ${key} does not decode: was it written by a newer version?`);
+    if (decoded === undefined) throw new Undecodable(`the boards' checkpoint ${key} in ${bucket} does not decode: was it written by a newer version?`);
     return { entry: decoded, revision: entry.revision };
   };
   const find = (room: RoomKey) => findAt(keyOf(room));
@@ -61,9 +63,10 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
       const { entry } = await find(room);
       if (entry === undefined || "deleted" in entry) return undefined;
       const bytes = await inTime(TRANSFER_MS_MAX, `reading checkpoint ${entry.object}`, readObject(objects, entry.object));
-      const dump = bytes === undefined ? undefined : readBoards(JSON.parse((await inflate(bytes)).toString()));
-      if (dump === undefined) throw new Error(`the boards' checkpoint ${entry.object} of room ${room} is gone or does not read: remove its entry ${keyOf(room)} in ${bucket} to count the room from what the log still has`);
-      return dump;
+      const dump = bytes === undefined ? undefined : await boardsIn(bytes);
+      if (dump !== undefined) return dump;
+      if ((await find(room)).entry?.object !== entry.object) throw new Error(`the boards' checkpoint of room ${room} was replaced while it was read; trying again`);
+      throw new Undecodable(`the boards' checkpoint ${entry.object} of room ${room} is gone or does not read: remove its entry ${keyOf(room)} in ${bucket} to count the room from what the log still has`);
     },
     write: async (room, dump, revision) => {
       const object = `${room}/${options.newName()}`;
@@ -120,6 +123,14 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
       return swept + (await removeUnnamedChunks(objects, ageMsMin));
     },
   };
+}
+
+async function boardsIn(bytes: Uint8Array): Promise<BoardsDump | undefined> {
+  try {
+    return readBoards(JSON.parse((await inflate(bytes)).toString()));
+  } catch {
+    return undefined; // Damaged: it does not inflate, or is no JSON then.
+  }
 }
 
 function windowsOf(entry: z.output<typeof StoredEntry> | undefined): Window[] {

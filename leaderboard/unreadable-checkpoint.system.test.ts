@@ -1,0 +1,55 @@
+/** A room whose boards' checkpoint cannot be understood stands alone aside: the others of its part of the log are counted. */
+
+import { jetstream } from "@nats-io/jetstream";
+import { Kvm } from "@nats-io/kv";
+import { expect, test } from "vitest";
+
+import { partitionOf, subjectsOf } from "../shared/bus/subjects.ts";
+import type { RoomKey } from "../shared/ids.ts";
+import { connectNats } from "../shared/io/nats.ts";
+import { Prng } from "../shared/prng.ts";
+import { eventually } from "../test/system/eventually.ts";
+import { parseWindow } from "./boards/windows.ts";
+import { appliedOf, counted, expectReference, MINUTE_MS, NEW_YEARS_EVE, ROOMS, type } from "./testing/expected-boards.ts";
+import { LeaderboardRig, SetClock, type Started } from "./testing/leaderboard-rig.ts";
+import { MadeUpLog } from "./testing/made-up-log.ts";
+
+const rig = LeaderboardRig.forThisFile();
+
+async function asideOf({ registry }: Started): Promise<number> {
+  const [aside] = (await registry.getMetricsAsJSON()).find(({ name }) => name === "coroom_boards_rooms_aside")?.values ?? [];
+  return aside?.value ?? 0;
+}
+
+test.each([
+  ["entry", () => new TextEncoder().encode("{}")],
+  ["object", (entry: Uint8Array) => new TextEncoder().encode(new TextDecoder().decode(entry).replace(/"object":"[^"]*"/, '"object":"gone"').replace(/"seq":\d+/, '"seq":9000000'))],
+])("[LB17] where a room's %s cannot be understood the others are counted and archived, and once it can be so is the room, with all that came meanwhile", async (what, damage) => {
+  const environment = `lb17${what.length}`;
+  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(17)];
+  const first = await rig.start(environment, log, clock);
+  const [bad, others] = [ROOMS[0]!, ROOMS.slice(1)];
+  type(log, prng, clock.wallNow(), 60);
+  await eventually("all is counted", () => counted(log, first));
+  for (const room of ROOMS) await eventually("it has a checkpoint", async () => (await first.ports.checkpoints.mark(room)).seq === log.editsOf(room).length);
+  await first.host.stop();
+  const before = log.editsOf(bad).length;
+
+  const nats = await connectNats({ servers: rig.natsUrl, name: "test" });
+  const [kv, key] = [await new Kvm(jetstream(nats)).open(subjectsOf(environment).boardCheckpointsBucket), `${partitionOf(bad, 1)}.${bad}`];
+  const good = (await kv.get(key))!.value;
+  await kv.put(key, damage(good));
+  const second = await rig.start(environment, log, clock);
+  type(log, prng, clock.wallNow(), 60);
+  const appliedTo = async (room: RoomKey): Promise<number> => appliedOf(await second.ports.boards.load(room)).seq;
+  for (const room of others) await eventually(`${room} is counted`, async () => (await appliedTo(room)) === log.editsOf(room).length);
+  expect([await asideOf(second), await appliedTo(bad)]).toEqual([1, before]);
+  clock.advance(30 * MINUTE_MS);
+  for (const room of others) await eventually(`the hour of ${room} is in the archive`, async () => (await second.ports.archive.read(room, parseWindow("2028-12-31T23")!)) !== undefined);
+
+  await kv.put(key, good);
+  await eventually("all is counted", () => counted(log, second));
+  expect(await asideOf(second)).toBe(0);
+  await expectReference(log, second);
+  await nats.close();
+});
