@@ -61,6 +61,7 @@ export class Canvas {
 
   setWritable(writable: boolean): void {
     this.#writable = writable;
+    element("canvas", HTMLElement).dataset["writable"] = String(writable);
     this.#tools.setWritable(writable);
   }
 
