@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { cameraOn, cameraOver, cameraShowing, panned, toCanvas, viewportOf, zoomed } from "./camera.ts";
+import { cameraAtFirst, cameraOn, cameraOver, cameraShowing, panned, toCanvas, viewportOf, zoomed } from "./camera.ts";
 
 const SIZE = { width: 600, height: 400 };
 const point = fc.record({ x: fc.integer({ min: -2000, max: 2000 }), y: fc.integer({ min: -2000, max: 2000 }) });
@@ -41,6 +41,12 @@ test("[CAN2] to see everything is to have it all in view; an empty canvas shows 
   }
   expect(cameraOn([], SIZE)).toEqual(cameraOver(SIZE));
   expect(cameraOn([{ x: 0, y: 0, width: 10, height: 10 }], SIZE).zoom).toBe(1);
+});
+
+test("[CAN2] a canvas opens on everything, and on its middle where one thing lies far off", () => {
+  const [here, aside, far] = [0, 900, 1_000_000].map((x) => ({ x, y: 0, width: 100, height: 100 }));
+  expect(cameraAtFirst([here!, aside!], SIZE)).toEqual(cameraOn([here!, aside!], SIZE));
+  expect(cameraAtFirst([here!, far!], SIZE)).toEqual(cameraOver(SIZE));
 });
 
 test("[CAN6] to show a thing is to have it in view, and one that is in view already moves nothing", () => {

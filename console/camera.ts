@@ -45,6 +45,12 @@ export function cameraOn(things: readonly Rectangle[], size: Size): Camera {
   return { x: left + width / 2 - size.width / 2 / zoom, y: top + height / 2 - size.height / 2 / zoom, zoom };
 }
 
+/** Where a canvas opens: on everything, or on its middle where that lies too far apart to be seen at once. */
+export function cameraAtFirst(things: readonly Rectangle[], size: Size): Camera {
+  const camera = cameraOn(things, size);
+  return camera.zoom > ZOOM_MIN ? camera : cameraOver(size);
+}
+
 /** Panned no further than it takes to have the thing in view; of one that is larger, its upper left corner. */
 export function cameraShowing(camera: Camera, { x, y, width, height }: Rectangle, size: Size): Camera {
   const { zoom } = camera;

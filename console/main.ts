@@ -70,6 +70,7 @@ watchFacts(provider, rights !== "read", (facts) => {
   canvas.setWritable(writable);
   if (facts.loaded && !loaded) {
     latest.beginNow();
+    canvas.open();
     editor.focus();
   }
   loaded = facts.loaded;

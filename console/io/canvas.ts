@@ -5,7 +5,7 @@
 
 import type { CoroomProvider, Point } from "@coroom/client";
 
-import { type Camera, cameraOn, cameraOver, cameraShowing, panned, type Size, toCanvas, viewportOf, zoomed } from "../camera.ts";
+import { type Camera, cameraAtFirst, cameraOn, cameraOver, cameraShowing, panned, type Size, toCanvas, viewportOf, zoomed } from "../camera.ts";
 import { type Shape, type ShapeKind, Shapes } from "../shapes.ts";
 import { watchTools } from "./canvas-tools.ts";
 import type { Crowd } from "./crowd.ts";
@@ -59,6 +59,11 @@ export class Canvas {
     this.#draw();
   }
 
+  /** What there is has come. */
+  open(): void {
+    if (this.#size.width > 0) this.#look(cameraAtFirst(this.#shapes.all(), this.#size));
+  }
+
   setWritable(writable: boolean): void {
     this.#writable = writable;
     element("canvas", HTMLElement).dataset["writable"] = String(writable);
@@ -78,7 +83,8 @@ export class Canvas {
   }
 
   #receiveSize(): void {
-    if (this.#size.width > 0) this.#look(this.#cameraNow);
+    if (this.#size.width > 0 && this.#camera === undefined) this.open();
+    else if (this.#size.width > 0) this.#look(this.#cameraNow);
     else this.#provider.presence.set({ viewport: null }); // The text is in front of it.
   }
 

@@ -82,6 +82,20 @@ test("[PAGE28] a note is told as a group with its text, and as a field while it 
   await eventually("it is a field", () => note.getByRole("textbox", { name: "Text" }).isVisible());
 });
 
+test("[PAGE29] who opens a canvas sees what lies on it, wherever that is", async () => {
+  const ada = await demo.open("elsewhere", "Ada");
+  const stage = (await ada.page.locator("#stage").boundingBox())!;
+  await ada.page.mouse.move(stage.x + 20, stage.y + 20);
+  for (let turn = 0; turn < 3; turn++) await ada.page.mouse.wheel(900, 0);
+  await writeNote(ada, "Far off");
+  await eventually("it is saved", async () => (await ada.saveRemark()) === "Saved");
+  const late = await demo.open("elsewhere", "Hedy");
+  await eventually("somebody later has it in view", async () => {
+    const place = (await late.page.locator(".shape").count()) === 0 ? null : await late.page.locator(".shape").boundingBox();
+    return place !== null && place.x >= stage.x && place.x + place.width <= stage.x + stage.width;
+  });
+});
+
 async function writeNote({ page }: Visitor, text: string): Promise<void> {
   await page.locator("#add-note").click();
   await page.keyboard.type(text);
