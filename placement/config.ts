@@ -4,7 +4,7 @@ import { flag, positiveInteger, type Settings, type Values } from "../shared/con
 import type { DecideOptions } from "./decide.ts";
 
 export const placementSettings = {
-  serverSilenceMsMax: { parse: positiveInteger, fallback: 600, meaning: "a room server not heard for so many milliseconds is taken for dead: three heartbeats at the least" },
+  serverSilenceMsMax: { parse: positiveInteger, fallback: 600, meaning: "a room server not heard for so many milliseconds is taken for dead, unless it says that its own heartbeats (heartbeatMs) come so seldom that it is fewer than three" },
   placementLeaseMs: { parse: positiveInteger, fallback: 3_000, meaning: "a leading placement process that stands still for so long is succeeded by another" },
   controlLoopMs: { parse: positiveInteger, fallback: 10_000, meaning: "how often placement looks at the rooms' and servers' load" },
   hotRoomPercent: { parse: positiveInteger, fallback: 30, meaning: "a room that takes a larger share of its server's budget is moved away from its neighbours" },

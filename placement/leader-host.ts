@@ -18,10 +18,12 @@ import type { Plans, RoomServers } from "./ports.ts";
 import type { View } from "./view.ts";
 
 export type LeaderPorts = { readonly leases: Leases; readonly plans: Plans; readonly servers: RoomServers; readonly operations: Operations };
-export type LeaderOptions = DecideOptions & LeadershipOptions & { readonly controlLoopMs: number; readonly listenMs: number };
+export type LeaderOptions = DecideOptions & LeadershipOptions & { readonly controlLoopMs: number };
 export type LeaderDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: PlacementMetrics };
 
 const ROUND_MS = 50;
+/** It listens for as many of the silences that are allowed before it decides anything. */
+const SILENCES_LISTENED = 2;
 /** The one lease there is. */
 const LEASE = 0;
 /** Whoever has warm copies of a lost server's rooms takes them unasked. What it has not by then, it is told to. */
@@ -50,6 +52,7 @@ export class Leader {
   readonly #lostAt = new Map<ServerId, Millis>();
   #decideAt: number | undefined;
   #askAt = 0;
+  #startedAt = 0;
   #cancelRound: () => void = () => {};
   #stopped = false;
 
@@ -65,7 +68,7 @@ export class Leader {
   /** Before it decides anything it listens: whoever it has not heard yet would look lost. */
   start(): void {
     if (this.#stopped) return;
-    this.#askAt = this.#deps.clock.now() + this.#options.listenMs;
+    this.#startedAt = this.#deps.clock.now();
     this.#schedule();
   }
 
@@ -107,7 +110,7 @@ export class Leader {
   }
 
   async #tryToLead(now: number): Promise<void> {
-    if (now < this.#askAt) return;
+    if (now < Math.max(this.#askAt, this.#startedAt + SILENCES_LISTENED * this.#membership.silenceMsMost)) return;
     this.#askAt = now + this.#options.leaseMs / 4;
     const { clock, log, metrics } = this.#deps;
     const { lease, revision } = await this.#ports.leases.read(LEASE);

@@ -19,7 +19,7 @@ export function hostPlacement(ports: PlacementPorts, options: PlacementOptions, 
   const { clock, log, metrics } = deps;
   const membership = new Membership({ silenceMsMax: options.serverSilenceMsMax });
   const view = new View();
-  const leader = new Leader(view, membership, ports, { ...options, leaseMs: options.placementLeaseMs, listenMs: 2 * options.serverSilenceMsMax }, deps);
+  const leader = new Leader(view, membership, ports, { ...options, leaseMs: options.placementLeaseMs }, deps);
 
   const locate = async (request: LocateRequest): Promise<LocateReply> => {
     const entry = await ports.rooms.entry(request.room);

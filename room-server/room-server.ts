@@ -20,7 +20,7 @@ import { RoomHost, type RoomHostOptions, type RoomHostPorts } from "./rooms/room
 export type RoomServerPorts = Omit<RoomHostPorts, "presence"> & { readonly presenceBus: PresenceBus; readonly fanOut: FanOut; readonly activity: Activity; readonly others: OtherServers };
 export type RoomServerOptions = RoomHostOptions & PresenceHostOptions & LoadMeterOptions & { readonly backlogTotalBytesMax: number; readonly replicasMax: number; readonly handOverMsMax: number; readonly labels: ServerLabels };
 export type RoomServerDeps = AlarmDeps & { readonly log: Log; readonly metrics: RoomServerMetrics; readonly membership: Membership; readonly loads: LoadMeter; readonly memoryBytes: () => number };
-export type RoomServerParts = { readonly rooms: RoomHost; readonly replicas: Replicas; readonly presence: PresenceHost; readonly handOvers: HandOvers; readonly takeOvers: TakeOvers; readonly costly: CostlyRooms; readonly describe: () => Omit<ServerHeartbeat, "time"> };
+export type RoomServerParts = { readonly rooms: RoomHost; readonly replicas: Replicas; readonly presence: PresenceHost; readonly handOvers: HandOvers; readonly takeOvers: TakeOvers; readonly costly: CostlyRooms; readonly describe: () => Omit<ServerHeartbeat, "time" | "everyMs"> };
 
 export function assembleRoomServer(server: ServerId, ports: RoomServerPorts, options: RoomServerOptions, deps: RoomServerDeps): RoomServerParts {
   const { clock, membership } = deps;

@@ -46,3 +46,16 @@ test("[MBR6] it is looked again as soon as the next may have fallen silent, and 
   expect(membership.takeLost(at(750))).toEqual([]);
   expect(membership.takeLost(at(membership.nextLookAt(at(750))))).toEqual(["a"]);
 });
+
+test("[MBR7] whoever says that it is heard less often is given three of its own heartbeats", () => {
+  const membership = new Membership({ silenceMsMax: 600 });
+  membership.receiveHeartbeat({ ...beat("often"), everyMs: 100 }, at(0));
+  membership.receiveHeartbeat({ ...beat("seldom"), everyMs: 1_000 }, at(0));
+  expect(membership.silenceMsMost).toBe(3_000);
+  expect([200, 400, 600, 601, 800].map((ms) => membership.takeLost(at(ms)))).toEqual([[], [], [], ["often"], []]);
+  for (let ms = 1_000; ms <= 3_000; ms += 200) expect(membership.takeLost(at(ms))).toEqual([]);
+  expect([2_000, 2_001].map((ms) => membership.isFresh("seldom" as ServerId, at(ms)))).toEqual([true, false]);
+  expect(membership.live(at(3_000)).map(({ server }) => server)).toEqual(["seldom"]);
+  expect(membership.nextLookAt(at(2_990))).toBe(3_001);
+  expect(membership.takeLost(at(3_001))).toEqual(["seldom"]);
+});

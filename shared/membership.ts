@@ -6,6 +6,8 @@
 import type { Millis, ServerId } from "./ids.ts";
 import type { ServerHeartbeat } from "./bus/placement-messages.ts";
 
+/** Heartbeats that may be missed before a server is taken for dead. */
+export const BEATS_MISSED_MAX = 3;
 /** Less often than twice, and nobody could tell silence from a process that stood still. */
 const LOOKS_PER_SILENCE = 5;
 
@@ -14,7 +16,7 @@ export class Membership {
   readonly #heard = new Map<ServerId, { at: Millis; heartbeat: ServerHeartbeat }>();
   #askedAt: Millis | undefined;
 
-  /** A server not heard for `silenceMsMax` is taken for dead: three heartbeats, by default 600 ms. */
+  /** A server not heard for `silenceMsMax`, and for three of its own heartbeats, is taken for dead: by default after 600 ms. */
   constructor(options: { silenceMsMax: number }) {
     this.#silenceMsMax = options.silenceMsMax;
   }
@@ -30,13 +32,18 @@ export class Membership {
 
   isLive(server: ServerId, now: Millis): boolean {
     const heard = this.#heard.get(server);
-    return heard !== undefined && now - heard.at <= this.#silenceMsMax;
+    return heard !== undefined && now - heard.at <= this.#silenceOf(heard.heartbeat);
   }
 
   /** Whether it was heard within the last two of the three heartbeats that it may miss. */
   isFresh(server: ServerId, now: Millis): boolean {
     const heard = this.#heard.get(server);
-    return heard !== undefined && now - heard.at <= (this.#silenceMsMax * 2) / 3;
+    return heard !== undefined && now - heard.at <= (this.#silenceOf(heard.heartbeat) * 2) / 3;
+  }
+
+  /** For how long any server may be silent of those that were heard. */
+  get silenceMsMost(): number {
+    return [...this.#heard.values()].reduce((most, { heartbeat }) => Math.max(most, this.#silenceOf(heartbeat)), this.#silenceMsMax);
   }
 
   /** It is known to be gone, however lately it was heard. */
@@ -53,14 +60,14 @@ export class Membership {
 
   /** What the live ones said last, sorted by name. */
   live(now: Millis): ServerHeartbeat[] {
-    const heartbeats = [...this.#heard.values()].filter(({ at }) => now - at <= this.#silenceMsMax).map(({ heartbeat }) => heartbeat);
+    const heartbeats = [...this.#heard.values()].filter(({ at, heartbeat }) => now - at <= this.#silenceOf(heartbeat)).map(({ heartbeat }) => heartbeat);
     return heartbeats.sort((a, b) => (a.server < b.server ? -1 : 1));
   }
 
   /** When to ask `takeLost` again: as the next server may fall silent, and often enough to be no longer deaf. */
   nextLookAt(now: Millis): Millis {
     let next = now + this.#silenceMsMax / LOOKS_PER_SILENCE;
-    for (const { at } of this.#heard.values()) next = Math.min(next, at + this.#silenceMsMax + 1);
+    for (const { at, heartbeat } of this.#heard.values()) next = Math.min(next, at + this.#silenceOf(heartbeat) + 1);
     return Math.max(next, now + 1) as Millis;
   }
 
@@ -70,8 +77,12 @@ export class Membership {
     const deaf = this.#askedAt !== undefined && now - this.#askedAt > this.#silenceMsMax / 2;
     this.#askedAt = now;
     if (deaf) for (const heard of this.#heard.values()) heard.at = now;
-    const lost = [...this.#heard].filter(([, { at }]) => now - at > this.#silenceMsMax).map(([server]) => server);
+    const lost = [...this.#heard].filter(([, { at, heartbeat }]) => now - at > this.#silenceOf(heartbeat)).map(([server]) => server);
     for (const server of lost) this.#heard.delete(server);
     return lost.sort();
+  }
+  /** Servers and those who listen to them are configured apart: who speaks less often than is listened for is no less alive. */
+  #silenceOf({ everyMs = 0 }: ServerHeartbeat): number {
+    return Math.max(this.#silenceMsMax, BEATS_MISSED_MAX * everyMs);
   }
 }

@@ -40,12 +40,13 @@ test("[HRT1] however many servers come and go, only those that live are remember
   expect(clock.pending).toBe(0);
 });
 
-test("[HRT2] it says at a steady pace how it is, until stopped", () => {
+test("[HRT2] it says at a steady pace how it is, and which pace that is, until stopped", () => {
   const { clock, peers, said } = line();
   let rooms = 0;
   const stop = beatHeart(() => ({ server: "one" as ServerId, rooms: rooms++, draining: false }), peers, clock, 250);
   clock.turn(1_000);
   expect(said.map((heartbeat) => [heartbeat.time, heartbeat.rooms])).toEqual([[1, 0], [251, 1], [501, 2], [751, 3], [1_001, 4]]);
+  expect(said.every(({ everyMs }) => everyMs === 250)).toBe(true);
   stop();
   clock.turn(1_000);
   expect(said.length).toBe(5);

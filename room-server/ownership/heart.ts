@@ -11,8 +11,6 @@ import type { Log } from "../../shared/log.ts";
 import type { Membership } from "../../shared/membership.ts";
 import type { Peers } from "../ports.ts";
 
-/** Heartbeats that may be missed before a server is taken for dead. */
-export const BEATS_MISSED_MAX = 3;
 /** How long a server listens before it takes rooms: until it has heard every live peer, else it would take theirs. */
 export const LISTEN_BEATS = 1.5;
 
@@ -42,10 +40,10 @@ export function listenToPeers(own: ServerId, membership: Membership, peers: Peer
   return () => cancel();
 }
 
-export function beatHeart(describe: () => Omit<ServerHeartbeat, "time">, peers: Peers, clock: Clock, heartbeatMs: number): () => void {
+export function beatHeart(describe: () => Omit<ServerHeartbeat, "time" | "everyMs">, peers: Peers, clock: Clock, heartbeatMs: number): () => void {
   let cancel = (): void => {};
   const beat = (): void => {
-    peers.sayAlive({ ...describe(), time: clock.wallNow() });
+    peers.sayAlive({ ...describe(), everyMs: heartbeatMs, time: clock.wallNow() });
     cancel = clock.after(heartbeatMs, beat);
   };
   beat();

@@ -25,8 +25,8 @@ export type ServerLabels = z.infer<typeof ServerLabels>;
 export const ServerLoad = z.object({ used: z.number().nonnegative(), hot: z.array(z.object({ room, share: z.number().nonnegative() })).max(64) });
 export type ServerLoad = z.infer<typeof ServerLoad>;
 
-/** room server -> everyone, by default every 200 ms; three missed ones mean it is gone. */
-export const ServerHeartbeat = z.object({ server: serverId, rooms: z.int(), draining: z.boolean(), time: date, labels: ServerLabels.optional(), load: ServerLoad.optional() });
+/** room server -> everyone, each `everyMs`, by default 200 ms; three missed ones mean it is gone. Those of earlier versions do not say how often. */
+export const ServerHeartbeat = z.object({ server: serverId, rooms: z.int(), draining: z.boolean(), time: date, everyMs: z.int().positive().optional(), labels: ServerLabels.optional(), load: ServerLoad.optional() });
 export type ServerHeartbeat = z.infer<typeof ServerHeartbeat>;
 
 /** gateway -> room servers: nobody listens where this one should. */

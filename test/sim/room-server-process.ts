@@ -1,6 +1,6 @@
 /** One run of a room server: `room-server/main.ts` again, on a simulated line, with its own adapters wherever they speak core NATS. */
 
-import { BEATS_MISSED_MAX, beatHeart, LISTEN_BEATS, listenToPeers } from "../../room-server/ownership/heart.ts";
+import { beatHeart, LISTEN_BEATS, listenToPeers } from "../../room-server/ownership/heart.ts";
 import { roomHostOptions } from "../../room-server/config.ts";
 import type { HandOvers } from "../../room-server/ownership/hand-overs-host.ts";
 import { LoadMeter } from "../../room-server/load/load-meter.ts";
@@ -20,7 +20,7 @@ import { assembleRoomServer, type RoomServerParts, type RoomServerPorts } from "
 import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import { Membership } from "../../shared/membership.ts";
+import { BEATS_MISSED_MAX, Membership } from "../../shared/membership.ts";
 import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
