@@ -29,7 +29,8 @@ beforeAll(() => {
 afterAll(() => rmSync(app, { recursive: true, force: true }));
 
 test("[PKG1] it holds what was built and what it says about itself, no tests and no sources", () => {
-  expect(packed).toEqual(expect.arrayContaining(["package.json", "README.md", "dist/client/index.js", "dist/client/index.d.ts", "dist/shared/wire/codec.js"]));
+  expect(packed).toEqual(expect.arrayContaining(["package.json", "README.md", "LICENSE", "dist/client/index.js", "dist/client/index.d.ts", "dist/shared/wire/codec.js"]));
+  expect(readFileSync(join(client, "LICENSE"), "utf8")).toBe(readFileSync(join(client, "../LICENSE"), "utf8"));
   expect(packed.filter((path) => /\.test\.|testing|(?<!\.d)\.ts$/.test(path))).toEqual([]);
 });
 
