@@ -4,13 +4,11 @@ import type { UnixMillis } from "../../shared/ids.ts";
 import { byRank, isAhead, NOTHING_APPLIED, type Standing } from "../boards/board.ts";
 import type { Role } from "../boards/keys.ts";
 import type { Archive, ArchivedBoard, BoardReads, Boards, Checkpoints, Closing, Closings } from "../ports.ts";
-import { KEPT_MS } from "../boards/windows.ts";
+import { keptUntil } from "./kept-until.ts";
 
 export type ArchivingPorts = { readonly boards: Pick<Boards, "load">; readonly reads: BoardReads; readonly checkpoints: Pick<Checkpoints, "mark">; readonly closings: Closings; readonly archive: Archive };
 export type ArchivingOptions = { readonly boardRoles: readonly Role[]; readonly boardArchivedMax: number };
 
-/** At least so long, so that whoever reads just now ends before it goes. */
-const KEPT_MS_MIN = 60_000;
 
 /**
  * `confirm` throws unless Redis still has all it had and is still ours to read: a window that was cut short by
@@ -27,9 +25,8 @@ export async function archiveWindow(
   const mark = await checkpoints.mark(room); // Looked at first: meanwhile the boards only get farther.
   const stored = await boards.load(room);
   if (stored !== "deleted" && isAhead(mark, stored?.applied ?? NOTHING_APPLIED)) return "behind";
-  const keepUntil = Math.max(window.start + KEPT_MS[window.kind], wallNow + KEPT_MS_MIN) as UnixMillis;
   const finished = async (outcome: "written" | "there"): Promise<"written" | "there"> => {
-    await closings.finish(partition, { room, window }, keepUntil);
+    await closings.finish(partition, { room, window }, keptUntil(outcome, window, wallNow));
     return outcome;
   };
   if (stored === "deleted" || stored === undefined) return finished("there");

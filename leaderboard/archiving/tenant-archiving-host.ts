@@ -5,13 +5,11 @@
 
 import type { UnixMillis } from "../../shared/ids.ts";
 import type { ClosedTenants, Progress, TenantArchive, TenantBoards } from "../ports.ts";
-import { KEPT_MS } from "../boards/windows.ts";
+import { keptUntil } from "./kept-until.ts";
 
 export type TenantArchivingPorts = { readonly tenants: Pick<TenantBoards, "page">; readonly closedTenants: ClosedTenants; readonly tenantArchive: TenantArchive; readonly progress: Pick<Progress, "read"> };
 export type TenantArchivingOptions = { readonly logPartitions: number; readonly boardArchivedMax: number; readonly boardArchiveGraceMs: number };
 
-/** At least so long, so that whoever reads just now ends before it goes. */
-const KEPT_MS_MIN = 60_000;
 const AT_A_TIME = 100;
 
 /** `confirm` throws unless Redis still has all it had. Returns what became of each window. */
@@ -23,8 +21,9 @@ export async function archiveTenants({ tenants, closedTenants, tenantArchive, pr
   for (const { tenant, window } of due) {
     const { rooms, people, ranking } = await tenants.page(tenant, window, { offset: 0, limit: options.boardArchivedMax });
     await confirm();
-    outcomes.push(rooms === 0 ? "there" : await tenantArchive.write(tenant, window, { rooms, people, ranking }));
-    await closedTenants.finish({ tenant, window }, Math.max(window.start + KEPT_MS[window.kind], wallNow + KEPT_MS_MIN) as UnixMillis);
+    const outcome = rooms === 0 ? "there" : await tenantArchive.write(tenant, window, { rooms, people, ranking });
+    await closedTenants.finish({ tenant, window }, keptUntil(outcome, window, wallNow));
+    outcomes.push(outcome);
   }
   return outcomes;
 }
