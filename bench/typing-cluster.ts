@@ -8,7 +8,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type KV, Kvm } from "@nats-io/kv";
 import { TimeoutError } from "nats";
 
-import { decodeJson, PlannedRoom, RoomEntry } from "../shared/bus/placement-messages.ts";
+import { decodeJson } from "../shared/bus/json-messages.ts";
+import { PlannedRoom, RoomEntry } from "../shared/bus/placement-messages.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { type ClientKey, type RoomId, roomKey, type RoomKey, type ServerId, type TenantId } from "../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../shared/io/nats.ts";

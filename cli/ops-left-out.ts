@@ -3,7 +3,7 @@
 import { jetstream } from "@nats-io/jetstream";
 
 import { CheckpointEntry, isDeleted } from "../shared/bus/checkpoint.ts";
-import { decodeJson } from "../shared/bus/placement-messages.ts";
+import { decodeJson } from "../shared/bus/json-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import type { Settings, Values } from "../shared/config.ts";
 import { parseRoomKey, roomOf, tenantOf } from "../shared/ids.ts";

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { encodeJson } from "../shared/bus/placement-messages.ts";
+import { encodeJson } from "../shared/bus/json-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings, type Settings, type Values } from "../shared/config.ts";
 import { roomKey, type RoomId, type ServerId, type TenantId } from "../shared/ids.ts";

@@ -4,7 +4,8 @@ import { jetstream } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
 import type { z } from "zod";
 
-import { decodeJson, encodeJson, OrderReply, ownerReasonIn, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat, type ServerOrder } from "../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
+import { OrderReply, ownerReasonIn, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat, type ServerOrder } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { type Given, readSettings, type Settings, SettingError, text, type Values } from "../shared/config.ts";
 import { parseRoomId, parseTenantId, roomKey, type RoomKey, type ServerId, type UnixMillis } from "../shared/ids.ts";

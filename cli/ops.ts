@@ -4,8 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { RequestError, TimeoutError } from "nats";
 
+import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
 import type { OperationsEvent } from "../shared/bus/operations-events.ts";
-import { decodeJson, encodeJson } from "../shared/bus/placement-messages.ts";
 import { RoomAccount, type RoomQuestion } from "../shared/bus/room-account.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { type Settings, SettingError, text, type Values, wholeNumber } from "../shared/config.ts";

@@ -13,7 +13,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { Engine } from "../engines/engine.ts";
 import { BoardNews } from "../shared/bus/board-messages.ts";
-import { decodeJson, encodeJson, ServiceHeartbeat } from "../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
+import { ServiceHeartbeat } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
 import type { RoomKey, UnixMillis, UserId } from "../shared/ids.ts";

@@ -8,7 +8,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import { type Answer, decodeAnswer, decodeFromOwner, encodeToOwner, type FromOwner, type SubmittedEdit, type ToOwner } from "../shared/bus/envelope.ts";
-import { ClaimReply, type ClaimRequest, decodeJson, encodeJson, RoomEntry } from "../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
+import { ClaimReply, type ClaimRequest, RoomEntry } from "../shared/bus/placement-messages.ts";
 import { headOf } from "../shared/bus/record.ts";
 import { ownersRecordOf } from "../shared/testing/owners-record.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";

@@ -2,7 +2,7 @@
 
 import { AckPolicy, DeliverPolicy, DiscardPolicy, type JetStreamClient, JetStreamApiError, jetstreamManager, type JsMsg, StorageType } from "@nats-io/jetstream";
 
-import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { WebhookEvent } from "../../shared/bus/webhook-events.ts";
 import type { TenantId } from "../../shared/ids.ts";

@@ -3,7 +3,7 @@
 import type { JetStreamClient } from "@nats-io/jetstream";
 import type { z } from "zod";
 
-import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { kvBucket } from "../../shared/io/copies.ts";
 import { replace } from "../../shared/io/kv-replace.ts";

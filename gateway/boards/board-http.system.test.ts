@@ -8,7 +8,7 @@ import { connect, type NatsConnection } from "nats";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { encodeJson } from "../../shared/bus/placement-messages.ts";
+import { encodeJson } from "../../shared/bus/json-messages.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import { readSettings } from "../../shared/config.ts";
 import type { Log } from "../../shared/log.ts";

@@ -9,7 +9,7 @@ import { z } from "zod";
 
 import { ACTIVITY_USERS_MAX, Deed } from "../../shared/bus/activity.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { decodeJson } from "../../shared/bus/placement-messages.ts";
+import { decodeJson } from "../../shared/bus/json-messages.ts";
 import { parseRoomId, roomKey } from "../../shared/ids.ts";
 import { opens } from "../sessions/identity.ts";
 import type { GatewayMetrics } from "../metrics.ts";

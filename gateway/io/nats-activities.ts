@@ -3,7 +3,7 @@
 import { errors, headers } from "nats";
 import { z } from "zod";
 
-import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Activities, Told } from "../ports.ts";

@@ -4,7 +4,7 @@ import { errors, type NatsConnection } from "nats";
 import { z } from "zod";
 
 import { Order, OrderAnswer, type RoomMember, Sanction } from "../../shared/bus/admin-messages.ts";
-import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../shared/ids.ts";
 import { inParts } from "../../shared/in-parts.ts";

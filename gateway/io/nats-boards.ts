@@ -3,7 +3,7 @@
 import type { Subscription } from "nats";
 
 import { BoardNews } from "../../shared/bus/board-messages.ts";
-import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { crashing, type NatsConnection, say } from "../../shared/io/nats.ts";

@@ -1,6 +1,7 @@
 /** Asks placement and room servers by request and reply, and hears which room servers live, for when placement does not answer. */
 
-import { ClaimReply, decodeJson, encodeJson, LocateReply, ServerHeartbeat, type UnreachedServer } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import { ClaimReply, LocateReply, ServerHeartbeat, type UnreachedServer } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { ServerId } from "../../shared/ids.ts";

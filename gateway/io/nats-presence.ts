@@ -1,6 +1,7 @@
 /** The rooms' presence over NATS, on subjects of its own, and that this gateway is alive. */
 
-import { encodeJson, type GatewayHeartbeat } from "../../shared/bus/placement-messages.ts";
+import { encodeJson } from "../../shared/bus/json-messages.ts";
+import type { GatewayHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../shared/ids.ts";
 import { carries, type NatsConnection, say } from "../../shared/io/nats.ts";

@@ -1,6 +1,7 @@
 /** Where services of one kind answer over HTTP, from their heartbeats. */
 
-import { decodeJson, ServiceHeartbeat } from "../../shared/bus/placement-messages.ts";
+import { decodeJson } from "../../shared/bus/json-messages.ts";
+import { ServiceHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { Millis } from "../../shared/ids.ts";
 import { crashing, type NatsConnection } from "../../shared/io/nats.ts";

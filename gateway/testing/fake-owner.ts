@@ -6,7 +6,8 @@
 import type { Msg, NatsConnection, Subscription } from "nats";
 
 import { decodeToOwner, encodeAnswer, encodeFromOwner, type Answer, type SaidByOwner, type SubmittedEdit, type ToOwner } from "../../shared/bus/envelope.ts";
-import { ClaimRequest, decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import { ClaimRequest } from "../../shared/bus/placement-messages.ts";
 import { editsBytesOf, encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { encodeJson } from "../../shared/bus/placement-messages.ts";
+import { encodeJson } from "../../shared/bus/json-messages.ts";
 import { encodeDeletedRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";

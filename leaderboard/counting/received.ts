@@ -1,7 +1,7 @@
 /** What a pass reads of its two streams, as it is counted. */
 
 import { Activity } from "../../shared/bus/activity.ts";
-import { decodeJson } from "../../shared/bus/placement-messages.ts";
+import { decodeJson } from "../../shared/bus/json-messages.ts";
 import { decodeRecord, type OwnersRecord } from "../../shared/bus/record.ts";
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import type { UnixMillis } from "../../shared/ids.ts";

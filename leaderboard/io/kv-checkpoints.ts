@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { z } from "zod";
 
-import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import { partitionOf } from "../../shared/bus/subjects.ts";
 import { parseRoomKey, type RoomKey, type Seq } from "../../shared/ids.ts";
 import { kvBucket, objectBucket } from "../../shared/io/copies.ts";

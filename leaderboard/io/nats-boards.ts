@@ -1,7 +1,7 @@
 /** What the leaderboard says on NATS, and hears: boards that changed, who looks at which, and how users are called. */
 
 import { BoardName, type BoardNews, BoardWatch } from "../../shared/bus/board-messages.ts";
-import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { crashing, type NatsConnection, say } from "../../shared/io/nats.ts";
 import type { Shown } from "../ports.ts";

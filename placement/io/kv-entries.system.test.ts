@@ -2,7 +2,8 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { encodeJson, RoomEntry } from "../../shared/bus/placement-messages.ts";
+import { encodeJson } from "../../shared/bus/json-messages.ts";
+import { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
 import { closeNats, connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";

@@ -4,7 +4,8 @@ import { jetstream } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
 import type { z } from "zod";
 
-import { decodeJson, encodeJson, type PlannedRoom, RoomEntry } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import { type PlannedRoom, RoomEntry } from "../../shared/bus/placement-messages.ts";
 import { parseRoomKey, type RoomKey } from "../../shared/ids.ts";
 import { kvBucket } from "../../shared/io/copies.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";

@@ -1,6 +1,7 @@
 /** Heartbeats and questions from NATS. A question that cannot be answered gets no reply: the asker's deadline and its own hash cover it. */
 
-import { decodeJson, encodeJson, LocateRequest, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import { LocateRequest, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { crashing, type NatsConnection, respond } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";

@@ -3,7 +3,7 @@
 import { jetstream } from "@nats-io/jetstream";
 
 import { CheckpointEntry } from "../../shared/bus/checkpoint.ts";
-import { decodeJson } from "../../shared/bus/placement-messages.ts";
+import { decodeJson } from "../../shared/bus/json-messages.ts";
 import { kvBucket } from "../../shared/io/copies.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Checkpoints } from "../ports.ts";

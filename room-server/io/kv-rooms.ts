@@ -7,7 +7,8 @@
 import { jetstream } from "@nats-io/jetstream";
 import type { KV, KvEntry } from "@nats-io/kv";
 
-import { decodeJson, encodeJson, RoomEntry } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
 import { kvBucket } from "../../shared/io/copies.ts";
 import { inTurn } from "../../shared/in-turn.ts";

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 
 import { headers } from "nats";
 
-import { encodeJson } from "../../shared/bus/placement-messages.ts";
+import { encodeJson } from "../../shared/bus/json-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
 import type { Clock } from "../../shared/clock.ts";

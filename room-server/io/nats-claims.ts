@@ -1,6 +1,7 @@
 /** "Take this room", asked of this server. Whoever gets no reply goes on to the next server. */
 
-import { ClaimRequest, decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import { ClaimRequest } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { ServerId } from "../../shared/ids.ts";
 import { crashing, type NatsConnection, respond } from "../../shared/io/nats.ts";

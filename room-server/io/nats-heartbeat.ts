@@ -1,6 +1,7 @@
 /** Room servers hear of each other the way everyone else hears of them. */
 
-import { decodeJson, encodeJson, ServerHeartbeat, UnreachedServer } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import { ServerHeartbeat, UnreachedServer } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { crashing, type NatsConnection, say } from "../../shared/io/nats.ts";
 import { isServerGone } from "../../shared/io/nats-ask.ts";

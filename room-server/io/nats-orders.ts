@@ -1,6 +1,7 @@
 /** What placement, operators and other room servers tell this server to do. */
 
-import { decodeJson, encodeJson, ServerOrder } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import { ServerOrder } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { ServerId } from "../../shared/ids.ts";
 import { crashing, type NatsConnection, respond } from "../../shared/io/nats.ts";

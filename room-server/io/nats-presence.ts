@@ -1,6 +1,7 @@
 /** Presence over core NATS, beside edits and on subjects of its own. */
 
-import { decodeJson, GatewayHeartbeat } from "../../shared/bus/placement-messages.ts";
+import { decodeJson } from "../../shared/bus/json-messages.ts";
+import { GatewayHeartbeat } from "../../shared/bus/placement-messages.ts";
 import { decodePresenceToOwner, encodePresenceAnswer, encodePresenceFromOwner } from "../../shared/bus/presence-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";

@@ -1,6 +1,6 @@
 /** Questions about rooms, put to all room servers: whoever owns the room replies, the others keep silent. */
 
-import { decodeJson, encodeJson } from "../../shared/bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import { type RoomAccount, RoomQuestion } from "../../shared/bus/room-account.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { parseRoomKey, type RoomKey, type ServerId } from "../../shared/ids.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { Checkpoint } from "./checkpoint.ts";
-import { decodeJson, encodeJson } from "./placement-messages.ts";
+import { decodeJson, encodeJson } from "./json-messages.ts";
 
 const client = { client: "Zk3_-abcdefgHIJK", user: "ada", counter: 5, seq: 412, lastSeen: 1_795_000_000_000 };
 const checkpoint = {

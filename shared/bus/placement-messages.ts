@@ -104,20 +104,3 @@ export function ownerReasonIn(planned: Pick<PlannedRoom, "owner" | "replica" | "
 /** The entry of a room in the pins bucket: where an operator wants it. */
 export const RoomPin = z.object({ pool: label.optional(), host: label.optional() });
 export type RoomPin = z.infer<typeof RoomPin>;
-
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
-
-export function encodeJson(message: unknown): Uint8Array {
-  return encoder.encode(JSON.stringify(message));
-}
-
-/** Undefined for bytes that are not such a message. */
-export function decodeJson<Message>(schema: z.ZodType<Message>, bytes: Uint8Array): Message | undefined {
-  try {
-    return schema.safeParse(JSON.parse(decoder.decode(bytes))).data;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}

@@ -1,6 +1,7 @@
 /** Tells the gateways where a service's HTTP answers, for as long as it answers for any room. */
 
-import { type ServiceHeartbeat, encodeJson } from "../bus/placement-messages.ts";
+import { encodeJson } from "../bus/json-messages.ts";
+import type { ServiceHeartbeat } from "../bus/placement-messages.ts";
 import type { Clock } from "../clock.ts";
 import { type NatsConnection, say } from "./nats.ts";
 

@@ -3,7 +3,7 @@
 import type { JetStreamClient } from "@nats-io/jetstream";
 import { z } from "zod";
 
-import { decodeJson, encodeJson } from "../bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../bus/json-messages.ts";
 import type { Lease, Leases } from "../lease.ts";
 import { kvBucket } from "./copies.ts";
 import { replace } from "./kv-replace.ts";

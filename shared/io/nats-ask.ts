@@ -3,7 +3,8 @@
 import { errors } from "nats";
 import type { z } from "zod";
 
-import { decodeJson, encodeJson, type ServerOrder } from "../bus/placement-messages.ts";
+import { decodeJson, encodeJson } from "../bus/json-messages.ts";
+import type { ServerOrder } from "../bus/placement-messages.ts";
 import type { Subjects } from "../bus/subjects.ts";
 import type { ServerId } from "../ids.ts";
 import type { NatsConnection } from "./nats.ts";

@@ -5,8 +5,8 @@
 
 import { DiscardPolicy, jetstreamManager, JetStreamApiError, StorageType } from "@nats-io/jetstream";
 
+import { encodeJson } from "../bus/json-messages.ts";
 import type { OperationsEvent } from "../bus/operations-events.ts";
-import { encodeJson } from "../bus/placement-messages.ts";
 import type { Subjects } from "../bus/subjects.ts";
 import type { Clock } from "../clock.ts";
 import type { Log } from "../log.ts";

@@ -2,8 +2,8 @@
 
 import { DeliverPolicy, jetstream } from "@nats-io/jetstream";
 
+import { decodeJson } from "../bus/json-messages.ts";
 import { OperationsEvent } from "../bus/operations-events.ts";
-import { decodeJson } from "../bus/placement-messages.ts";
 import type { Subjects } from "../bus/subjects.ts";
 import type { NatsConnection } from "./nats.ts";
 
