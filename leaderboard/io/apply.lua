@@ -44,9 +44,24 @@ local function bandKey(beginning, band)
   return beginning .. string.format("%d", band)
 end
 
--- The tail of a board, in order: a sorted set for each band of scores. Kept from when there is a tail, and given up
--- when it is not wanted any more. A board that was longer than this before it was wanted stays without.
+-- Members that a batch puts in order because that is wanted newly; of a longer board they stay as they are.
 local ORDERED_AT_ONCE = 5000
+
+-- How many stand in the hot set. Where more are wanted than were, those who follow are taken in: were only those of the
+-- batch, they would stand before some who have more.
+local function hotMax(hot, full)
+  local held, members = redis.call("ZCARD", hot), redis.call("HLEN", full)
+  if held >= math.min(members, hotMembers) then return hotMembers end
+  if members > ORDERED_AT_ONCE then return held end
+  local flat = redis.call("HGETALL", full)
+  for index = 1, #flat, 2 do
+    redis.call("ZADD", hot, string.sub(flat[index + 1], STAMP + 1), string.sub(flat[index + 1], 1, STAMP) .. flat[index])
+  end
+  return hotMembers
+end
+
+-- The tail of a board, in order: a sorted set for each band of scores. Kept from when there is a tail, and given up
+-- when it is not wanted any more.
 local function order(full, counts, beginning, members, moved)
   local was = redis.call("HGET", counts, "ordered") == "1"
   if not isOrdered then
@@ -70,6 +85,7 @@ end
 
 local function add(group, hot, full, counts, bands)
   local members = group.members
+  local kept = hotMax(hot, full)
   local before = redis.call("HMGET", full, unpack(members))
   local leaving, entering, standing, moves, moved, points = {}, {}, {}, {}, {}, 0
   for index, member in ipairs(members) do
@@ -101,7 +117,7 @@ local function add(group, hot, full, counts, bands)
   if #leaving > 0 then redis.call("ZREM", hot, unpack(leaving)) end
   -- Scores only rise: whoever stands behind a full hot set is passed by nobody but these.
   redis.call("ZADD", hot, unpack(entering))
-  redis.call("ZREMRANGEBYRANK", hot, 0, -hotMembers - 1)
+  redis.call("ZREMRANGEBYRANK", hot, 0, -kept - 1)
   for band, members in pairs(moves) do
     if members ~= 0 and redis.call("HINCRBY", counts, band, members) == 0 then redis.call("HDEL", counts, band) end
   end

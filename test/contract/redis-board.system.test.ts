@@ -250,6 +250,17 @@ test("[BOARD15] a board that was only counted is put in order when that is wante
   expect((await boards.places(copy, "everyone", ALL_TIME, { kind: "from", offset: 0, limit: 20 }))?.standings).toEqual(dump.boards[0]!.standings);
 });
 
+test.each([[20, 12], [6_000, HOT_MEMBERS]])("[BOARD20] of a board of %i, where more members are to stand in order than did, none stands before one who has more: %i do then", async (members, standing) => {
+  const room = newRoom();
+  const applied = { ...NOTHING_APPLIED, seq: members as Seq };
+  const standings = Array.from({ length: members }, (_, index) => ({ member: `user-${index}`, score: members - index, reachedAt: index + 1 }));
+  await boards.restore(room, { applied, uses: NO_USES, names: new Map(), boards: [{ role: "everyone", window: ALL_TIME, standings }] });
+  const more = redisBoard(line.redis, keysOf("contract"), { hotMembers: 12, tail: "counted", roles: ROLES });
+  await more.apply(room, batchOf(members, members + 1, [[`user-${members - 1}`, 1, members + 1], ["user-0", 1, members + 1]]));
+  const { hot } = await more.read(room, "everyone", ALL_TIME);
+  expect(hot.map(({ member }) => member)).toEqual(standings.slice(0, standing).map(({ member }) => member));
+});
+
 const USERS = ["ann", "bob", "cy", "dee", "__proto__", "eve", "fay", "gus", "hal", "ida"] as UserId[];
 /** Minutes and hours long pauses, from shortly before the boundaries of every window. */
 const pause = fc.oneof(fc.constant(0), fc.nat(1_000), fc.nat(90_000), fc.nat(7_200_000));
