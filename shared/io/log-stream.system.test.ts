@@ -1,0 +1,52 @@
+/** The streams of the log on a real nats-server: made once, and for one number of them. */
+
+import { jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
+import { subjectsOf } from "../bus/subjects.ts";
+import { SettingError } from "../config.ts";
+import { ensureLogStreams } from "./log-stream.ts";
+import { closeNats, connectNats, type NatsConnection } from "./nats.ts";
+
+let server: RealNats;
+let nats: NatsConnection;
+let manager: JetStreamManager;
+beforeAll(async () => {
+  server = await startRealNats();
+  nats = await connectNats({ servers: server.url, name: "test" });
+  manager = await jetstreamManager(nats);
+});
+afterAll(async () => {
+  await closeNats(nats);
+  await server.stop();
+});
+
+const ensure = (environment: string, partitions: number) => ensureLogStreams(nats, subjectsOf(environment), { partitions, replicas: 1 });
+const streamsOf = async (environment: string) => (await manager.streams.names(subjectsOf(environment).logOfPartition(0).replace(".0.*.*", ".>")).next()).sort();
+
+test("[LGS1] whoever would spread rooms over more or fewer streams than there are is refused, and makes none", async () => {
+  await ensure("lgs1", 2);
+  for (const partitions of [1, 3]) {
+    const refused = ensure("lgs1", partitions);
+    await expect(refused).rejects.toThrow(SettingError);
+    await expect(refused).rejects.toThrow(/set COROOM_LOG_PARTITIONS=2 for every role/);
+  }
+  await ensure("lgs1", 2);
+  expect(await streamsOf("lgs1")).toEqual(["lgs1_log_0", "lgs1_log_1"]);
+});
+
+test("[LGS2] of two that start at once with different numbers only one goes on", async () => {
+  const outcomes = await Promise.allSettled([ensure("lgs2", 1), ensure("lgs2", 4)]);
+  const refused = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason as unknown] : []));
+  expect(refused).toEqual([expect.any(SettingError)]);
+});
+
+test("[LGS3] a log whose first stream does not say how many there are is counted, once", async () => {
+  const subjects = subjectsOf("lgs3");
+  for (const partition of [0, 1]) await manager.streams.add({ name: subjects.logStream(partition), subjects: [subjects.logOfPartition(partition)] });
+  await expect(ensure("lgs3", 3)).rejects.toThrow(/spread over 2 streams/);
+  await ensure("lgs3", 2);
+  await manager.streams.delete(subjects.logStream(1));
+  await expect(ensure("lgs3", 1)).rejects.toThrow(/spread over 2 streams/);
+});
