@@ -7,9 +7,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { TemplatedApp, us_listen_socket, WebSocket } from "uws-node20";
 
+import { endOfTurn } from "../../shared/io/end-of-turn.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 import type { Clients, ConnectionId, Sockets, Topics } from "../ports.ts";
 import { BehindClients, LOOK_MS } from "./behind-clients.ts";
+import { GatheredSends } from "./gathered-sends.ts";
 import type { Uws } from "./load-uws.ts";
 import { type Connection, type Door, type UpgradeOptions, upgrades } from "./upgrades.ts";
 
@@ -38,6 +40,7 @@ const OVERSIZE_FACTOR = 4;
 export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door, onLooked: (behind: BehindClients) => void): { sockets: Sockets; topics: Topics; outboundBytes(): number; start(clients: Clients): void; stop(): Promise<void> } {
   const open = new Map<ConnectionId, Socket>();
   const behind = new BehindClients(open, options);
+  const gathered = new GatheredSends(open, endOfTurn());
   const upgrade = upgrades(options, door, () => open.size);
 
   const start = (clients: Clients): void => {
@@ -72,6 +75,7 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door
   };
 
   const publish = (topic: string, frame: Uint8Array, except: ConnectionId | undefined): void => {
+    gathered.flush();
     behind.published(topic, frame.byteLength);
     const excepted = except === undefined ? undefined : open.get(except);
     if (excepted === undefined) app.publish(topic, frame, true);
@@ -81,7 +85,7 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door
   const sockets: Sockets = {
     send: (to, frame) => {
       behind.sent(to, frame.byteLength);
-      open.get(to)?.send(frame, true);
+      gathered.send(to, frame);
     },
     publish: (channel, frame, except) => publish(String(channel), frame, except),
     listen: (connection, channel) => {
@@ -91,12 +95,14 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door
       open.get(connection)?.unsubscribe(String(channel));
     },
     close: (connection, close) => {
+      gathered.flush();
       open.get(connection)?.end(CLOSE[close].code, CLOSE[close].meaning);
     },
   };
 
   const stop = async (): Promise<void> => {
     clearInterval(looking);
+    gathered.flush();
     await sleep(FAREWELL_MS);
     app.close();
   };
