@@ -22,7 +22,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}) {
   const kept: { lease: Lease | undefined; revision: number } = { lease: undefined, revision: 0 };
   const said: string[] = [];
   const planned = new Map<RoomKey, PlannedRoom | undefined>();
-  const state = { bucketAnswers: true, planIsKept: true, alive: [a, b], refuses: false };
+  const state = { bucketAnswers: true, planIsKept: true, alive: [a, b], refuses: false, claims: Promise.resolve() };
   const ports = {
     leases: {
       read: async () => {
@@ -46,6 +46,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}) {
     servers: {
       claim: async (server: ServerId, request: ClaimRequest) => {
         said.push(`${server} claims ${request.room}`);
+        await state.claims;
         return state.refuses ? undefined : ({ kind: "owned", server, epoch: 2 as Epoch } as const);
       },
       order: async (server: ServerId, order: ServerOrder) => {
@@ -173,4 +174,26 @@ test("[LDR9] whoever took the room that it kept a copy of keeps none when the ne
   await pass(10_000);
   expect(said).toEqual(["b: follow of plan 1", "b: follow of plan 2"]);
   expect(planned.get(room)).toMatchObject({ owner: a, replica: b, generation: 2 });
+});
+
+test("[LDR10] of a lost server's rooms those that wait to be claimed are left alone once it is heard again, or another leads", async () => {
+  const returns = ({ state }: ReturnType<typeof leaderOf>): void => void (state.alive = [a, b]);
+  const succeeded = ({ kept }: ReturnType<typeof leaderOf>): void => void ([kept.lease, kept.revision] = [{ holder: "two", floor: 5 }, kept.revision + 1]);
+  for (const change of [returns, succeeded]) {
+    const leading = leaderOf({ keepsReplicas: false });
+    const { view, pass, said, state } = leading;
+    for (let index = 0; index < 100; index++) view.receiveEntry(`acme.room${index}` as RoomKey, { owner: a, epoch: 1 as Epoch });
+    await pass(2_000);
+    const claims = () => said.filter((word) => word.includes(" claims ")).length;
+    let goOn = (): void => {};
+    state.claims = new Promise((resolve) => (goOn = resolve));
+    state.alive = [b];
+    await pass(900);
+    expect(claims()).toBe(32);
+    change(leading);
+    await pass(1_000);
+    goOn();
+    await pass(1_000);
+    expect(claims()).toBe(32);
+  }
 });

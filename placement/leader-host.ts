@@ -47,6 +47,7 @@ export class Leader {
   readonly #leadership: Leadership;
   /** With a step under way: what is known of them is about to change. */
   readonly #busy = new Set<RoomKey>();
+  readonly #promotions: Queue = { atOnce: PROMOTIONS_AT_ONCE, waiting: [], underWay: 0 };
   readonly #moves: Queue = { atOnce: MOVES_AT_ONCE, waiting: [], underWay: 0 };
   readonly #copies: Queue = { atOnce: COPIES_AT_ONCE, waiting: [], underWay: 0 };
   readonly #lostAt = new Map<ServerId, Millis>();
@@ -129,7 +130,7 @@ export class Leader {
     if (renewal === undefined) return;
     this.#leadership.receiveWritten(renewal.lease, await this.#ports.leases.write(LEASE, renewal.lease, renewal.revision), this.#deps.clock.now());
     if (this.#leadership.leads) return;
-    for (const queue of [this.#moves, this.#copies]) queue.waiting = [];
+    this.#queue([]);
     this.#deps.metrics.leads.set(0);
     this.#deps.log.warn({}, "another process leads placement");
   }
@@ -141,7 +142,7 @@ export class Leader {
     const begun = this.#deps.clock.now();
     const plan = decide(world, this.#view.placements(this.#leadership.generation), this.#options);
     this.#deps.metrics.decideSeconds.observe((this.#deps.clock.now() - begun) / 1_000);
-    if (plan.steps.length === 0) return;
+    if (plan.steps.length === 0) return this.#queue([]);
     await this.#renew(plan.generation);
     if (this.#leadership.leads) this.#carryOut(this.#withoutUnasked(plan, now));
   }
@@ -165,18 +166,18 @@ export class Leader {
     return action.kind === "promote" && this.#lostAt.has(action.from) && this.#view.replicaOf(room) === action.to;
   }
 
-  /** Steps not begun of the plan before are dropped: this one knows better. */
   #carryOut(plan: Plan): void {
     const steps = plan.steps.filter(({ room }) => !this.#busy.has(room));
-    const promotions = steps.filter(({ action }) => action.kind === "promote");
+    this.#queue(steps);
+    this.#deps.log.info({ generation: plan.generation, steps: steps.length, promotions: this.#promotions.waiting.length }, "a new plan");
+    for (const queue of [this.#promotions, this.#moves, this.#copies]) this.#goOn(queue, plan.generation);
+  }
+
+  /** Steps not begun of the plan before are dropped: this one knows better. */
+  #queue(steps: readonly Step[]): void {
+    this.#promotions.waiting = steps.filter(({ action }) => action.kind === "promote");
     this.#moves.waiting = steps.filter(({ action }) => action.kind === "move");
     this.#copies.waiting = steps.filter(({ action }) => action.kind === "follow" || action.kind === "unfollow");
-    this.#deps.log.info({ generation: plan.generation, steps: steps.length, promotions: promotions.length }, "a new plan");
-    const next = async (): Promise<void> => {
-      for (let step = promotions.shift(); step !== undefined; step = promotions.shift()) await this.#do(step, plan.generation);
-    };
-    for (let count = 0; count < PROMOTIONS_AT_ONCE; count++) void next();
-    for (const queue of [this.#moves, this.#copies]) this.#goOn(queue, plan.generation);
   }
 
   #goOn(queue: Queue, generation: number): void {
@@ -213,6 +214,8 @@ export class Leader {
     const { servers } = this.#ports;
     switch (action.kind) {
       case "promote": {
+        // Whoever claims takes a room from the suspect without asking whether it lives.
+        if (this.#membership.isLive(action.from, this.#deps.clock.now())) return `its owner ${action.from} is heard again`;
         const reply = await servers.claim(action.to, { room, suspect: action.from });
         return reply === undefined ? "no answer" : reply.kind === "refused" ? reply.reason : undefined; // A deleted room needs nobody.
       }
