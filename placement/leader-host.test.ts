@@ -180,7 +180,7 @@ test("[LDR10] of a lost server's rooms those that wait to be claimed are left al
   const returns = ({ state }: ReturnType<typeof leaderOf>): void => void (state.alive = [a, b]);
   const succeeded = ({ kept }: ReturnType<typeof leaderOf>): void => void ([kept.lease, kept.revision] = [{ holder: "two", floor: 5 }, kept.revision + 1]);
   for (const change of [returns, succeeded]) {
-    const leading = leaderOf({ keepsReplicas: false });
+    const leading = leaderOf({ keepsReplicas: false, leaseMs: 5_000 }); // The other has it until the end.
     const { view, pass, said, state } = leading;
     for (let index = 0; index < 100; index++) view.receiveEntry(`acme.room${index}` as RoomKey, { owner: a, epoch: 1 as Epoch });
     await pass(2_000);
@@ -191,7 +191,7 @@ test("[LDR10] of a lost server's rooms those that wait to be claimed are left al
     await pass(900);
     expect(claims()).toBe(32);
     change(leading);
-    await pass(1_000);
+    await pass(2_500);
     goOn();
     await pass(1_000);
     expect(claims()).toBe(32);
