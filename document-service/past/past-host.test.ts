@@ -162,3 +162,20 @@ test.each([["busy", "loading"], ["overran", "too-much"], ["unreadable", "unreada
   const run = new Run(Object.assign(new Stores(), { ports, history: stores.history, log: stores.log, checkpoint: stores.checkpoint }));
   expect([await run.room.past.readAt({ seq: 2 as Seq }), await run.room.past.revert({ seq: 2 as Seq })]).toEqual([{ kind }, { kind }]);
 });
+
+test("[PST10] however much of the log is in no segment, what a moment does not need of it is not read: versions there, and the seqs after them, can be had", async () => {
+  const run = new Run(new Stores(), { ...KEEP_ALL, historyReadBytesMax: 1_000 });
+  const letters = Array.from({ length: 40 }, (_, index) => String.fromCharCode(97 + (index % 26)));
+  const records = recordsOf(letters).map((record, index) => ({ ...record, time: index as UnixMillis }));
+  await run.take(...records.slice(0, 30));
+  expect((await run.room.past.name("noon")).kind).toBe("named");
+  await run.take(...records.slice(30));
+  const text = letters.join("");
+  const at = async (seq: number) => textOf(await run.room.past.readAt({ seq: seq as Seq }));
+  expect(await Promise.all([2, 29, 30, 32, 41].map(at))).toEqual([text.slice(0, 2), "too-much", text.slice(0, 30), text.slice(0, 32), "not-yet"]);
+  expect(textOf(await run.room.past.readAt({ time: 31 as UnixMillis }))).toBe(text.slice(0, 32));
+  const { sessions, through } = await run.room.past.sessions(1 as Seq);
+  expect(sessions).toMatchObject([{ firstSeq: 1, lastSeq: through, edits: through }]);
+  expect([through > 1, through < 40]).toEqual([true, true]);
+  expect((await run.room.past.sessions((through + 1) as Seq)).sessions).toMatchObject([{ firstSeq: through + 1 }]);
+});

@@ -81,12 +81,12 @@ export class PastHost {
     return typeof reverted === "string" ? noPast(reverted) : reverted;
   }
 
-  /** Who wrote from this seq on: of one segment at a time, then of the log. */
+  /** Who wrote from this seq on: of one segment at a time, then of the log, as much as a question may read. */
   async sessions(from: Seq): Promise<Sessions> {
     const history = await this.list();
     for (const segment of [...history.segments.filter(({ lastSeq }) => lastSeq >= from), undefined]) {
-      const all = segment === undefined ? await this.#tail(history) : await this.#recordsOf(segment);
-      const taken = all === "too-much" ? [] : (all ?? []).filter(({ record }) => headOf(record) >= from);
+      const all = segment === undefined ? (await this.#tail(history, { after: (from - 1) as Seq, through: Number.POSITIVE_INFINITY })).taken : await this.#recordsOf(segment);
+      const taken = (all ?? []).filter(({ record }) => headOf(record) >= from);
       const last = taken.at(-1);
       if (last !== undefined) return { sessions: sessionsOf(taken, this.#options.historySessionMsMax), through: headOf(last.record) };
     }
@@ -95,22 +95,27 @@ export class PastHost {
 
   async #readAt(moment: Moment, signal: AbortSignal | undefined): Promise<Past> {
     const history = await this.list();
-    const tail = await this.#tail(history);
-    if (tail === "too-much") return { kind: "too-much" };
-    const last = tail.at(-1);
-    const head = Math.max(last === undefined ? 0 : headOf(last.record), history.segments.at(-1)?.lastSeq ?? 0, history.versions.at(-1)?.seq ?? 0) as Seq;
-    const target = "seq" in moment ? moment.seq : await this.#seqAt(moment.time, history, tail);
+    const target = "seq" in moment ? moment.seq : await this.#seqAt(moment.time, history);
     if (target === undefined) return { kind: "not-kept" };
+    const head = await this.#headFor(target, history);
     if (target > head) return { kind: "not-yet", head };
     for (const way of waysTo(history, target)) {
-      const past = await this.#follow(way, target, tail, signal);
+      const past = await this.#follow(way, target, history, signal);
       if (past !== undefined) return past;
     }
     return { kind: "not-kept" };
   }
 
+  /** The last seq that there is, or one that is as far as the target. */
+  async #headFor(target: Seq, { segments, versions }: History): Promise<Seq> {
+    const known = Math.max(segments.at(-1)?.lastSeq ?? 0, versions.at(-1)?.seq ?? 0) as Seq;
+    if (target <= known) return known;
+    const end = await this.#ports.log.end(this.#room);
+    return end.kind === "at" && end.seq > known ? end.seq : known;
+  }
+
   /** Undefined: an object is gone or damaged, or edits are missing. Another way may lead there. */
-  async #follow({ base, segments }: Reading, target: Seq, tail: readonly Taken[], signal: AbortSignal | undefined): Promise<Past | undefined> {
+  async #follow({ base, segments }: Reading, target: Seq, kept: History, signal: AbortSignal | undefined): Promise<Past | undefined> {
     const { history, digest, reverting } = this.#ports;
     if (segments.reduce((sum, { bytes }) => sum + bytes, 0) > this.#options.historyReadBytesMax) return { kind: "too-much" };
     const state = base === undefined ? EMPTY_STATE : await readVerified(history, digest, base);
@@ -121,7 +126,11 @@ export class PastHost {
       if (records === undefined) return undefined;
       taken.push(...records);
     }
-    const edits = editsBetween([...taken, ...tail], base?.seq ?? (0 as Seq), target);
+    const after = base?.seq ?? (0 as Seq);
+    const isInTail = Math.max(after, segments.at(-1)?.lastSeq ?? 0) < target;
+    const tail = isInTail ? await this.#tail(kept, { after, through: target }) : { taken: [], isCut: false };
+    if (tail.isCut) return { kind: "too-much" };
+    const edits = editsBetween([...taken, ...tail.taken], after, target);
     if (edits.kind === "missing") return undefined;
     if (edits.payloads.length === 0) return { kind: "state", state, position: { epoch: base?.epoch ?? edits.epoch, seq: target } };
     const merged = await reverting.mergePast(state, edits.payloads, signal);
@@ -129,16 +138,29 @@ export class PastHost {
   }
 
   /** The last seq at the time; 0 where the room begins after it. */
-  async #seqAt(time: UnixMillis, { segments }: History, tail: readonly Taken[]): Promise<Seq | undefined> {
-    const inTail = seqAt(tail, time);
-    if (inTail !== undefined) return inTail;
+  async #seqAt(time: UnixMillis, history: History): Promise<Seq | undefined> {
+    const { segments } = history;
+    const newest = segments.at(-1);
+    const inTail = newest === undefined || newest.lastTime <= time ? await this.#seqInTail(time, history) : undefined;
+    if (inTail !== undefined && (inTail > 0 || newest === undefined)) return inTail;
     const segment = segments.findLast(({ firstTime }) => firstTime <= time);
     if (segment !== undefined) {
       const taken = await this.#recordsOf(segment);
       return taken && (seqAt(taken, time) ?? ((segment.firstSeq - 1) as Seq));
     }
-    const first = segments[0]?.firstSeq ?? tail[0]?.record.edits.firstSeq;
-    return first === 1 ? (0 as Seq) : undefined;
+    return newest !== undefined && segments[0]?.firstSeq === 1 ? (0 as Seq) : undefined;
+  }
+
+  /** Undefined: the tail begins after the time, and not with the room's first edit. */
+  async #seqInTail(time: UnixMillis, { through }: History): Promise<Seq | undefined> {
+    let at: Seq | undefined;
+    for await (const stored of this.#ports.log.read(this.#room, through, Number.MAX_SAFE_INTEGER)) {
+      const [taken] = takenFrom([stored]);
+      if (taken === undefined) continue;
+      if (taken.time > time) return at ?? (taken.record.edits.firstSeq === 1 ? (0 as Seq) : undefined);
+      at = headOf(taken.record);
+    }
+    return at;
   }
 
   async #recordsOf(segment: Segment): Promise<Taken[] | undefined> {
@@ -147,16 +169,20 @@ export class PastHost {
     return records && takenFrom(records);
   }
 
-  /** What is in the log and in no segment. */
-  async #tail(history: History): Promise<Taken[] | "too-much"> {
-    const records = [];
-    let bytes = 0;
-    for await (const record of this.#ports.log.read(this.#room, history.through, Number.MAX_SAFE_INTEGER)) {
-      records.push({ ...record, bytes: record.bytes.slice() });
-      bytes += record.bytes.byteLength;
-      if (bytes > this.#options.historyReadBytesMax) return "too-much";
+  /** The edits in `after < seq <= through` that are in the log and in no segment. `isCut`: there are more, and these are as many as a question may read. */
+  async #tail({ through: archived }: History, { after, through }: { readonly after: Seq; readonly through: number }): Promise<{ readonly taken: readonly Taken[]; readonly isCut: boolean }> {
+    const taken: Taken[] = [];
+    let [bytes, lastStreamSeq] = [0, 0];
+    for await (const stored of this.#ports.log.read(this.#room, archived, Number.MAX_SAFE_INTEGER)) {
+      const [one] = stored.streamSeq > lastStreamSeq ? takenFrom([stored]) : [];
+      lastStreamSeq = Math.max(lastStreamSeq, stored.streamSeq);
+      if (one === undefined || headOf(one.record) <= after) continue;
+      bytes += stored.bytes.byteLength;
+      if (bytes > this.#options.historyReadBytesMax) return { taken, isCut: true };
+      taken.push(one);
+      if (headOf(one.record) >= through) break;
     }
-    return takenFrom(records);
+    return { taken, isCut: false };
   }
 }
 

@@ -7,7 +7,7 @@ import * as Y from "yjs";
 
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import { type Checkpoint, type DeletedCheckpoint, isDeleted } from "../../shared/bus/checkpoint.ts";
-import { encodeDeletedRecord, encodeEditsRecord, isDeletedRecord } from "../../shared/bus/record.ts";
+import { decodeRecord, encodeDeletedRecord, encodeEditsRecord, headOf } from "../../shared/bus/record.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { type History, NO_HISTORY } from "../past/history.ts";
 import { mergeEdits } from "../rooms/merge.ts";
@@ -111,7 +111,8 @@ export class Stores {
   get #end(): LogEnd {
     const last = this.log.at(-1);
     if (last === undefined) return { kind: "empty" };
-    return isDeletedRecord(last.bytes) ? { kind: "deleted", streamSeq: last.streamSeq } : { kind: "at", seq: 0 as Seq };
+    const record = decodeRecord(last.bytes);
+    return record?.kind === "deleted" ? { kind: "deleted", streamSeq: last.streamSeq } : { kind: "at", seq: record === undefined ? (0 as Seq) : headOf(record) };
   }
 
   readonly ports: RoomPorts = {
