@@ -102,3 +102,14 @@ test("[OPL5] a server that is not heard for a while is not said to have no rooms
   expect(lines).toEqual(["rs-late has 1 rooms", "rs-late has no rooms any more: it can be stopped"]);
   await closeNats(nats);
 });
+
+test("[OPL6] servers that say that they are heard seldom are listened to for longer", async () => {
+  const nats = await connectNats({ servers: cluster.natsUrl, name: "seldom heard" });
+  const subjects = subjectsOf("seldom");
+  const beat = (server: string) => nats.publish(subjects.servers, encodeJson({ server, rooms: 0, draining: false, everyMs: 3_000, time: Date.now() }));
+  const beating = [setInterval(beat, 100, "rs-one"), setInterval(beat, 3_000, "rs-two")];
+  const lines = await asked(showServers, opsServersSettings, { environment: "seldom" });
+  for (const one of beating) clearInterval(one);
+  expect(lines.map((line) => line.split(" ")[0])).toEqual(["rs-one", "rs-two"]);
+  await closeNats(nats);
+});

@@ -1,5 +1,7 @@
 /** Where rooms are and why, asked and changed from a terminal. It needs NATS and the room servers; placement only for what is planned. */
 
+import { setTimeout as sleep } from "node:timers/promises";
+
 import { jetstream } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
 import type { z } from "zod";
@@ -46,8 +48,9 @@ export const placementCommands = {
   "ops pin": { settings: opsPinSettings, run: pinRoom },
 } as const;
 
-/** Whoever lives has been heard by then. */
+/** Whoever lives has been heard by then, unless servers say that they speak less often: then so many of their heartbeats later. */
 const LISTEN_MS = 800;
+const LISTEN_BEATS = 1.5;
 /** A warm copy is made first. */
 const MOVE_MS_MAX = 15_000;
 const DRAIN_MS_MAX = 60_000;
@@ -176,7 +179,7 @@ async function orderOwner(nats: NatsConnection, config: OfRoom, given: ServerOrd
     if (reply?.kind === "done") return entry.owner;
     if (asked !== undefined) throw notDone(entry.owner, reply);
     asked = entry.owner;
-    await new Promise((resolve) => setTimeout(resolve, WRITTEN_DOWN_MS));
+    await sleep(WRITTEN_DOWN_MS);
   }
 }
 
@@ -188,7 +191,9 @@ async function listen(nats: NatsConnection, { environment }: Where): Promise<Ser
       if (heartbeat !== undefined) heard.set(heartbeat.server, heartbeat);
     },
   });
-  await new Promise((resolve) => setTimeout(resolve, LISTEN_MS));
+  await sleep(LISTEN_MS);
+  const everyMsMost = Math.max(0, ...[...heard.values()].map(({ everyMs = 0 }) => everyMs));
+  await sleep(Math.max(0, LISTEN_BEATS * everyMsMost - LISTEN_MS));
   subscription.unsubscribe();
   return [...heard.values()].sort((a, b) => (a.server < b.server ? -1 : 1));
 }
