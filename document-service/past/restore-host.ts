@@ -39,7 +39,7 @@ export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: Re
     return { kind: "deleted" };
   }
   const archived = await readArchived(objects.history, ports);
-  await restoreHistory(room, objects.history, archived, ports);
+  await restoreHistory(room, objects.history, archived, ports, deps);
   if (checkpoint !== undefined && (await readVerified(ports.snapshots, ports.digest, checkpoint.snapshot)) !== undefined) return { kind: "whole" };
   if (checkpoint === undefined && objects.snapshots.length === 0 && archived.length === 0) return { kind: "whole" };
 
@@ -61,22 +61,26 @@ export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: Re
   return write.kind === "written" ? { kind: "rebuilt", seq: top, missing } : { kind: "superseded" };
 }
 
-/** Names every segment and version that is there, where nothing does. Names that people gave are lost with the entry. */
-async function restoreHistory(room: RoomKey, names: readonly string[], archived: readonly Archived[], { histories, history: store, digest }: RestorePorts): Promise<void> {
+/**
+ * Names every segment and version that is there, where nothing does. Names that people gave are lost with the entry. A
+ * version is as old as the segment that it lies in; one without is taken for new, so that it is kept for as long as any.
+ */
+async function restoreHistory(room: RoomKey, names: readonly string[], archived: readonly Archived[], { histories, history: store, digest }: RestorePorts, { wallNow }: Pick<RestoreDeps, "wallNow">): Promise<void> {
   const { revision } = await histories.read(room);
   if (revision > 0 || names.length === 0) return;
-  const segments = archived.flatMap(({ object, bytes, records }): Segment[] => {
+  const found = archived.flatMap(({ object, bytes, records }): Segment[] => {
     const [seqs, first, last] = [seqsOf(records), records[0], records.at(-1)];
     return seqs === undefined || first === undefined || last === undefined ? [] : [{ object, bytes: bytes.byteLength, sha256: digest(bytes), ...seqs, firstTime: first.time, lastTime: last.time }];
   });
+  const segments = withoutTakenUp(found);
   const versions: Version[] = [];
   for (const object of names) {
     const at = stateNamed(object);
     const bytes = at === undefined ? undefined : await store.read(object);
     const before = segments.findLast(({ firstSeq }) => firstSeq <= (at?.seq ?? 0));
-    if (at !== undefined && bytes !== undefined) versions.push({ object, id: object.slice(object.lastIndexOf("/") + 1), bytes: bytes.byteLength, sha256: digest(bytes), ...at, time: before?.lastTime ?? (0 as UnixMillis) });
+    if (at !== undefined && bytes !== undefined) versions.push({ object, id: object.slice(object.lastIndexOf("/") + 1), bytes: bytes.byteLength, sha256: digest(bytes), ...at, time: before?.lastTime ?? wallNow() });
   }
-  await histories.write(room, { versions: versions.sort((a, b) => a.seq - b.seq), segments: withoutTakenUp(segments), through: throughOf(archived) }, revision);
+  await histories.write(room, { versions: versions.sort((a, b) => a.seq - b.seq), segments, through: throughOf(archived) }, revision);
 }
 
 function throughOf(archived: readonly Archived[]): number {
