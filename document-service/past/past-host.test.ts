@@ -179,3 +179,18 @@ test("[PST10] however much of the log is in no segment, what a moment does not n
   expect([through > 1, through < 40]).toEqual([true, true]);
   expect((await run.room.past.sessions((through + 1) as Seq)).sessions).toMatchObject([{ firstSeq: through + 1 }]);
 });
+
+test("[PST11] a room whose log was lost with all of its records has done with trimming; one whose log lags has not", async () => {
+  const [lost, lagging] = [new Stores(), new Stores()];
+  for (const stores of [lost, lagging]) {
+    const run = new Run(stores, KEEP_ALL);
+    await run.take(...recordsOf("abc"));
+    await run.saveAndTrim(1);
+    const kept = stores.log.at(-1)!;
+    stores.log = [];
+    if (stores === lagging) stores.log = [{ ...kept, streamSeq: 10 }];
+    await run.saveAndTrim(5_000);
+    expect(run.room.isTrimDue(60_000 as typeof run.now)).toBe(stores === lagging);
+  }
+  expect([lost.trimmedBefore > 0, lagging.trimmedBefore]).toEqual([true, 0]);
+});
