@@ -40,6 +40,9 @@ export type Deletion =
 
 const TICK_MS = 100;
 const RETRY_MS = 500;
+/** Of rooms with something left behind: for a minute in all. */
+const ORPHAN_LOOK_MS = 5_000;
+const ORPHAN_LOOKS_MAX = 12;
 /** The one that looks after what is in no room's name. */
 const SWEEPING_PARTITION = 0;
 
@@ -219,7 +222,7 @@ export class PartitionHost {
     while (!signal.aborted) {
       try {
         for (const key of await this.#ports.log.untrimmed(this.#partition)) await this.#visit(key, signal);
-        for (const [key, names] of this.#orphans(await this.#ports.snapshots.list())) await (await this.#visit(key, signal))?.removeOrphans(names);
+        await this.#removeOrphans(this.#orphans(await this.#ports.snapshots.list()), signal);
         for (const [key, names] of this.#orphans(await this.#ports.history.list())) await (await this.#visit(key, signal))?.removeHistoryOrphans(names);
         const left = this.#partition === SWEEPING_PARTITION ? (await this.#ports.snapshots.sweep()) + (await this.#ports.history.sweep()) : 0;
         if (left > 0) log.info({ objects: left }, "removed what writers that died had left unfinished");
@@ -228,6 +231,15 @@ export class PartitionHost {
         log.warn({ partition: this.#partition, cause }, "a look for what a crash left behind was not finished");
       }
       await pause(clock, this.#options.documentsSweepMs, signal);
+    }
+  }
+
+  /** A room that is being wiped or saved is looked at again a little later: a killed service leaves both behind. */
+  async #removeOrphans(orphans: Map<RoomKey, string[]>, signal: AbortSignal): Promise<void> {
+    for (let looks = 0; looks < ORPHAN_LOOKS_MAX && !signal.aborted; looks++) {
+      if (looks > 0) await pause(this.#deps.clock, ORPHAN_LOOK_MS, signal);
+      for (const [key, names] of orphans) if (await (await this.#visit(key, signal))?.removeOrphans(names)) orphans.delete(key);
+      if (orphans.size === 0) return;
     }
   }
 

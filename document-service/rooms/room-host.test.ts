@@ -291,6 +291,15 @@ test.each(WIPE_STEPS)("[RMH16] of a deleted room nothing is left, though the ser
   expect([next.room.isUnwiped, next.room.uncoveredFrom]).toEqual([false, undefined]);
 });
 
+test("[RMH34] what a crash left of a deleted room goes after all else of it", async () => {
+  const { stores, run } = await deletedRoom();
+  stores.snapshots.set("acme.notes/left", stores.snapshots.values().next().value!);
+  expect(await run.room.removeOrphans(["acme.notes/left"])).toBe(false);
+  await run.wipe(10_000);
+  expect(await run.room.removeOrphans(["acme.notes/left"])).toBe(true);
+  expectNothingLeft(stores);
+});
+
 test("[RMH17] a deleted room is wiped once no room server holds it; until then its record is read again by the next service", async () => {
   const { stores, run } = await deletedRoom();
   stores.isOwned = true;

@@ -252,11 +252,13 @@ export class RoomHost {
     return this.#work("its log was not trimmed", (document) => this.#trims.trim(document));
   }
 
-  /** Removes snapshots of the room that no checkpoint names. Where its checkpoint cannot be read they stay. */
-  async removeOrphans(names: readonly string[]): Promise<void> {
+  /** Removes snapshots of the room that no checkpoint names. Where its checkpoint cannot be read they stay. False: there is other work to be done first. */
+  async removeOrphans(names: readonly string[]): Promise<boolean> {
     const document = await within(this.#deps.clock, ORPHANS_OPEN_MS_MAX, this.#intake.opened, undefined);
-    if (document === undefined || this.#intake.isOpening || this.#busy || this.isUnwiped) return;
+    if (document === undefined) return true;
+    if (this.#intake.isOpening || this.#busy || this.isUnwiped) return false;
     await this.#work("what a crash left behind was not removed", () => (this.isDeleted ? this.#saves.removeAll(names) : this.#saves.removeOrphans(document, names)));
+    return true;
   }
 
   /** Objects of the room's history that its entry does not name. */
