@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { Engine } from "../../engines/engine.ts";
 import { startNatsCluster } from "../../engines/nats-cluster.ts";
+import { jetstreamWebhooks } from "../../document-service/io/jetstream-webhooks.ts";
 import { jetstreamActivities } from "../../leaderboard/io/jetstream-activities.ts";
 import { subjectsOf } from "../bus/subjects.ts";
 import { kvBucket, objectBucket } from "./copies.ts";
@@ -44,6 +45,18 @@ test("[COP1] what was made with one copy is given three, and what has three keep
     expect([wanted, await copiesOf("KV_entries"), await copiesOf("OBJ_objects")]).toEqual([wanted, wanted, wanted]);
   }
   expect(await copiesOf(subjects.logStream(0))).toBe(3);
+});
+
+test("[COP4] the queue of webhooks is given more copies, and its consumers the time of the newest setting for a try", async () => {
+  const subjects = subjectsOf("webhooks");
+  const limits = { webhookUrls: [{ name: "all", url: "http://127.0.0.1:1/", tenant: undefined }], webhookEventsMax: 100, webhookBytesMax: 100_000, webhookKeptMsMax: 60_000 };
+  const facts: unknown[] = [];
+  for (const [logReplicas, webhookTimeoutMs] of [[1, 1_000], [3, 2_000], [1, 3_000]] as const) {
+    await jetstreamWebhooks(nats, jetstream(nats), subjects, { ...limits, logReplicas, webhookTimeoutMs });
+    const { config } = await manager.consumers.info(subjects.webhooksStream, "all");
+    facts.push([await copiesOf(subjects.webhooksStream), config.ack_wait! / 1_000_000 - webhookTimeoutMs]);
+  }
+  expect(facts).toEqual([[1, 15_000], [3, 15_000], [3, 15_000]]);
 });
 
 test("[COP2] of many writes at once to one entry that go by the same revision exactly one is made, and the others are told so", async () => {
