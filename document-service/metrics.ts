@@ -14,7 +14,7 @@ export const documentServiceMetrics = (registry: Registry) => {
     unreadable: new Counter({ name: "coroom_documents_unreadable_records_total", help: "Records of the log that do not decode", registers }),
     refusedEdits: new Counter({ name: "coroom_documents_refused_edits_total", help: "Edits that Yjs refuses: left out of the document, kept in the log", registers }),
     merges: new Histogram({ name: "coroom_documents_merge_seconds", help: "Time to merge a room's waiting edits", buckets: SECONDS, registers }),
-    mergesOverrun: new Counter({ name: "coroom_documents_merges_overrun_total", help: "Merges given up because they took too long", registers }),
+    mergesOverrun: new Counter({ name: "coroom_documents_merges_overrun_total", help: "Merges given up because they took too long, or ended their thread", registers }),
     forgottenWriters: new Counter({ name: "coroom_documents_forgotten_writers_total", help: "Writers whom checkpoints forgot before their time because the list was full: of their edits a repeat may be ordered again", registers }),
     stalledRooms: new Gauge({ name: "coroom_documents_stalled_rooms", help: "Rooms whose last merge was given up: their snapshots do not move on and their log stays whole, by partition", labelNames: ["partition"], registers }),
     saves: new Histogram({ name: "coroom_documents_save_seconds", help: "Time to write, verify and commit a snapshot, by outcome: saved, superseded, failed", buckets: SECONDS, labelNames: ["outcome"], registers }),

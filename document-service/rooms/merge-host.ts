@@ -1,6 +1,6 @@
 /**
  * Keeps one room's state merged: loads it where only its snapshot has it, and merges what waits, once at a time for all
- * who ask. A document whose merge takes too long stalls alone: it stays as it is, and is tried again after a pause that
+ * who ask. A document whose merge takes too long, or ends its thread, stalls alone: it stays as it is, and is tried again after a pause that
  * doubles, so that it cannot have the merging thread to itself.
  */
 
@@ -9,6 +9,8 @@ import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { CheckpointHost } from "./checkpoint-host.ts";
 import type { Document, Merge, MergedState } from "./document.ts";
+import { unlessMistake } from "../../shared/pause.ts";
+import type { Merged } from "./merge.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { Digest, Merging, ObjectStore } from "../ports.ts";
 import { readVerified } from "./verified-write-host.ts";
@@ -62,8 +64,8 @@ export class MergeHost {
     const { clock, log, metrics } = this.#deps;
     const started = clock.now();
     if (merge === undefined || this.isPausing(started)) return document.merged;
-    const merged = await this.#ports.merging.merge(merge.base, merge.edits);
-    if (merged === "overran") return this.#receiveOverrun(document, merge);
+    const merged = await this.#tryMerge(merge);
+    if ("failure" in merged) return this.#receiveOverrun(document, merge, merged.failure);
     this.#overruns = 0;
     metrics.merges.observe((clock.now() - started) / 1000);
     document.receiveMerged(merge, merged); // Edits that came meanwhile are the next one's.
@@ -74,12 +76,23 @@ export class MergeHost {
     return document.merged;
   }
 
-  #receiveOverrun(document: Document, merge: Merge): MergedState | undefined {
+  /** `failure`: it overran, or its thread died over it or could not read what it was given. The next try may as well, and takes as long. */
+  async #tryMerge({ base, edits }: Merge): Promise<Merged | { readonly failure: unknown }> {
+    try {
+      const merged = await this.#ports.merging.merge(base, edits);
+      return merged === "overran" ? { failure: merged } : merged;
+    } catch (cause) {
+      unlessMistake(cause);
+      return { failure: cause };
+    }
+  }
+
+  #receiveOverrun(document: Document, merge: Merge, cause: unknown): MergedState | undefined {
     const pauseMs = this.#mergeMsMax * 2 ** Math.min(++this.#overruns, PAUSE_DOUBLINGS_MAX);
     this.#notBefore = (this.#deps.clock.now() + pauseMs) as Millis;
     this.#deps.metrics.mergesOverrun.inc();
-    const facts = { room: this.#room, edits: merge.edits.length, baseBytes: merge.base.byteLength, through: merge.into.applied, pauseMs };
-    this.#deps.log.error(facts, "a document could not be merged in time; its edits stay in the log, which is not trimmed: look whether somebody writes what Yjs cannot take, or raise COROOM_MERGE_MS_MAX");
+    const facts = { room: this.#room, edits: merge.edits.length, baseBytes: merge.base.byteLength, through: merge.into.applied, pauseMs, cause };
+    this.#deps.log.error(facts, "a document could not be merged, in time or in the memory of a thread; its edits stay in the log, which is not trimmed: look whether somebody writes what Yjs cannot take, or raise COROOM_MERGE_MS_MAX");
     return document.merged;
   }
 

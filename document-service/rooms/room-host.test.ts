@@ -166,19 +166,22 @@ test("[RMH10] a thousand who ask at once cost one merge, and a second one only w
   expect(merges).toBe(2);
 });
 
-/** Merging that is given up while it is told to. */
-function stallingStores(): { stores: Stores; state: { isStalling: boolean; tries: number } } {
+const OVERRAN = (): Promise<"overran"> => Promise.resolve("overran");
+const DIED = (): Promise<never> => Promise.reject(new Error("a thread died over a document"));
+
+/** Merging that is given up, or ends its thread, while it is told to. */
+function stallingStores(stall: () => Promise<"overran"> = OVERRAN): { stores: Stores; state: { isStalling: boolean; tries: number } } {
   const stores = new Stores();
   const state = { isStalling: false, tries: 0 };
   const merge: Stores["ports"]["merging"]["merge"] = (base, edits) => {
     state.tries += 1;
-    return Promise.resolve(state.isStalling ? "overran" : mergeEdits(base, edits));
+    return state.isStalling ? stall() : Promise.resolve(mergeEdits(base, edits));
   };
   return { stores: Object.assign(new Stores(), { ports: { ...stores.ports, merging: { merge } } }), state };
 }
 
-test("[RMH12] a room whose merge takes too long is served as it was, keeps its log, and is tried again after pauses that double", async () => {
-  const { stores, state } = stallingStores();
+test.each([["takes too long", OVERRAN], ["ends its thread", DIED]])("[RMH12] a room whose merge %s is served as it was, keeps its log, and is tried again after pauses that double", async (_, stall) => {
+  const { stores, state } = stallingStores(stall);
   const run = new Run(stores);
   const records = recordsOf("abcd");
   await run.take(...records.slice(0, 2));
