@@ -41,11 +41,11 @@ export class DocumentHost {
     return this.#partitions[partitionOf(room, this.#options.logPartitions)]?.isHeld === true;
   }
 
-  async serve(room: RoomKey, freshness: Freshness): Promise<Served> {
+  async serve(room: RoomKey, freshness: Freshness, minSeq = 0): Promise<Served> {
     const partition = this.#partitions[partitionOf(room, this.#options.logPartitions)];
     if (partition === undefined) return { kind: "loading" };
     try {
-      return await within(this.#deps.clock, this.#options.documentsAnswerMsMax, partition.serve(room, freshness), { kind: "loading" });
+      return await within(this.#deps.clock, this.#options.documentsAnswerMsMax, partition.serve(room, freshness, minSeq), { kind: "loading" });
     } catch (cause) {
       unlessMistake(cause);
       this.#deps.log.warn({ room, cause }, "a document could not be read; the client asks again");

@@ -24,7 +24,7 @@ const WANTED_MAX = 100;
 const BEHIND_MS = 50;
 
 /** `holds`: whether the room is answered for here, and not by another service. */
-export type Documents = { serve(room: RoomKey, freshness: Freshness): Promise<Served>; holds(room: RoomKey): boolean };
+export type Documents = { serve(room: RoomKey, freshness: Freshness, minSeq?: number): Promise<Served>; holds(room: RoomKey): boolean };
 
 export function readRoutes(documents: Documents, reading: Reading, { documentsAnswerMsMax }: { documentsAnswerMsMax: number }, clock: Clock): RoomRoute[] {
   const renditions = new Renditions();
@@ -33,7 +33,7 @@ export function readRoutes(documents: Documents, reading: Reading, { documentsAn
   const serveAt = async (room: RoomKey, minSeq: number, freshness: Freshness): Promise<Served> => {
     const deadline = clock.now() + documentsAnswerMsMax;
     for (;;) {
-      const served = await documents.serve(room, minSeq > 0 ? "newest" : freshness);
+      const served = await documents.serve(room, minSeq > 0 ? "newest" : freshness, minSeq);
       const isThere = served.kind === "not-a-document" || served.kind === "deleted" || (served.kind === "snapshot" && served.position.seq >= minSeq);
       if (isThere || minSeq === 0 || !documents.holds(room)) return served;
       if (clock.now() >= deadline) return { kind: "loading" };

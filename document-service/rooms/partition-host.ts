@@ -89,9 +89,9 @@ export class PartitionHost {
     this.#stopping.abort();
   }
 
-  async serve(key: RoomKey, freshness: Freshness): Promise<Served> {
+  async serve(key: RoomKey, freshness: Freshness, minSeq = 0): Promise<Served> {
     if (!this.isHeld) return { kind: "loading" };
-    const served = await this.#room(key).serve(freshness);
+    const served = await this.#room(key).serve(freshness, minSeq);
     if (served.kind !== "no-document") return served;
     const end = await this.#ports.log.end(key);
     if (end.kind === "deleted") return end;

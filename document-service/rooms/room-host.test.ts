@@ -334,3 +334,13 @@ test("[RMH18] a service that is late with a snapshot or a version of a deleted r
   expect(await late.served()).toBe("deleted");
   expectNothingLeft(stores);
 });
+
+test("[RMH35] nothing is merged for whoever waits for a seq that has not come", async () => {
+  const stores = new Stores();
+  let merges = 0;
+  const counting: Stores["ports"] = { ...stores.ports, merging: { merge: (state, edits) => (merges++, Promise.resolve(mergeEdits(state, edits))) } };
+  const run = new Run(Object.assign(new Stores(), { ports: counting }));
+  await run.take(...recordsOf("abc"));
+  expect([await run.room.serve("newest", 9e15), merges]).toEqual([{ kind: "loading" }, 0]);
+  expect([await run.room.serve("newest", 3), merges]).toMatchObject([{ kind: "snapshot", position: { seq: 3 } }, 1]);
+});

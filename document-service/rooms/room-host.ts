@@ -178,12 +178,13 @@ export class RoomHost {
     });
   }
 
-  /** "newest": with all records received by now. Asked for many times at once it is merged once, or twice where a merge had begun before. */
-  async serve(freshness: Freshness): Promise<Served> {
+  /** "newest": with all records received by now. Asked for many times at once it is merged once, or twice where a merge had begun before; for whoever wants a seq that was not received yet, not at all. */
+  async serve(freshness: Freshness, minSeq = 0): Promise<Served> {
     const document = await this.#intake.opened;
     if (this.isDeleted) return { kind: "deleted" };
     if (document === undefined) return { kind: "loading" };
     if (document.applied.seq === 0) return { kind: "no-document" };
+    if (document.applied.seq < minSeq) return { kind: "loading" };
     const nearly = freshness === "joinable" ? document.nearlyMerged(this.#options.snapshotLagBytesMax) : undefined;
     if (nearly !== undefined) this.#lastUsed = this.#deps.clock.now();
     const merged = nearly ?? (await this.#present());
