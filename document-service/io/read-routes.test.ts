@@ -30,3 +30,12 @@ test("[RRT1] a document that cannot be read so is answered with what to do inste
 test("[RRT2] a shared type that is asked for as two kinds is refused, and nothing is read", async () => {
   expect(await reader({})("document", "type=a:text&type=a:array")).toMatchObject({ status: 400, name: "bad-type", body: expect.stringContaining("each once") });
 });
+
+test("[RRT3] the text without a name and the one whose name is empty are two, however soon after each other they are asked for", async () => {
+  const asked: (string | undefined)[] = [];
+  const ask = reader({ text: (_, name) => (asked.push(name), Promise.resolve({ kind: "text", text: STATE })) });
+  await ask("text");
+  await ask("text", "type=");
+  await ask("text", "type=");
+  expect(asked).toEqual([undefined, ""]);
+});

@@ -72,7 +72,7 @@ export function readRoutes(documents: Documents, reading: Reading, { documentsAn
 
   const text = async ({ state }: Snapshot, { query }: RoomQuestion): Promise<InternalAnswer> => {
     const name = query.get("type") ?? undefined;
-    const made = await renditions.get(state, `text ${name ?? ""}`, () => reading.text(state, name), isRead);
+    const made = await renditions.get(state, `text ${JSON.stringify(name)}`, () => reading.text(state, name), isRead);
     if (!isRead(made)) return unread(made);
     if (made.kind === "no-such-text") return refusal(404, "no-such-text", made.names.length === 0 ? "there is no text in this document: read it as JSON" : `name one of its texts: ?type=${made.names.slice(0, WANTED_MAX).map(encodeURIComponent).join(", ?type=")}`);
     return { status: 200, name: "text", headers: { "content-type": "text/plain; charset=utf-8" }, body: made.text };
