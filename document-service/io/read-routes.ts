@@ -14,7 +14,7 @@ import type { Freshness, Served } from "../rooms/room-host.ts";
 import { DELETED } from "./delete-routes.ts";
 import type { RoomQuestion, RoomRoute } from "./http.ts";
 import { Renditions } from "./renditions.ts";
-import { isRead, unread } from "./unread.ts";
+import { isRead, TOO_LARGE, unread } from "./unread.ts";
 
 type Snapshot = Served & { kind: "snapshot" };
 
@@ -80,7 +80,8 @@ export function readRoutes(documents: Documents, reading: Reading, { documentsAn
 
   const diff = async (question: RoomQuestion): Promise<InternalAnswer> => {
     const vector = await question.body();
-    if (vector === undefined || vector.byteLength === 0) return refusal(400, "bad-vector", "send the state vector as the body: Y.encodeStateVector(doc)");
+    if (vector === undefined) return TOO_LARGE;
+    if (vector.byteLength === 0) return refusal(400, "bad-vector", "send the state vector as the body: Y.encodeStateVector(doc)");
     const served = await documents.serve(question.room, "newest");
     if (served.kind !== "snapshot") return unserved(served);
     const made = await reading.diff(served.state, vector);

@@ -4,6 +4,9 @@ import { assertNever } from "../../shared/assert.ts";
 import { type InternalAnswer, refusal } from "../../shared/io/internal-http.ts";
 import type { Unread } from "../ports.ts";
 
+/** For a body that `InternalQuestion.body` does not give. */
+export const TOO_LARGE = refusal(413, "too-large", "the body is longer than the document service takes: send it in parts, or raise COROOM_DOCUMENT_BODY_BYTES_MAX");
+
 export function isRead<Value>(value: Value | Unread): value is Value {
   return value !== "busy" && value !== "overran" && value !== "unreadable";
 }

@@ -24,3 +24,8 @@ test("[WRT1] content nested as deep as it may be becomes an edit; a million, or 
   expect((await make(nested(100))).status).toBe(200);
   for (const levels of [1_000_000, 101]) expect(await make(nested(levels))).toMatchObject({ status: 400, name: "bad-content", body: expect.stringContaining("more than 100 deep") });
 });
+
+test("[WRT2] a body that is longer than it may be is told so", async () => {
+  const question = { method: "POST", segments: [], query: new URLSearchParams(), tenant: "acme", header: () => "", body: () => Promise.resolve(undefined), room: "acme.notes" as RoomKey, parameters: [], signal: new AbortController().signal };
+  expect(await EDIT!.answer(question)).toMatchObject({ status: 413, name: "too-large" });
+});

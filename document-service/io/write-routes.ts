@@ -10,7 +10,7 @@ import { type InternalAnswer, refusal } from "../../shared/io/internal-http.ts";
 import type { Content, Made } from "../content.ts";
 import type { Reading, Unread } from "../ports.ts";
 import type { RoomQuestion, RoomRoute } from "./http.ts";
-import { isRead, unread } from "./unread.ts";
+import { isRead, TOO_LARGE, unread } from "./unread.ts";
 
 const DEFAULT_TEXT = "text";
 const TYPES_MAX = 100;
@@ -26,7 +26,8 @@ const Json = z.object({
 export function writeRoutes(reading: Reading): RoomRoute[] {
   const edit = async (question: RoomQuestion): Promise<InternalAnswer> => {
     const body = await question.body();
-    if (body === undefined || body.byteLength === 0) return refusal(400, "bad-content", "there is no content: send a body");
+    if (body === undefined) return TOO_LARGE;
+    if (body.byteLength === 0) return refusal(400, "bad-content", "there is no content: send a body");
     const made = await madeOf(reading, question, body);
     if (!isRead(made)) return unread(made);
     if ("status" in made) return made;
