@@ -46,6 +46,9 @@ test("[HIS4] what is too old or too much goes, the oldest first, and what has a 
   expect(retained(old, 20_000 as UnixMillis, POLICY).dropped.toSorted()).toEqual(["edits 1-4000", "version 2000"]);
   const large = history([version(10, "kept"), version(500)], [segment(1, 400, 600), segment(401, 800, 600)]);
   expect(retained(large, 900 as UnixMillis, POLICY)).toEqual({ history: history([version(10, "kept"), version(500)], [segment(401, 800, 600)]), dropped: ["edits 1-400"] });
+  const alone = history([{ ...version(10, "kept"), bytes: 900 }, ...[20, 30, 40].map((seq) => ({ ...version(seq), bytes: 50 }))], []);
+  expect(retained(alone, 900 as UnixMillis, POLICY).dropped).toEqual(["version 20"]);
+  expect(retained(history([version(10), { ...version(20), bytes: 2_000 }], []), 900 as UnixMillis, POLICY).dropped).toEqual(["version 10"]);
   const many = history([1, 2, 3, 4, 5, 6].map((seq) => version(seq)), []);
   expect(retained(many, 10 as UnixMillis, POLICY).history.versions.map(({ seq }) => seq)).toEqual([1, 3, 4, 5, 6]);
 });

@@ -96,7 +96,8 @@ export function readableFrom({ versions, segments }: History): Seq | undefined {
 
 /**
  * What is kept at this date. Named versions stay. Of the rest, what is older than may be goes, then the oldest while
- * there are too many bytes.
+ * there are too many bytes: segments with the versions before their end, and where none is left versions alone, but for
+ * the newest: without it the next would be due at once.
  */
 export function retained(history: History, now: UnixMillis, policy: HistoryPolicy): { readonly history: History; readonly dropped: readonly string[] } {
   const since = now - policy.historyMsMax;
@@ -107,6 +108,11 @@ export function retained(history: History, now: UnixMillis, policy: HistoryPolic
   for (let [first] = segments; first !== undefined && bytesOf(segments) + bytesOf(versions) > policy.historyBytesMax; [first] = segments) {
     segments = segments.slice(1);
     versions = versionsFrom(first.lastTime);
+  }
+  while (bytesOf(segments) + bytesOf(versions) > policy.historyBytesMax) {
+    const oldest = versions.slice(0, -1).find(({ name }) => name === undefined);
+    if (oldest === undefined) break;
+    versions = versions.filter((version) => version !== oldest);
   }
   versions = thinned(versions, policy.historyVersionsMax);
   const kept = new Set([...versions, ...segments].map(({ object }) => object));
