@@ -26,6 +26,7 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
   } catch (cause) {
     throw new Error(`the folder ${root} cannot be written: make it writable for this user, or set COROOM_SNAPSHOTS_FOLDER to another`, { cause });
   }
+  if (await isCaseIgnored(root)) throw new Error(`the folder ${root} takes capitals for small letters, so that the rooms Notes and notes would have the same files: set COROOM_SNAPSHOTS_FOLDER to one on a file system that tells them apart`);
   const fileOf = (name: string) => join(root, ...pathOf(name).split("/"));
 
   return {
@@ -47,6 +48,12 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
     },
     sweep: () => removeAbandoned(unfinished),
   };
+}
+
+/** Whether the folder that is there is found under a name in capitals as well. */
+async function isCaseIgnored(root: string): Promise<boolean> {
+  const [small, capital] = await Promise.all([UNFINISHED, UNFINISHED.toUpperCase()].map((name) => stat(join(root, name)).catch((error: unknown) => orUndefined(error))));
+  return small !== undefined && capital?.ino === small.ino;
 }
 
 async function writeThrough(file: string, bytes: Uint8Array): Promise<void> {
