@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { nkeys } from "nats";
+import { type Authenticator, nkeys } from "nats";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { rememberNatsUrl } from "../../cli/local-nats-url.ts";
@@ -47,12 +47,27 @@ test("[NAT8] what cannot be used says which setting it is and what to do, and te
 
 test("[NAT9] a credentials file signs, and certificates are for TLS only", () => {
   const [creds, ca] = [join(folder, "coroom.creds"), join(folder, "ca.pem")];
-  const seed = new TextDecoder().decode(nkeys.createUser().getSeed());
-  writeFileSync(creds, `-----BEGIN NATS USER JWT-----\njwt\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n${seed}\n------END USER NKEY SEED------\n`);
+  writeFileSync(creds, credentialsOf("jwt"));
   writeFileSync(ca, "certificates");
   const { options } = natsAddress({ natsUrl: "nats", natsCredentials: creds, natsCa: ca });
   expect(options.tls).toEqual({ ca: "certificates" });
   expect((options.authenticator as (nonce: string) => unknown)("nonce")).toMatchObject({ jwt: "jwt", sig: expect.any(String) });
+});
+
+test("[NAT16] credentials that are put into the file anew sign from the next connection on, and a damaged file leaves those before", () => {
+  const creds = join(folder, "coroom.creds");
+  const write = (jwt: string): void => writeFileSync(creds, credentialsOf(jwt));
+  write("first");
+  const authenticator = natsAddress({ natsUrl: "nats", natsCredentials: creds }).options.authenticator as Authenticator;
+  expect(authenticator("nonce")).toMatchObject({ jwt: "first" });
+  write("second");
+  expect(authenticator("nonce")).toMatchObject({ jwt: "second", sig: expect.any(String) });
+  writeFileSync(creds, "half written");
+  expect(authenticator("nonce")).toMatchObject({ jwt: "second" });
+  rmSync(creds);
+  expect(authenticator("nonce")).toMatchObject({ jwt: "second" });
+  write("third");
+  expect(authenticator("nonce")).toMatchObject({ jwt: "third" });
 });
 
 test("[NAT10] the file that tells other terminals where NATS is holds no password", () => {
@@ -60,3 +75,8 @@ test("[NAT10] the file that tells other terminals where NATS is holds no passwor
   expect(readFileSync(join(folder, "nats-url"), "utf8")).toBe("nats://nats-1:4222,nats://nats-2");
   expect(withoutSecrets("nats://127.0.0.1:4222")).toBe("nats://127.0.0.1:4222");
 });
+
+function credentialsOf(jwt: string): string {
+  const seed = new TextDecoder().decode(nkeys.createUser().getSeed());
+  return `-----BEGIN NATS USER JWT-----\n${jwt}\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n${seed}\n------END USER NKEY SEED------\n`;
+}

@@ -5,7 +5,7 @@
 
 import { readFileSync } from "node:fs";
 
-import { type ConnectionOptions, credsAuthenticator } from "nats";
+import { type Authenticator, type ConnectionOptions, credsAuthenticator } from "nats";
 
 import { SettingError } from "../config.ts";
 
@@ -62,14 +62,27 @@ function userOf({ username, password }: URL): NatsAddress["options"] {
   return password === "" ? { token: user } : { user, pass: decodeURIComponent(password) };
 }
 
-function credentialsIn(file: string): NonNullable<ConnectionOptions["authenticator"]> {
-  const authenticator = credsAuthenticator(Buffer.from(textIn("COROOM_NATS_CREDENTIALS", file)));
+/**
+ * Each connection is signed with what the file holds by then: a JWT that expires is put there anew. A file that is just
+ * being written leaves what was read last: the client would give the connection up for good over one that cannot sign.
+ */
+function credentialsIn(file: string): Authenticator {
+  let usable = credsAuthenticator(Buffer.from(textIn("COROOM_NATS_CREDENTIALS", file)));
   try {
-    authenticator("to be signed");
+    usable("to be signed");
   } catch {
     throw new SettingError(`COROOM_NATS_CREDENTIALS=${file} holds no credentials: it is to be a .creds file, such as nsc generate creds makes`); // With no cause: it would quote the file.
   }
-  return authenticator;
+  return (nonce) => {
+    try {
+      const newest = credsAuthenticator(readFileSync(file));
+      const signed = newest(nonce);
+      usable = newest;
+      return signed;
+    } catch {
+      return usable(nonce); // The file is gone, or half written: the next connection looks again.
+    }
+  };
 }
 
 function textIn(setting: string, file: string): string {
