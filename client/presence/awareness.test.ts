@@ -172,6 +172,23 @@ test("[AWA10] a field that is too large is told once, and the caret moves on wit
   expect(bob.states).toEqual([{ user: { name: "Ann" }, cursor: 3 }]);
 });
 
+test("[AWA11] a field that is too large keeps back no other, and is shown once there is room", async () => {
+  const server = new ModelServer(new FakeClock());
+  const [ann, bob] = [new Editor(server, 1), new Editor(server, 2)];
+  await server.clock.advance(1_000);
+  const [user, map, avatar] = ["Ann", "m".repeat(2_500), "a".repeat(2_500)];
+  ann.provider.awareness.setLocalState({ user, avatar: avatar + avatar });
+  await server.clock.advance(1_000);
+  expect(bob.states).toEqual([{ user }]);
+  ann.provider.awareness.setLocalState({ user, map });
+  ann.provider.awareness.setLocalState({ user, map, avatar });
+  await server.clock.advance(1_000);
+  expect(bob.states).toEqual([{ user, map }]);
+  ann.provider.awareness.setLocalState({ user, avatar });
+  await server.clock.advance(1_000);
+  expect(bob.states).toEqual([{ user, avatar }]);
+});
+
 test("[AWA10] a field of the application's cannot take the place of the Yjs client's id", () => {
   const server = new ModelServer(new FakeClock());
   const { awareness, presence } = new Editor(server, 1).provider;

@@ -136,13 +136,16 @@ export class RoomAwareness extends Observable<string> {
     super.destroy();
   }
 
+  /** Each by itself, for the room takes what it is shown at once whole or not at all. What makes room comes first, and then all is offered again. */
   #show(fields: readonly PresenceField[]): void {
+    const growth = ({ name, value }: PresenceField): number => value.byteLength - (this.#shown.get(name) ?? NOTHING).byteLength;
     const changed = fields.filter(({ name, value }) => !sameBytes(this.#shown.get(name) ?? NOTHING, value));
+    const offered = changed.some((field) => growth(field) < 0) ? fields.toSorted((one, other) => growth(one) - growth(other)) : changed;
+    for (const field of offered) this.#room.show([field]);
     for (const { name, value } of changed) {
       if (value.byteLength === 0) this.#shown.delete(name);
       else this.#shown.set(name, value);
     }
-    if (changed.length > 0) this.#room.show(changed);
   }
 
   #reclaim(client: ClientId, touched: Set<number>): void {
