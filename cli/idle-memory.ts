@@ -31,21 +31,22 @@ export interface Heap {
 const BUSY_SHARE_MAX = 0.1;
 /** Less is not worth a stop. */
 const GROWN_BYTES_MIN = 8 * 1024 ** 2;
-/** A stop for a larger heap could be felt, and a room server that stands still for half a second loses its rooms. */
+/** Garbage included. A stop for a larger heap could be felt, and a room server that stands still for half a second loses its rooms. */
 const USED_BYTES_MAX = 192 * 1024 ** 2;
 
 export function giveBackIdleMemory({ idleMemoryMs }: Values<typeof idleMemorySettings>, heap: Heap, { clock, registry }: { clock: Clock; registry: Registry }): Running {
   if (idleMemoryMs === 0) return { stop: async () => {} };
   const seconds = new Histogram({ name: "coroom_idle_collection_seconds", help: "How long the process stood still to give back memory while it had next to nothing to do", buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5], registers: [registry] });
-  let heldAfterwards = 0;
+  let heldAtLeast = 0;
   let cancel = (): void => {};
   const look = (): void => {
     const { held, used } = heap.bytes();
-    if (heap.busyShare() < BUSY_SHARE_MAX && held - heldAfterwards >= GROWN_BYTES_MIN && used <= USED_BYTES_MAX) {
+    heldAtLeast = Math.min(heldAtLeast, held); // V8 gives back by itself as well.
+    if (heap.busyShare() < BUSY_SHARE_MAX && held - heldAtLeast >= GROWN_BYTES_MIN && used <= USED_BYTES_MAX) {
       const end = seconds.startTimer();
       heap.collect();
       end();
-      heldAfterwards = heap.bytes().held;
+      heldAtLeast = heap.bytes().held;
     }
     cancel = clock.after(idleMemoryMs, look);
   };
