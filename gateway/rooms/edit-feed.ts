@@ -101,7 +101,8 @@ export class EditFeed {
   }
 
   receiveBatch(batch: CommittedBatch, now: Millis, effects: RoomEffect[]): void {
-    if (this.position === undefined) this.#settle(batch, now, effects); // Held until the position is known, which it is only once somebody joins.
+    // Held until the position is known, which it is only once somebody joins; or dropped, for members have it already.
+    if (this.position === undefined || batch.lastSeq <= this.position.seq) this.#settle(batch, now, effects);
     this.#deliver(this.#order.receive(batch), now, effects);
     const gap = this.#order.gap();
     if (gap !== undefined) this.#repair(gap.after, gap.through, now, effects);

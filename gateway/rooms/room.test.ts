@@ -445,4 +445,5 @@ test("[ROOM30] whoever waits for an edit is told where it stands also when what 
   expect(settled(feed(committed(2, [ann], 1, 1))), "1 is missing").toEqual([]);
   expect(settled(feed(catchUp(2, 2, [part(1, [bob, ann])])))).toEqual(["bob 1", "ann 2"]);
   expect(settled(feed(committed(3, [bob], 1, 2)))).toEqual(["bob 3"]);
+  expect(settled(feed(committed(3, [bob], 1, 2))), "members had it from elsewhere").toEqual(["bob 3"]);
 });
