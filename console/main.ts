@@ -25,6 +25,7 @@ import { noticeFor } from "./status.ts";
 
 const { room, name: first = friendlyName(Math.random()), rights } = parseAddress(location.search);
 const user = userIn(history.state) ?? first;
+const asksToWrite = rights !== "read";
 const doc = new Y.Doc();
 const text = doc.getText("text");
 let self = first;
@@ -32,7 +33,7 @@ let loaded = false;
 document.title = `${room} · Coroom`;
 element("room", HTMLElement).textContent = room;
 
-const provider = openSharedDocument({ room, doc, token: () => demoToken({ room, user, name: self, rights }) });
+const provider = openSharedDocument({ room, doc, token: () => demoToken({ room, user, name: self, rights }), asksToWrite });
 const crowd = crowdOf(provider);
 const takeName = (name: string): void => {
   self = name;
@@ -62,7 +63,7 @@ const showNotice = noticeView(async (action) => {
   if (action === "reload") location.reload();
   else if (!(await copyText(text.toString()))) editor.selectAll();
 });
-watchFacts(provider, rights !== "read", (facts) => {
+watchFacts(provider, asksToWrite, (facts) => {
   showStatus(facts);
   showNotice(noticeFor(facts));
   const writable = facts.loaded && facts.mayWrite && facts.status !== "stopped";

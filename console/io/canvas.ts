@@ -59,9 +59,10 @@ export class Canvas {
     this.#draw();
   }
 
-  /** What there is has come. */
+  /** What there is has come. Behind the text it is opened once it is seen. */
   open(): void {
     if (this.#size.width > 0) this.#look(cameraAtFirst(this.#shapes.all(), this.#size));
+    else this.#camera = undefined;
   }
 
   setWritable(writable: boolean): void {

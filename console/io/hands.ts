@@ -55,8 +55,9 @@ export function watchHands(stage: HTMLElement, hands: Hands): void {
     touches.delete(event.pointerId);
     if (touch?.shape !== undefined && touch.moved) hands.dropped(touch.shape);
   };
-  stage.addEventListener("pointerup", lift);
-  stage.addEventListener("pointercancel", lift);
+  // Of the window: what was held may have been removed under the finger.
+  window.addEventListener("pointerup", lift);
+  window.addEventListener("pointercancel", lift);
   stage.addEventListener("pointerleave", () => hands.pointed(undefined));
   stage.addEventListener("wheel", (event) => {
     event.preventDefault();

@@ -6,15 +6,16 @@ import type * as Y from "yjs";
 
 import type { Facts } from "../status.ts";
 
-export type SharedDocument = { readonly room: string; readonly doc: Y.Doc; readonly token: () => Promise<string> };
+/** `asksToWrite`: who only reads keeps nothing, and leaves what a writer's tab left behind to one that may send it. */
+export type SharedDocument = { readonly room: string; readonly doc: Y.Doc; readonly token: () => Promise<string>; readonly asksToWrite: boolean };
 
 /** There are no accounts here: what is kept belongs to whoever uses this browser, under whatever name. An application names who is signed in. */
 const OWNER = "demo";
 /** Something waits and nothing of the room was stored for so long: told even where the server cannot tell it. */
 const STANDSTILL_MS = 3000;
 
-export function openSharedDocument({ room, doc, token }: SharedDocument): CoroomProvider {
-  const provider = new CoroomProvider({ url: location.origin.replace(/^http/, "ws"), room, doc, token, store: indexedDbStore({ owner: OWNER }) });
+export function openSharedDocument({ room, doc, token, asksToWrite }: SharedDocument): CoroomProvider {
+  const provider = new CoroomProvider({ url: location.origin.replace(/^http/, "ws"), room, doc, token, ...(asksToWrite ? { store: indexedDbStore({ owner: OWNER }) } : {}) });
   provider.on("refused", ({ message }) => console.error(message));
   provider.on("error", ({ message }) => console.warn(message));
   window.addEventListener("beforeunload", (event) => {
