@@ -50,3 +50,18 @@ test("[LGS3] a log whose first stream does not say how many there are is counted
   await manager.streams.delete(subjects.logStream(1));
   await expect(ensure("lgs3", 1)).rejects.toThrow(/spread over 2 streams/);
 });
+
+test("[LGS4] whoever found no stream is refused where another made the first meanwhile, for another number", async () => {
+  let looked = false;
+  const request: NatsConnection["request"] = async (subject, payload, options) => {
+    const answer = await nats.request(subject, payload, options);
+    if (!looked && subject.endsWith("STREAM.INFO.lgs4_log_0")) {
+      looked = true;
+      await ensure("lgs4", 1);
+    }
+    return answer;
+  };
+  const late = Object.assign(Object.create(nats) as NatsConnection, { request });
+  await expect(ensureLogStreams(late, subjectsOf("lgs4"), { partitions: 3, replicas: 1 })).rejects.toThrow(/set COROOM_LOG_PARTITIONS=1 for every role/);
+  expect(await streamsOf("lgs4")).toEqual(["lgs4_log_0"]);
+});

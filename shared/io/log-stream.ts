@@ -29,15 +29,15 @@ export function ensureLogStreams(nats: NatsConnection, subjects: Subjects, optio
 
 async function makeLogStreams(nats: NatsConnection, subjects: Subjects, options: LogOptions): Promise<void> {
   const manager = await jetstreamManager(nats);
-  const first = await configOf(manager, subjects.logStream(0));
-  if (first !== undefined) await agreeOnPartitions(manager, subjects, first, options.partitions);
   for (let partition = 0; partition < options.partitions; partition++) await makeLogStream(manager, subjects, partition, options);
 }
 
+/** The first one is agreed on however it came to be: another process may make it at any moment, with other settings. */
 async function makeLogStream(manager: JetStreamManager, subjects: Subjects, partition: number, options: LogOptions): Promise<void> {
   const name = subjects.logStream(partition);
   const config = await configOf(manager, name);
   if (config !== undefined) {
+    if (partition === 0) await agreeOnPartitions(manager, subjects, config, options.partitions);
     if (!config.allow_direct) await manager.streams.update(name, { allow_direct: true }); // Whoever made it did not think of its readers, who ask by direct gets.
     return ensureCopies(manager, name, options.replicas);
   }
@@ -55,7 +55,7 @@ async function makeLogStream(manager: JetStreamManager, subjects: Subjects, part
     });
   } catch (error) {
     const made = error instanceof JetStreamApiError && error.code === STREAM_EXISTS_OTHERWISE ? await configOf(manager, name) : undefined;
-    if (partition === 0 && made !== undefined) await agreeOnPartitions(manager, subjects, made, options.partitions); // Made meanwhile, by a process with other settings.
+    if (partition === 0 && made !== undefined) await agreeOnPartitions(manager, subjects, made, options.partitions);
     throw error;
   }
 }
