@@ -60,7 +60,7 @@ export function subjectsOf(env: string) {
     allPresenceToGateway: (gateway: GatewayId) => `${env}.presence.gateway.${gateway}.*.*`,
     gateways: `${env}.gateways`,
     log: (partition: number, room: RoomKey) => `${env}.log.${partition}.${room}`,
-    logOfPartition: (partition: number) => `${env}.log.${partition}.*.*`,
+    logOfPartition: (partition: number | "*") => `${env}.log.${partition}.*.*`,
     /** Where a stored record of any room goes out; the wildcards are those of `logOfPartition`. */
     logRepublished: `${env}.edits.out.{{wildcard(1)}}.{{wildcard(2)}}`,
     activity: (partition: number, room: RoomKey) => `${env}.activity.${partition}.${room}`,

@@ -42,10 +42,10 @@ test("[LGS2] of two that start at once with different numbers only one goes on",
   expect(refused).toEqual([expect.any(SettingError)]);
 });
 
-test("[LGS3] a log whose first stream does not say how many there are is counted, once", async () => {
+test("[LGS3] a log whose first stream does not say how many there are goes by the last there is, once", async () => {
   const subjects = subjectsOf("lgs3");
-  for (const partition of [0, 1]) await manager.streams.add({ name: subjects.logStream(partition), subjects: [subjects.logOfPartition(partition)] });
-  await expect(ensure("lgs3", 3)).rejects.toThrow(/spread over 2 streams/);
+  await addStreams("lgs3", [0, 1]);
+  await expect(ensure("lgs3", 3)).rejects.toThrow(/up to lgs3_log_1.*COROOM_LOG_PARTITIONS=2/);
   await ensure("lgs3", 2);
   await manager.streams.delete(subjects.logStream(1));
   await expect(ensure("lgs3", 1)).rejects.toThrow(/spread over 2 streams/);
@@ -65,3 +65,18 @@ test("[LGS4] whoever found no stream is refused where another made the first mea
   await expect(ensureLogStreams(late, subjectsOf("lgs4"), { partitions: 3, replicas: 1 })).rejects.toThrow(/set COROOM_LOG_PARTITIONS=1 for every role/);
   expect(await streamsOf("lgs4")).toEqual(["lgs4_log_0"]);
 });
+
+test("[LGS5] one that lost a stream in between is not taken for a smaller one", async () => {
+  await addStreams("lgs5", [0, 1, 3]);
+  const refused = ensure("lgs5", 2);
+  await expect(refused).rejects.toThrow(SettingError);
+  await expect(refused).rejects.toThrow(/up to lgs5_log_3.*streams are lost.*COROOM_LOG_PARTITIONS=4/);
+  await ensure("lgs5", 4);
+  expect(await streamsOf("lgs5")).toEqual([0, 1, 2, 3].map((partition) => `lgs5_log_${partition}`));
+});
+
+/** As an earlier version made them. */
+async function addStreams(environment: string, partitions: readonly number[]): Promise<void> {
+  const subjects = subjectsOf(environment);
+  for (const partition of partitions) await manager.streams.add({ name: subjects.logStream(partition), subjects: [subjects.logOfPartition(partition)] });
+}

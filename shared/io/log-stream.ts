@@ -60,19 +60,32 @@ async function makeLogStream(manager: JetStreamManager, subjects: Subjects, part
   }
 }
 
-async function agreeOnPartitions(manager: JetStreamManager, subjects: Subjects, { name, metadata }: StreamConfig, partitions: number): Promise<void> {
-  const known = metadata?.[PARTITIONS] === undefined ? await countStreams(manager, subjects) : Number(metadata[PARTITIONS]);
-  if (known !== partitions) {
-    throw new SettingError(`rooms are spread over ${known} streams of the log (${name} is the first), not over ${partitions}: set COROOM_LOG_PARTITIONS=${known} for every role, it is fixed for the life of a deployment`);
+async function agreeOnPartitions(manager: JetStreamManager, subjects: Subjects, first: StreamConfig, partitions: number): Promise<void> {
+  if (refuseOtherThanSaid(first, partitions)) return;
+  const last = await lastStream(manager, subjects);
+  if (last + 1 !== partitions) {
+    throw new SettingError(`the log has streams up to ${subjects.logStream(last)}, and ${first.name} does not say over how many rooms are spread: not over COROOM_LOG_PARTITIONS=${partitions}. Where streams are lost, or an earlier version is just making them, start again once they are there; else set COROOM_LOG_PARTITIONS=${last + 1} for every role, it is fixed for the life of a deployment`);
   }
-  if (metadata?.[PARTITIONS] === undefined) await manager.streams.update(name, { metadata: { ...metadata, [PARTITIONS]: String(partitions) } });
+  await manager.streams.update(first.name, { metadata: { ...first.metadata, [PARTITIONS]: String(partitions) } });
 }
 
-/** Of a log that does not say how many there are: an earlier version made it, or an operator. */
-async function countStreams(manager: JetStreamManager, subjects: Subjects): Promise<number> {
-  let count = 1;
-  while ((await configOf(manager, subjects.logStream(count))) !== undefined) count += 1;
-  return count;
+/** Whether the first stream says how many there are: of one that an earlier version made, or an operator, it is not known. */
+function refuseOtherThanSaid({ name, metadata }: StreamConfig, partitions: number): boolean {
+  const said = metadata?.[PARTITIONS];
+  if (said !== undefined && Number(said) !== partitions) {
+    throw new SettingError(`rooms are spread over ${said} streams of the log (${name} is the first), not over ${partitions}: set COROOM_LOG_PARTITIONS=${said} for every role, it is fixed for the life of a deployment`);
+  }
+  return said !== undefined;
+}
+
+/** Not how many there are: one in between may be lost, and with fewer than there were a room's records would be looked for elsewhere. */
+async function lastStream(manager: JetStreamManager, subjects: Subjects): Promise<number> {
+  let last = 0;
+  for await (const name of manager.streams.names(subjects.logOfPartition("*"))) {
+    const partition = Number(name.slice(name.lastIndexOf("_") + 1));
+    if (name === subjects.logStream(partition)) last = Math.max(last, partition);
+  }
+  return last;
 }
 
 async function configOf(manager: JetStreamManager, name: string): Promise<StreamConfig | undefined> {
