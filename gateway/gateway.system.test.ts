@@ -9,6 +9,7 @@ import { claimPort } from "../engines/free-port.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
 import { roomKey, type RoomId, type TenantId } from "../shared/ids.ts";
+import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import { sharedSettings } from "../shared/settings.ts";
@@ -506,4 +507,10 @@ test("[GW24] whoever comes while it is busy waits for a turn in a short queue; w
   await patient.next("welcome"); // What it said while it waited is not lost.
   await until(async () => (await metric("coroom_gateway_connects_waiting")) === 0, "nobody to wait");
   expect(await metric("coroom_gateway_connect_wait_seconds_count")).toBeLessThan(20); // Who left took nobody's turn.
+});
+
+test("[GW27] a gateway that would name other parts of the log than there are does not start", async () => {
+  await ensureLogStreams(line, subjectsOf(environment), { partitions: 2, replicas: 1 });
+  await expect(start()).rejects.toThrow(/set COROOM_LOG_PARTITIONS=2 for every role/);
+  await start({ logPartitions: "2" });
 });

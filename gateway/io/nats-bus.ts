@@ -2,6 +2,7 @@
 
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../shared/ids.ts";
+import { checkLogPartitions } from "../../shared/io/log-stream.ts";
 import { closeNats, connectAs } from "../../shared/io/nats.ts";
 import { natsCounts } from "../../shared/io/nats-counts.ts";
 import { ensureOperationsStream, natsOperations } from "../../shared/io/nats-operations.ts";
@@ -23,6 +24,7 @@ export async function connectBus(gateway: GatewayId, config: SharedConfig & Gate
   const nats = await connectAs(`gateway ${gateway}`, config);
   refuseUnsendable(config, nats.info?.max_payload);
   const subjects = subjectsOf(config.environment);
+  await checkLogPartitions(nats, subjects, config.logPartitions);
   await ensureOperationsStream(nats, subjects, config);
   const { clock, metrics } = deps;
   const [rooms, presence] = [natsRooms(nats, subjects, gateway), natsPresence(nats, subjects, gateway, metrics)];

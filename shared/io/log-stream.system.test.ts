@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
 import { subjectsOf } from "../bus/subjects.ts";
 import { SettingError } from "../config.ts";
-import { ensureLogStreams } from "./log-stream.ts";
+import { checkLogPartitions, ensureLogStreams } from "./log-stream.ts";
 import { closeNats, connectNats, type NatsConnection } from "./nats.ts";
 
 let server: RealNats;
@@ -73,6 +73,17 @@ test("[LGS5] one that lost a stream in between is not taken for a smaller one", 
   await expect(refused).rejects.toThrow(/up to lgs5_log_3.*streams are lost.*COROOM_LOG_PARTITIONS=4/);
   await ensure("lgs5", 4);
   expect(await streamsOf("lgs5")).toEqual([0, 1, 2, 3].map((partition) => `lgs5_log_${partition}`));
+});
+
+test("[LGS6] whoever only asks for the number is refused another, and makes nothing", async () => {
+  const check = (partitions: number) => checkLogPartitions(nats, subjectsOf("lgs6"), partitions);
+  await check(3);
+  expect(await streamsOf("lgs6")).toEqual([]);
+  await ensure("lgs6", 2);
+  await check(2);
+  const refused = check(3);
+  await expect(refused).rejects.toThrow(SettingError);
+  await expect(refused).rejects.toThrow(/set COROOM_LOG_PARTITIONS=2 for every role/);
 });
 
 /** As an earlier version made them. */

@@ -27,6 +27,14 @@ export function ensureLogStreams(nats: NatsConnection, subjects: Subjects, optio
   return onceSettled(() => makeLogStreams(nats, subjects, options));
 }
 
+/** For a tier that only names parts of the log: makes nothing, and refuses nothing of a log that is not there yet, or does not say how many it has. */
+export function checkLogPartitions(nats: NatsConnection, subjects: Subjects, partitions: number): Promise<void> {
+  return onceSettled(async () => {
+    const first = await configOf(await jetstreamManager(nats), subjects.logStream(0));
+    if (first !== undefined) refuseOtherThanSaid(first, partitions);
+  });
+}
+
 async function makeLogStreams(nats: NatsConnection, subjects: Subjects, options: LogOptions): Promise<void> {
   const manager = await jetstreamManager(nats);
   for (let partition = 0; partition < options.partitions; partition++) await makeLogStream(manager, subjects, partition, options);
