@@ -44,7 +44,7 @@ test("[RSTH2] a version whose age nothing tells is kept as if it were new; any o
   const [first, second] = [records(2), records(4).slice(2).map((record) => ({ ...record, time: 900 as UnixMillis }))];
   stores.objects.set(`${ROOM}/edits-3`, encodeSegment(ROOM, second));
   stores.objects.set(`${ROOM}/edits-1`, encodeSegment(ROOM, first.map((record) => ({ ...record, time: 100 as UnixMillis }))));
-  for (const seq of [0, 2, 4]) stores.objects.set(`${ROOM}/version-3-${seq}-v${seq}`, EMPTY_STATE);
+  for (const seq of [0, 2, 4, 9]) stores.objects.set(`${ROOM}/version-3-${seq}-v${seq}`, EMPTY_STATE);
   await restoreRoom(ROOM, { snapshots: [], history: [...stores.objects.keys()] }, stores.ports, { newName: () => "anew", wallNow: () => 5_000 as UnixMillis });
-  expect(stores.history.versions.map(({ seq, time }) => [seq, time])).toEqual([[0, 5_000], [2, 100], [4, 900]]);
+  expect(stores.history.versions.map(({ seq, time }) => [seq, time])).toEqual([[0, 5_000], [2, 100], [4, 900], [9, 5_000]]);
 });

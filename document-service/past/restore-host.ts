@@ -77,7 +77,7 @@ async function restoreHistory(room: RoomKey, names: readonly string[], archived:
   for (const object of names) {
     const at = stateNamed(object);
     const bytes = at === undefined ? undefined : await store.read(object);
-    const before = segments.findLast(({ firstSeq }) => firstSeq <= (at?.seq ?? 0));
+    const before = segments.findLast(({ firstSeq, lastSeq }) => at !== undefined && firstSeq <= at.seq && lastSeq >= at.seq);
     if (at !== undefined && bytes !== undefined) versions.push({ object, id: object.slice(object.lastIndexOf("/") + 1), bytes: bytes.byteLength, sha256: digest(bytes), ...at, time: before?.lastTime ?? wallNow() });
   }
   await histories.write(room, { versions: versions.sort((a, b) => a.seq - b.seq), segments, through: throughOf(archived) }, revision);
