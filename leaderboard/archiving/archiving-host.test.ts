@@ -1,9 +1,12 @@
 import { expect, test } from "vitest";
 
 import type { RoomKey, Seq, TenantId, UnixMillis } from "../../shared/ids.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { Undecodable } from "../../shared/undecodable.ts";
 import { NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
 import { parseWindow } from "../boards/windows.ts";
 import { archiveWindow, type ArchivingPorts } from "./archiving-host.ts";
+import { archiveClosed } from "./closed-host.ts";
 import { archiveTenants, type TenantArchivingPorts } from "./tenant-archiving-host.ts";
 
 const DAY_MS = 86_400_000;
@@ -37,4 +40,19 @@ test.each([["written", LONG], ["there", BEFORE_LONG]] as const)("[ARC1] a window
   expect(await archiveWindow({ room: ROOM, window: WINDOW }, 0, ports, OPTIONS, NOW)).toBe(outcome);
   expect(await archiveTenants(ports, OPTIONS, NOW)).toEqual([outcome]);
   expect(kept).toEqual([until, until]);
+});
+
+test("[ARC2] however many windows of rooms aside wait to be archived, those of the others are", async () => {
+  const { ports, kept } = world("written");
+  const aside = new Set<RoomKey>();
+  const waiting = [...Array.from({ length: 1_000 }, (_, index) => `acme.aside${index}` as RoomKey), ROOM].map((room) => ({ room, window: WINDOW }));
+  const mark = (room: RoomKey) => (room === ROOM ? ports.checkpoints.mark(room) : Promise.reject(new Undecodable("it does not decode")));
+  const closings = { ...ports.closings, due: (_: number, __: UnixMillis, countMax: number) => Promise.resolve(waiting.slice(0, countMax)) };
+  const [clock, over] = [new FakeClock(NOW.wallNow), new AbortController()];
+  const deps = { clock, metrics: { archived: { inc: () => {} } } as never, through: () => NOW.wallNow, confirm: NOW.confirm, restore: () => Promise.resolve(), onArchived: () => over.abort(), isAside: (room: RoomKey) => aside.has(room), setAside: (room: RoomKey) => void aside.add(room) };
+  const archiving = archiveClosed(1, { ...ports, checkpoints: { mark }, closings }, { ...OPTIONS, boardCheckpointWritesMax: 4 }, deps, over.signal);
+  for (let looks = 0; looks < 20 && !over.signal.aborted; looks++) await clock.advance(1_000);
+  expect([kept.length, aside.size]).toEqual([1, 1_000]);
+  over.abort();
+  await archiving;
 });

@@ -34,13 +34,16 @@ const TENANTS_PARTITION = 0;
 
 export async function archiveClosed(partition: number, ports: ClosedPorts, options: ClosedOptions, deps: ClosedDeps, signal: AbortSignal): Promise<void> {
   const { clock, metrics, confirm } = deps;
+  let atATime = AT_A_TIME;
   while (!signal.aborted) {
     await pause(clock, LOOK_MS, signal);
     const through = deps.through();
     if (signal.aborted || through === undefined) continue;
-    const due = await ports.closings.due(partition, (through - options.boardArchiveGraceMs) as UnixMillis, AT_A_TIME);
+    const closed = await ports.closings.due(partition, (through - options.boardArchiveGraceMs) as UnixMillis, atATime);
+    const due = closed.filter(({ room }) => !deps.isAside(room));
+    atATime = AT_A_TIME + 2 * (closed.length - due.length); // The others stay at the head, and the next look is to see past them.
     await eachOf(due, options.boardCheckpointWritesMax, async (closing) => {
-      if (signal.aborted || deps.isAside(closing.room)) return;
+      if (signal.aborted || deps.isAside(closing.room)) return; // By another window of its.
       const outcome = await archiveWindow(closing, partition, ports, options, { wallNow: clock.wallNow(), confirm }).catch((cause: unknown) => {
         if (cause instanceof Undecodable) return cause;
         throw cause;
