@@ -44,6 +44,10 @@ export class IntakeHost {
   #document: Document | undefined;
   /** Records that wait while a checkpoint is looked up; undefined: none is. */
   #waiting: StoredRecord[] | undefined = [];
+  /** The last look for its checkpoint found one that does not decode. */
+  #isUndecodable = false;
+  /** The first record that was let go. */
+  #missingFrom: number | undefined;
   #isSetAside = false;
 
   constructor(room: RoomKey, checkpoints: CheckpointHost, options: IntakeOptions, deps: IntakeDeps) {
@@ -82,7 +86,12 @@ export class IntakeHost {
 
   /** The first stream sequence of the room that may not be in a snapshot yet. */
   get uncoveredFrom(): number | undefined {
-    return this.#document?.uncovered?.fromStreamSeq ?? this.#waiting?.[0]?.streamSeq;
+    return this.#document?.uncovered?.fromStreamSeq ?? this.#missingFrom ?? this.#waiting?.[0]?.streamSeq;
+  }
+
+  /** Where the log is to be read again, by another in its place, now that a checkpoint decodes which did not. */
+  get readAgainFrom(): number | undefined {
+    return this.#missingFrom === undefined || this.isOpening ? undefined : this.uncoveredFrom;
   }
 
   receiveRecord(stored: StoredRecord): void {
@@ -96,6 +105,16 @@ export class IntakeHost {
     this.#isSetAside = true;
     this.#deps.log.error({ room: this.#room, after: document.merged?.applied, bytes: document.pending.bytes }, "a stalled room's edits are too many to be kept; they are in the log, which is not trimmed, and are read again when the service starts anew");
     document.dropPending();
+  }
+
+  /** Where its checkpoint does not decode, what waits may wait for long: it is in the log as well, and nothing more is taken until that is read again. */
+  letGo(): void {
+    const first = this.#waiting?.[0];
+    if (!this.#isUndecodable || first === undefined) return;
+    this.#deps.log.error({ room: this.#room, fromStreamSeq: first.streamSeq, bytes: this.heldBytes }, "memory is short, and edits of a room whose checkpoint does not decode are let go; they are read again from the log once it does");
+    this.#missingFrom = first.streamSeq;
+    this.#isSetAside = true;
+    this.#waiting = [];
   }
 
   /** The room is deleted: nothing more is taken. */
@@ -156,12 +175,14 @@ export class IntakeHost {
   async #untilDone<Value>(ask: () => Promise<Value>): Promise<Value | "closed"> {
     for (;;) {
       try {
-        return await ask();
+        const value = await ask();
+        this.#isUndecodable = false;
+        return value;
       } catch (cause) {
         this.#deps.onFailure("its checkpoint could not be read", cause);
-        const isUndecodable = cause instanceof Undecodable;
-        if (isUndecodable) this.#tellUndecodable();
-        await pause(this.#deps.clock, isUndecodable ? UNDECODABLE_RETRY_MS : RETRY_MS, this.#closed.signal);
+        this.#isUndecodable = cause instanceof Undecodable;
+        if (this.#isUndecodable) this.#tellUndecodable();
+        await pause(this.#deps.clock, this.#isUndecodable ? UNDECODABLE_RETRY_MS : RETRY_MS, this.#closed.signal);
         if (this.isClosed) return "closed";
       }
     }

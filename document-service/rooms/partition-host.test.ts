@@ -60,6 +60,24 @@ test("[PTH4] deleted rooms whose checkpoints do not decode keep none from being 
   expect(broken.length).toBeGreaterThan(rig.options.documentSavesMax);
 });
 
+test("[PTH6] however much is written in a room whose checkpoint does not decode, the others are read, and it is whole once it decodes", async () => {
+  const [room, other] = [`${BROKEN}1`, `${BROKEN}2`] as [RoomKey, RoomKey];
+  const records = recordsOf("abcdefghijklmnopqrstuvwxyz").map((record) => ({ ...record, room }));
+  const bytes = records.reduce((sum, record) => sum + record.bytes.byteLength, 0);
+  const rig = new OnePartition(...records, { ...records[0]!, room: other, streamSeq: 1_000 });
+  const host = new PartitionHost(0, rig.ports, { ...rig.options, documentsBytesMax: bytes / 4 }, rig.deps);
+  void host.run();
+  const read = async () => (await rig.deps.metrics.records.get()).values[0]?.value;
+  let last: number | undefined;
+  await rig.until(() => (void read().then((records) => (last = records)), last === records.length + 1));
+  rig.mended.add(room);
+  await rig.until(() => rig.stores.checkpoint?.streamSeq === records.at(-1)!.streamSeq);
+  expect(rig.stores.checkpoint).toMatchObject({ seq: records.length });
+  expect(rig.stores.checkpoint?.leftOut).toBeUndefined();
+  const served = await host.serve(room, "newest");
+  expect(served).toMatchObject({ kind: "snapshot", position: { seq: records.length } });
+});
+
 test("[PTH5] the stores are asked, again and again, to remove what writers that died left unfinished", async () => {
   const rig = new OnePartition();
   const swept: string[] = [];

@@ -58,6 +58,8 @@ export class PartitionHost {
   readonly #opening = new Set<RoomHost>();
   /** The last stream sequence handed to a room. */
   #received = 0;
+  /** Ends the reading that is under way; the next goes on after `#received`. */
+  #again = new AbortController();
   #heldBytes = 0;
   #saves = 0;
   /** What the last tick found to be saved or trimmed, the most urgent first. */
@@ -149,10 +151,13 @@ export class PartitionHost {
 
   async #follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      this.#again = new AbortController();
+      const reading = AbortSignal.any([signal, this.#again.signal]);
       try {
-        for await (const stored of this.#ports.log.follow(this.#partition, this.#received, signal)) {
+        for await (const stored of this.#ports.log.follow(this.#partition, this.#received, reading)) {
+          if (reading.aborted) break;
           this.#receiveRecord(stored);
-          while (this.#isFull() && !signal.aborted) await pause(this.#deps.clock, TICK_MS / 4, signal);
+          while (this.#isFull() && !reading.aborted) await pause(this.#deps.clock, TICK_MS / 4, reading);
         }
       } catch (cause) {
         unlessMistake(cause);
@@ -167,6 +172,15 @@ export class PartitionHost {
     this.#received = stored.streamSeq;
     this.#heldBytes += stored.bytes.byteLength;
     this.#deps.metrics.records.inc();
+  }
+
+  /** Another takes the room's place; to all other rooms it is a repeat. */
+  #readAgain(room: RoomHost, from: number): void {
+    this.#deps.log.info({ partition: this.#partition, room: room.room, from }, "a room's checkpoint decodes again: reading this part of the log once more from here on");
+    room.close();
+    this.#rooms.delete(room.room);
+    this.#received = Math.min(this.#received, from - 1);
+    this.#again.abort();
   }
 
   #room(key: RoomKey): RoomHost {
@@ -199,7 +213,8 @@ export class PartitionHost {
       room.mergeIfDue();
       room.releaseIfIdle(now, { pressed: release });
       this.#heldBytes += room.heldBytes;
-      if (room.isWipeDue(now)) unwiped.push(room);
+      if (room.readAgainFrom !== undefined) this.#readAgain(room, room.readAgainFrom);
+      else if (room.isWipeDue(now)) unwiped.push(room);
       else if (room.isSaveDue(now, { pressed: save })) unsaved.push(room);
       else if (room.isTrimDue(now)) untrimmed.push(room);
       else if (room.canRetire(now, { pressed: release })) this.#rooms.delete(room.room);

@@ -222,8 +222,9 @@ export class RoomHost {
     }
   }
 
-  /** Lets go of the memory that a snapshot can give back. */
+  /** Lets go of the memory that a snapshot, or the log, can give back. */
   releaseIfIdle(now: Millis, { pressed }: { pressed: boolean }): void {
+    if (pressed) this.#intake.letGo();
     if (!this.#merges.isRunning && (pressed || now - this.#lastUsed > this.#options.documentIdleMsMax)) this.#intake.document?.releaseState();
   }
 
@@ -234,6 +235,11 @@ export class RoomHost {
     if (this.isDeleted) return !this.#wipe.isDue;
     if (document.uncovered !== undefined) return false;
     return pressed || (this.#trims.isDone(document) && now - this.#lastUsed > this.#options.documentIdleMsMax);
+  }
+
+  /** It let go of records, and can take them by now: whoever takes its place is to have the log from here on. */
+  get readAgainFrom(): number | undefined {
+    return this.isDeleted || this.#busy || this.#merges.isRunning ? undefined : this.#intake.readAgainFrom;
   }
 
   /** What happens from now on is forgotten. */

@@ -18,7 +18,7 @@ import { Stores } from "./one-room.ts";
 
 const LEASE_MS = 1_000;
 const SETTINGS = readSettings(documentServiceSettings, { env: {}, flags: { documentsLeaseMs: String(LEASE_MS) } });
-/** Its checkpoint does not decode, as those of all rooms whose names begin so. */
+/** Its checkpoint does not decode, as those of all rooms whose names begin so, until they are mended. */
 export const BROKEN = "acme.broken" as RoomKey;
 
 export class OnePartition {
@@ -27,6 +27,7 @@ export class OnePartition {
   readonly options: DocumentHostOptions = { ...SETTINGS, service: "this", logPartitions: 1 };
   readonly deps;
   readonly ports: PartitionPorts;
+  readonly mended = new Set<RoomKey>();
   lease: Lease | undefined;
   #revision = 0;
 
@@ -50,14 +51,14 @@ export class OnePartition {
 
   #ports(records: readonly StoredRecord[]): PartitionPorts {
     const { ports } = this.stores;
-    const follow: EditLog["follow"] = async function* (_partition, _after, signal) {
-      yield* records;
+    const follow: EditLog["follow"] = async function* (_partition, after, signal) {
+      yield* records.filter(({ streamSeq }) => streamSeq > after);
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
     };
     return {
       ...ports,
       log: { ...ports.log, follow },
-      checkpoints: { ...ports.checkpoints, read: (room) => (room.startsWith(BROKEN) ? Promise.reject(new Undecodable("it does not decode")) : ports.checkpoints.read(room)) },
+      checkpoints: { ...ports.checkpoints, read: (room) => (room.startsWith(BROKEN) && !this.mended.has(room) ? Promise.reject(new Undecodable("it does not decode")) : ports.checkpoints.read(room)) },
       leases: {
         read: () => Promise.resolve({ lease: this.lease, revision: this.#revision }),
         write: (_, { holder }, revision) => {
