@@ -51,7 +51,7 @@ const ANSWER_MS_MAX = 10_000;
 /** A room that cannot be restored is named, and keeps no other from it. Throws at the end where there are such rooms. */
 export async function restore(config: Values<typeof restoreSettings>, say: (line: string) => void): Promise<void> {
   const nats = await connectOperator(config);
-  const threads = documentThreads(config, systemClock);
+  const threads = documentThreads(config, { clock: systemClock, log: { info: () => {}, warn: (_, sentence) => say(sentence) } });
   try {
     const subjects = subjectsOf(config.environment);
     await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });

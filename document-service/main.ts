@@ -44,7 +44,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
   refuseUnwritable(config, nats.info?.max_payload);
   await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
   const streams = jetstream(nats, { timeout: ANSWER_MS_MAX });
-  const threads = documentThreads(config, systemClock);
+  const threads = documentThreads(config, { clock: systemClock, log });
   const ports = {
     log: await jetstreamLog(nats, subjects, { partitions: config.logPartitions, readMs: config.documentsReadMs, answerMsMax: ANSWER_MS_MAX }),
     checkpoints: await kvCheckpoints(streams, subjects.checkpointsBucket, config.logReplicas),

@@ -75,7 +75,7 @@ export interface Merging {
   merge(state: Uint8Array, edits: readonly Uint8Array[]): Promise<Merged | "overran">;
 }
 
-/** "overran": given up like a merge. "busy": too many wait already. "unreadable": what is in it cannot be read or made so, however often it is asked. */
+/** "overran": given up like a merge. "busy": too many wait already, or its thread died. "unreadable": what is in it cannot be read or made so, however often it is asked. */
 export type Unread = "overran" | "busy" | "unreadable";
 
 /** What is asked of a document's state, and of content on its way into one (content.ts), somewhere it blocks nobody. */

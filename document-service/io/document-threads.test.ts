@@ -10,13 +10,13 @@ import { eventually } from "../../test/system/eventually.ts";
 import { documentThreads } from "./document-threads.ts";
 import { pack, unpack } from "./packed-edits.ts";
 
-/** Answers with the state it is given; an edit that begins with 255 keeps it busy for ever and says so in the state, one with 254 kills its thread, one with 253 is its failure, one with 251 says in the state that it was merged, one with 252 is refused as often as its thread has a number. Without edits the state is taken for one. */
+/** Answers with the state it is given; an edit that begins with 255 keeps it busy for ever and says so in the state, one with 254 kills its thread, one with 253 makes the task throw, one with 251 says in the state that it was merged, one with 252 is refused as often as its thread has a number. Without edits the state is taken for one. */
 const WORKER = `
   import { threadId } from "node:worker_threads";
   export function run({ question: { state, edits = { bytes: state } } }) {
     if (edits.bytes[0] === 255) for (Atomics.store(state, 0, 1); ; );
     if (edits.bytes[0] === 251) Atomics.store(state, 0, 1);
-    if (edits.bytes[0] === 253) throw new RangeError("no such length");
+    if (edits.bytes[0] === 253) return { threw: new RangeError("no such length") };
     if (edits.bytes[0] === 252) return { state: state.slice(0, 1), refused: threadId };
     if (edits.bytes[0] !== 254) return { state, refused: 0 };
     setImmediate(() => { throw new Error("out of memory"); });
@@ -35,8 +35,11 @@ const MERGE_MS_MAX = 1_500;
 /** One timer for each question that a thread has. */
 const clock = new FakeClock();
 const started: ReturnType<typeof documentThreads>[] = [];
-function start(options: { mergeThreads?: number; readsWaitingMax?: number } = {}): ReturnType<typeof documentThreads> {
-  const threads = documentThreads({ mergeMsMax: MERGE_MS_MAX, mergeThreads: 1, readsWaitingMax: 10, worker: pathToFileURL(join(folder, "worker.mjs")), ...options }, clock);
+const logged: string[] = [];
+const note = (level: string) => () => void logged.push(level);
+const log = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") };
+function start(options: { mergeThreads?: number; readsWaitingMax?: number; worker?: URL } = {}): ReturnType<typeof documentThreads> {
+  const threads = documentThreads({ mergeMsMax: MERGE_MS_MAX, mergeThreads: 1, readsWaitingMax: 10, worker: pathToFileURL(join(folder, "worker.mjs")), ...options }, { clock, log });
   started.push(threads);
   return threads;
 }
@@ -71,10 +74,10 @@ test("[MTH2] a merge that does not end in time is given up with its thread, and 
   expect(await Promise.all([first, stuck.answer, second, stuckToo.answer, third])).toEqual([merged(1), "overran", merged(2), "overran", merged(3)]);
 });
 
-test.each([254, 253])("[MTH3] a thread that dies, or a state that it cannot read, takes only the merge that it was at: %i", async (bad) => {
+test.each([[254, "a thread died over a document"], [253, "a document, or what is to go into one, could not be read"]])("[MTH3] a thread that dies, or a state that it cannot read, takes only the merge that it was at: %i", async (bad, message) => {
   const threads = start();
   const all = await Promise.allSettled([1, bad, 2].map((byte) => threads.merge(state(byte), [Uint8Array.of(byte)])));
-  expect(all).toMatchObject([{ value: merged(1) }, { reason: { message: "a thread died over a document, or could not read it" } }, { value: merged(2) }]);
+  expect(all).toMatchObject([{ value: merged(1) }, { reason: { message } }, { value: merged(2) }]);
 });
 
 test("[MTH4] one thread that is kept busy does not keep the other from merging", async () => {
@@ -110,10 +113,22 @@ test("[MTH8] who looks at the past is told that it is busy too, and once nobody 
   expect([await threads.merge(state(2), [Uint8Array.of(2)]), seen[0]]).toEqual([merged(2), 0]);
 });
 
-test("[MTH7] a reader whose thread throws or dies over what is in a document is told so, and the next is answered", async () => {
+test("[MTH7] a reader of what cannot be read is told so, one whose thread dies to ask again; the log has both, and the next is answered", async () => {
   const threads = start();
-  const [threw, died] = [threads.json(state(253), []), threads.json(state(254), [])];
-  expect([await threw, await died, await threads.merge(state(1), [Uint8Array.of(1)])]).toEqual(["unreadable", "unreadable", merged(1)]);
+  logged.length = 0;
+  expect(await threads.json(state(253), [])).toBe("unreadable");
+  expect(await threads.json(state(254), [])).toBe("busy");
+  expect(logged).toEqual(["info", "warn"]);
+  expect(await threads.merge(state(1), [Uint8Array.of(1)])).toEqual(merged(1));
+});
+
+test("[MTH9] threads that do not begin are in the log, and nobody is told that a document cannot be read", async () => {
+  const threads = start({ worker: pathToFileURL(join(folder, "missing.mjs")) });
+  logged.length = 0;
+  const asked = threads.json(state(1), []);
+  await eventually("the log has it", () => logged.includes("warn"));
+  clock.turn(MERGE_MS_MAX);
+  expect(await asked).toBe("overran");
 });
 
 test("[MTH6] the thread of a long document ends with its answer, and any other's is there for the next", async () => {

@@ -8,8 +8,9 @@
 import { Piscina } from "piscina";
 
 import type { Clock } from "../../shared/clock.ts";
+import type { Log } from "../../shared/log.ts";
 import type { Merging, Reading, Reverting, Unread } from "../ports.ts";
-import type { Answer, Question, Task } from "./document-worker.ts";
+import type { Answer, Question, Task, Threw } from "./document-worker.ts";
 import { pack } from "./packed-edits.ts";
 
 export type ThreadOptions = { readonly mergeMsMax: number; readonly mergeThreads: number; readonly readsWaitingMax: number; readonly worker?: URL };
@@ -23,11 +24,15 @@ const THREAD_IDLE_MS_MAX = 60_000;
  */
 const LONG_BYTES = 4 * 1024 ** 2;
 
+class Unreadable extends Error {
+  override readonly name = "Unreadable";
+}
+
 /** `worker`: the file that the threads run. `waiting`: questions that no thread has taken yet. */
-export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions, clock: Clock): Merging & Reading & Reverting & { readonly waiting: number; stop(): Promise<void> } {
+export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions, { clock, log }: { readonly clock: Clock; readonly log: Pick<Log, "info" | "warn"> }): Merging & Reading & Reverting & { readonly waiting: number; stop(): Promise<void> } {
   const poolOf = (idleTimeout: number): Piscina => {
     const pool = new Piscina({ filename: worker.href, name: "run", minThreads: 0, maxThreads: mergeThreads, idleTimeout, execArgv: [], recordTiming: false }); // Flags of this process may make no sense for the file: `execArgv`.
-    pool.on("error", () => {}); // One that died idle: the next question starts another.
+    pool.on("error", (cause: unknown) => log.warn({ cause }, "a thread for documents died idle, or did not begin; the next question starts another")); // What waits for one that does not begin overruns.
     return pool;
   };
   const [lasting, passing] = [poolOf(THREAD_IDLE_MS_MAX), poolOf(0)];
@@ -52,10 +57,12 @@ export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, wor
       if (signal?.aborted === true) return "overran"; // Nobody hears of it.
       const asked = question();
       const pool = bytesOf(asked) < LONG_BYTES ? lasting : passing;
-      return (await pool.run({ task, question: asked }, { signal: late.signal })) as Answer<T>;
+      const answer = (await pool.run({ task, question: asked }, { signal: late.signal })) as Answer<T> | Threw;
+      if ("threw" in answer) throw new Unreadable("a document, or what is to go into one, could not be read", { cause: answer.threw });
+      return answer;
     } catch (cause) {
       if (late.signal.aborted) return "overran"; // Its thread was ended.
-      throw new Error("a thread died over a document, or could not read it", { cause });
+      throw cause instanceof Unreadable ? cause : new Error("a thread died over a document", { cause });
     } finally {
       stopWaiting();
       giveThread();
@@ -65,8 +72,13 @@ export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, wor
     if (waiting.length >= readsWaitingMax) return "busy";
     try {
       return await ask(task, question, signal);
-    } catch {
-      return "unreadable"; // Its thread threw or died: whoever writes a document, or asks, decides what is in it.
+    } catch (cause) {
+      if (cause instanceof Unreadable) {
+        log.info({ task, cause }, "a document, or what is to go into one, cannot be read; whoever asked is told so");
+        return "unreadable";
+      }
+      log.warn({ task, cause }, "a document was not read, for its thread died: is there memory enough? Whoever asked is told to ask again");
+      return "busy";
     }
   };
 

@@ -23,10 +23,22 @@ const tasks = {
   make: ({ content }: { content: Content }) => editOf(content),
 };
 
-/** What the pool calls. */
+/** In the place of an answer: the task threw, and its thread goes on. */
+export type Threw = { readonly threw: unknown };
+
+/** What the pool calls. A failure of its own is then the thread's. */
 export function run<T extends Task>({ task, question }: { task: T; question: Question<T> }): unknown {
-  const answer = (tasks[task] as (question: Question<T>) => Answer<T>)(question);
+  const answer = answerOf(task, question);
+  if ("threw" in answer) return answer;
   return move({ [transferableSymbol]: buffersOf(answer), [valueSymbol]: answer } as unknown as ArrayBuffer);
+}
+
+function answerOf<T extends Task>(task: T, question: Question<T>): Answer<T> | Threw {
+  try {
+    return (tasks[task] as (question: Question<T>) => Answer<T>)(question);
+  } catch (threw) {
+    return { threw }; // Whoever writes a document, or asks, decides what is in it.
+  }
 }
 
 function buffersOf(answer: unknown): ArrayBufferLike[] {

@@ -14,7 +14,7 @@ export function isRead<Value>(value: Value | Unread): value is Value {
 export function unread(why: Unread): InternalAnswer {
   switch (why) {
     case "busy":
-      return refusal(503, "busy", "too many documents are being read: ask again");
+      return refusal(503, "busy", "too many documents are being read, or a thread ended over this one: ask again");
     case "overran":
       return refusal(503, "too-long", "it could not be read in time: fetch the snapshot and read it yourself, or raise COROOM_MERGE_MS_MAX");
     case "unreadable":
