@@ -7,6 +7,7 @@ import { z } from "zod";
 
 import { assertNever } from "../../shared/assert.ts";
 import type { RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
+import { inTurn } from "../../shared/in-turn.ts";
 import type { Log } from "../../shared/log.ts";
 import { unlessMistake } from "../../shared/pause.ts";
 import { type InternalAnswer, jsonAnswer, refusal } from "../../shared/io/internal-http.ts";
@@ -20,6 +21,9 @@ const NAME_CHARACTERS_MAX = 128;
 const NewVersion = z.object({ name: z.string().min(1).max(NAME_CHARACTERS_MAX) });
 const BINARY = { "content-type": "application/octet-stream" };
 const LOADING = refusal(503, "loading", "this room's past is not ready: ask again");
+
+/** In a process: each may read a log and a history of any length. */
+const READS_AT_ONCE = 8;
 
 type Ask = (past: PastHost, question: RoomQuestion) => Promise<InternalAnswer>;
 
@@ -38,13 +42,15 @@ export function historyRoutes(host: { past(room: RoomKey): Promise<PastHost | "d
       return LOADING;
     }
   };
+  const reads = inTurn(READS_AT_ONCE, async (ask: Ask, past: PastHost, question: RoomQuestion) => (question.signal.aborted ? LOADING : ask(past, question)));
+  const askedInTurn = (ask: Ask) => asked((past, question) => reads(ask, past, question));
   return [
     { method: "GET", place: "versions", answer: asked(listVersions) },
     { method: "POST", place: "versions", answer: asked(nameVersion) },
     { method: "DELETE", place: "versions/:version", answer: asked(removeVersion) },
-    { method: "GET", place: "past", answer: asked(readPast) },
-    { method: "GET", place: "sessions", answer: asked(readSessions) },
-    { method: "POST", place: "revert", answer: asked(revert) },
+    { method: "GET", place: "past", answer: askedInTurn(readPast) },
+    { method: "GET", place: "sessions", answer: askedInTurn(readSessions) },
+    { method: "POST", place: "revert", answer: askedInTurn(revert) },
   ];
 }
 
@@ -85,10 +91,10 @@ async function readPast(past: PastHost, question: RoomQuestion): Promise<Interna
   return { status: 200, name: "past", headers: { ...BINARY, "x-coroom-seq": found.position.seq, "x-coroom-epoch": found.position.epoch }, body: found.state };
 }
 
-async function readSessions(past: PastHost, { query }: RoomQuestion): Promise<InternalAnswer> {
+async function readSessions(past: PastHost, { query, signal }: RoomQuestion): Promise<InternalAnswer> {
   const from = Number(query.get("from") ?? 1);
   if (!Number.isSafeInteger(from) || from < 1) return refusal(400, "bad-seq", "from is a seq, 1 or more");
-  return jsonAnswer(200, "sessions", await past.sessions(from as Seq));
+  return jsonAnswer(200, "sessions", await past.sessions(from as Seq, signal));
 }
 
 async function revert(past: PastHost, question: RoomQuestion): Promise<InternalAnswer> {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
+import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import { encodeEditsRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { Past } from "./past-host.ts";
@@ -178,6 +179,26 @@ test("[PST10] however much of the log is in no segment, what a moment does not n
   expect(sessions).toMatchObject([{ firstSeq: 1, lastSeq: through, edits: through }]);
   expect([through > 1, through < 40]).toEqual([true, true]);
   expect((await run.room.past.sessions((through + 1) as Seq)).sessions).toMatchObject([{ firstSeq: through + 1 }]);
+});
+
+test.each([
+  ["a seq", (run: Run, signal: AbortSignal) => run.room.past.readAt({ seq: 20 as Seq }, signal)],
+  ["a time", (run: Run, signal: AbortSignal) => run.room.past.readAt({ time: 20 as UnixMillis }, signal)],
+  ["who wrote", (run: Run, signal: AbortSignal) => run.room.past.sessions(1 as Seq, signal)],
+])("[PST12] of the log nothing more is read for %s once nobody waits for it", async (_, ask) => {
+  const [stores, asker] = [new Stores(), new AbortController()];
+  const records = recordsOf("abcdefghijklmnopqrstuvwxyz").map((record, index) => ({ ...record, time: index as UnixMillis }));
+  let read = 0;
+  async function* readAll(): AsyncIterable<StoredRecord> {
+    for (const record of records) {
+      if (++read === 5) asker.abort();
+      yield record;
+    }
+  }
+  const run = new Run(Object.assign(new Stores(), { ports: { ...stores.ports, log: { ...stores.ports.log, read: readAll } }, log: stores.log }), KEEP_ALL);
+  await run.take(...records);
+  await ask(run, asker.signal);
+  expect(read).toBe(5);
 });
 
 test("[PST11] a room whose log was lost with all of its records has done with trimming; one whose log lags has not", async () => {

@@ -82,10 +82,10 @@ export class PastHost {
   }
 
   /** Who wrote from this seq on: of one segment at a time, then of the log, as much as a question may read. */
-  async sessions(from: Seq): Promise<Sessions> {
+  async sessions(from: Seq, signal?: AbortSignal): Promise<Sessions> {
     const history = await this.list();
     for (const segment of [...history.segments.filter(({ lastSeq }) => lastSeq >= from), undefined]) {
-      const all = segment === undefined ? (await this.#tail(history, { after: (from - 1) as Seq, through: Number.POSITIVE_INFINITY })).taken : await this.#recordsOf(segment);
+      const all = segment === undefined ? (await this.#tail(history, { after: (from - 1) as Seq, through: Number.POSITIVE_INFINITY }, signal)).taken : await this.#recordsOf(segment);
       const taken = (all ?? []).filter(({ record }) => headOf(record) >= from);
       const last = taken.at(-1);
       if (last !== undefined) return { sessions: sessionsOf(taken, this.#options.historySessionMsMax), through: headOf(last.record) };
@@ -95,7 +95,8 @@ export class PastHost {
 
   async #readAt(moment: Moment, signal: AbortSignal | undefined): Promise<Past> {
     const history = await this.list();
-    const target = "seq" in moment ? moment.seq : await this.#seqAt(moment.time, history);
+    const target = "seq" in moment ? moment.seq : await this.#seqAt(moment.time, history, signal);
+    if (signal?.aborted === true) return { kind: "loading" }; // Nobody hears of it.
     if (target === undefined) return { kind: "not-kept" };
     const head = await this.#headFor(target, history);
     if (target > head) return { kind: "not-yet", head };
@@ -128,7 +129,7 @@ export class PastHost {
     }
     const after = base?.seq ?? (0 as Seq);
     const isInTail = Math.max(after, segments.at(-1)?.lastSeq ?? 0) < target;
-    const tail = isInTail ? await this.#tail(kept, { after, through: target }) : { taken: [], isCut: false };
+    const tail = isInTail ? await this.#tail(kept, { after, through: target }, signal) : { taken: [], isCut: false };
     if (tail.isCut) return { kind: "too-much" };
     const edits = editsBetween([...taken, ...tail.taken], after, target);
     if (edits.kind === "missing") return undefined;
@@ -138,10 +139,10 @@ export class PastHost {
   }
 
   /** The last seq at the time; 0 where the room begins after it. */
-  async #seqAt(time: UnixMillis, history: History): Promise<Seq | undefined> {
+  async #seqAt(time: UnixMillis, history: History, signal: AbortSignal | undefined): Promise<Seq | undefined> {
     const { segments } = history;
     const newest = segments.at(-1);
-    const inTail = newest === undefined || newest.lastTime <= time ? await this.#seqInTail(time, history) : undefined;
+    const inTail = newest === undefined || newest.lastTime <= time ? await this.#seqInTail(time, history, signal) : undefined;
     if (inTail !== undefined && (inTail > 0 || newest === undefined)) return inTail;
     const segment = segments.findLast(({ firstTime }) => firstTime <= time);
     if (segment !== undefined) {
@@ -152,9 +153,10 @@ export class PastHost {
   }
 
   /** Undefined: the tail begins after the time, and not with the room's first edit. */
-  async #seqInTail(time: UnixMillis, { through }: History): Promise<Seq | undefined> {
+  async #seqInTail(time: UnixMillis, { through }: History, signal: AbortSignal | undefined): Promise<Seq | undefined> {
     let at: Seq | undefined;
     for await (const stored of this.#ports.log.read(this.#room, through, Number.MAX_SAFE_INTEGER)) {
+      if (signal?.aborted === true) return undefined;
       const [taken] = takenFrom([stored]);
       if (taken === undefined) continue;
       if (taken.time > time) return at ?? (taken.record.edits.firstSeq === 1 ? (0 as Seq) : undefined);
@@ -169,11 +171,12 @@ export class PastHost {
     return records && takenFrom(records);
   }
 
-  /** The edits in `after < seq <= through` that are in the log and in no segment. `isCut`: there are more, and these are as many as a question may read. */
-  async #tail({ through: archived }: History, { after, through }: { readonly after: Seq; readonly through: number }): Promise<{ readonly taken: readonly Taken[]; readonly isCut: boolean }> {
+  /** The edits in `after < seq <= through` that are in the log and in no segment. `isCut`: there are more, and these are as many as a question may read, or its signal is aborted. */
+  async #tail({ through: archived }: History, { after, through }: { readonly after: Seq; readonly through: number }, signal: AbortSignal | undefined): Promise<{ readonly taken: readonly Taken[]; readonly isCut: boolean }> {
     const taken: Taken[] = [];
     let [bytes, lastStreamSeq] = [0, 0];
     for await (const stored of this.#ports.log.read(this.#room, archived, Number.MAX_SAFE_INTEGER)) {
+      if (signal?.aborted === true) return { taken, isCut: true };
       const [one] = stored.streamSeq > lastStreamSeq ? takenFrom([stored]) : [];
       lastStreamSeq = Math.max(lastStreamSeq, stored.streamSeq);
       if (one === undefined || headOf(one.record) <= after) continue;
