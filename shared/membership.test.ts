@@ -59,3 +59,11 @@ test("[MBR7] whoever says that it is heard less often is given three of its own 
   expect(membership.nextLookAt(at(2_990))).toBe(3_001);
   expect(membership.takeLost(at(3_001))).toEqual(["seldom"]);
 });
+
+test("[MBR8] whoever does not say how often it is heard is given three heartbeats of earlier versions, 250 ms each", () => {
+  const membership = new Membership({ silenceMsMax: 600 });
+  membership.receiveHeartbeat(beat("earlier"), at(0));
+  membership.receiveHeartbeat({ ...beat("current"), everyMs: 200 }, at(0));
+  expect(membership.live(at(700)).map(({ server }) => server)).toEqual(["earlier"]);
+  expect([200, 400, 601, 750, 751].map((ms) => membership.takeLost(at(ms)))).toEqual([[], [], ["current"], [], ["earlier"]]);
+});

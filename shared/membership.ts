@@ -8,6 +8,8 @@ import type { ServerHeartbeat } from "./bus/placement-messages.ts";
 
 /** Heartbeats that may be missed before a server is taken for dead. */
 export const BEATS_MISSED_MAX = 3;
+/** Of servers that do not say how often they are heard: earlier versions. */
+const EVERY_MS_UNSAID = 250;
 /** Less often than twice, and nobody could tell silence from a process that stood still. */
 const LOOKS_PER_SILENCE = 5;
 
@@ -16,7 +18,7 @@ export class Membership {
   readonly #heard = new Map<ServerId, { at: Millis; heartbeat: ServerHeartbeat }>();
   #askedAt: Millis | undefined;
 
-  /** A server not heard for `silenceMsMax`, and for three of its own heartbeats, is taken for dead: by default after 600 ms. */
+  /** A server not heard for `silenceMsMax`, and for three of its own heartbeats, is taken for dead: by default after 600 ms. One that does not say how often it is heard is given 750. */
   constructor(options: { silenceMsMax: number }) {
     this.#silenceMsMax = options.silenceMsMax;
   }
@@ -81,8 +83,9 @@ export class Membership {
     for (const server of lost) this.#heard.delete(server);
     return lost.sort();
   }
+
   /** Servers and those who listen to them are configured apart: who speaks less often than is listened for is no less alive. */
-  #silenceOf({ everyMs = 0 }: ServerHeartbeat): number {
+  #silenceOf({ everyMs = EVERY_MS_UNSAID }: ServerHeartbeat): number {
     return Math.max(this.#silenceMsMax, BEATS_MISSED_MAX * everyMs);
   }
 }
