@@ -22,7 +22,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}) {
   const kept: { lease: Lease | undefined; revision: number } = { lease: undefined, revision: 0 };
   const said: string[] = [];
   const planned = new Map<RoomKey, PlannedRoom | undefined>();
-  const state = { bucketAnswers: true, planIsKept: true, alive: [a, b], refuses: false, claims: Promise.resolve() };
+  const state = { bucketAnswers: true, planIsKept: true, alive: [a, b], refuses: false, claims: Promise.resolve(), orders: Promise.resolve() };
   const ports = {
     leases: {
       read: async () => {
@@ -51,6 +51,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}) {
       },
       order: async (server: ServerId, order: ServerOrder) => {
         said.push(`${server}: ${order.kind}${"generation" in order ? ` of plan ${order.generation}` : ""}`);
+        await state.orders;
         return state.refuses ? ({ kind: "refused", reason: "busy" } as const) : ({ kind: "done" } as const);
       },
     },
@@ -196,4 +197,18 @@ test("[LDR10] of a lost server's rooms those that wait to be claimed are left al
     await pass(1_000);
     expect(claims()).toBe(32);
   }
+});
+
+test("[LDR11] a step of a new plan that waited for one of the plan before is of the new one", async () => {
+  const { view, pass, said, planned, state } = leaderOf({ controlLoopMs: 1_000 });
+  for (let index = 0; index < 20; index++) view.receiveEntry(`acme.room${index}` as RoomKey, { owner: index % 2 === 0 ? a : b, epoch: 1 as Epoch });
+  let goOn = (): void => {};
+  state.orders = new Promise((resolve) => (goOn = resolve));
+  await pass(3_000);
+  expect([said.length, said.every((word) => word.endsWith("follow of plan 1"))]).toEqual([16, true]);
+  said.length = 0;
+  goOn();
+  await pass(50);
+  expect([said.length, said.every((word) => word.endsWith("follow of plan 2"))]).toEqual([4, true]);
+  expect([...planned.values()].filter((entry) => entry?.generation === 2).length).toBe(4);
 });

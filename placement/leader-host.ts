@@ -35,8 +35,10 @@ const MOVES_AT_ONCE = 4;
 /** Warm copies under way at a time: until they are there a room has none, and its owner does not notice them. */
 const COPIES_AT_ONCE = 16;
 
-/** Steps that wait for their turn. */
-type Queue = { readonly atOnce: number; waiting: Step[]; underWay: number };
+/** Steps that wait for their turn, all of one plan. */
+type Queue = { readonly atOnce: number; waiting: Step[]; generation: number; underWay: number };
+
+const NO_STEPS: Plan = { generation: 0, steps: [] };
 
 export class Leader {
   readonly #view: View;
@@ -47,9 +49,9 @@ export class Leader {
   readonly #leadership: Leadership;
   /** With a step under way: what is known of them is about to change. */
   readonly #busy = new Set<RoomKey>();
-  readonly #promotions: Queue = { atOnce: PROMOTIONS_AT_ONCE, waiting: [], underWay: 0 };
-  readonly #moves: Queue = { atOnce: MOVES_AT_ONCE, waiting: [], underWay: 0 };
-  readonly #copies: Queue = { atOnce: COPIES_AT_ONCE, waiting: [], underWay: 0 };
+  readonly #promotions: Queue = { atOnce: PROMOTIONS_AT_ONCE, waiting: [], generation: 0, underWay: 0 };
+  readonly #moves: Queue = { atOnce: MOVES_AT_ONCE, waiting: [], generation: 0, underWay: 0 };
+  readonly #copies: Queue = { atOnce: COPIES_AT_ONCE, waiting: [], generation: 0, underWay: 0 };
   readonly #lostAt = new Map<ServerId, Millis>();
   #decideAt: number | undefined;
   #askAt = 0;
@@ -130,7 +132,7 @@ export class Leader {
     if (renewal === undefined) return;
     this.#leadership.receiveWritten(renewal.lease, await this.#ports.leases.write(LEASE, renewal.lease, renewal.revision), this.#deps.clock.now());
     if (this.#leadership.leads) return;
-    this.#queue([]);
+    this.#queue(NO_STEPS);
     this.#deps.metrics.leads.set(0);
     this.#deps.log.warn({}, "another process leads placement");
   }
@@ -142,7 +144,7 @@ export class Leader {
     const begun = this.#deps.clock.now();
     const plan = decide(world, this.#view.placements(this.#leadership.generation), this.#options);
     this.#deps.metrics.decideSeconds.observe((this.#deps.clock.now() - begun) / 1_000);
-    if (plan.steps.length === 0) return this.#queue([]);
+    if (plan.steps.length === 0) return this.#queue(NO_STEPS);
     await this.#renew(plan.generation);
     if (this.#leadership.leads) this.#carryOut(this.#withoutUnasked(plan, now));
   }
@@ -166,29 +168,35 @@ export class Leader {
     return action.kind === "promote" && this.#lostAt.has(action.from) && this.#view.replicaOf(room) === action.to;
   }
 
-  #carryOut(plan: Plan): void {
-    const steps = plan.steps.filter(({ room }) => !this.#busy.has(room));
-    this.#queue(steps);
-    this.#deps.log.info({ generation: plan.generation, steps: steps.length, promotions: this.#promotions.waiting.length }, "a new plan");
-    for (const queue of [this.#promotions, this.#moves, this.#copies]) this.#goOn(queue, plan.generation);
+  #carryOut({ generation, steps: planned }: Plan): void {
+    const steps = planned.filter(({ room }) => !this.#busy.has(room));
+    this.#queue({ generation, steps });
+    this.#deps.log.info({ generation, steps: steps.length, promotions: this.#promotions.waiting.length }, "a new plan");
+    for (const queue of this.#queues()) this.#goOn(queue);
+  }
+
+  #queues(): readonly Queue[] {
+    return [this.#promotions, this.#moves, this.#copies];
   }
 
   /** Steps not begun of the plan before are dropped: this one knows better. */
-  #queue(steps: readonly Step[]): void {
+  #queue({ generation, steps }: Plan): void {
+    for (const queue of this.#queues()) queue.generation = generation;
     this.#promotions.waiting = steps.filter(({ action }) => action.kind === "promote");
     this.#moves.waiting = steps.filter(({ action }) => action.kind === "move");
     this.#copies.waiting = steps.filter(({ action }) => action.kind === "follow" || action.kind === "unfollow");
   }
 
-  #goOn(queue: Queue, generation: number): void {
+  /** Its next step may be of a newer plan than the one that made way for it. */
+  #goOn(queue: Queue): void {
     while (queue.underWay < queue.atOnce) {
       const step = queue.waiting.shift();
       if (step === undefined) return;
       if (this.#busy.has(step.room)) continue;
       queue.underWay += 1;
-      void this.#do(step, generation).then(() => {
+      void this.#do(step, queue.generation).then(() => {
         queue.underWay -= 1;
-        this.#goOn(queue, generation);
+        this.#goOn(queue);
       });
     }
   }
