@@ -44,14 +44,18 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
   const objects = { name: bucket, store, manager: await jetstreamManager(nats) };
   const keyOf = (room: RoomKey) => `${partitionOf(room, options.partitions)}.${room}`;
 
-  const findAt = async (key: string) => {
+  /** The entry undefined as well where there is none. */
+  const lookAt = async (key: string) => {
     const entry = await kv.get(key);
-    if (entry === null || entry.operation !== "PUT") return { entry: undefined, revision: entry?.revision ?? 0 };
+    if (entry === null || entry.operation !== "PUT") return { entry: undefined, revision: entry?.revision ?? 0, isUndecodable: false };
     const decoded = decodeJson(StoredEntry, entry.value);
-    if (decoded === undefined) throw new Undecodable(`the boards' checkpoint ${key} in ${bucket} does not decode: was it written by a newer version?`);
-    return { entry: decoded, revision: entry.revision };
+    return { entry: decoded, revision: entry.revision, isUndecodable: decoded === undefined };
   };
-  const find = (room: RoomKey) => findAt(keyOf(room));
+  const find = async (room: RoomKey) => {
+    const { isUndecodable, ...found } = await lookAt(keyOf(room));
+    if (isUndecodable) throw new Undecodable(`the boards' checkpoint ${keyOf(room)} in ${bucket} does not decode: was it written by a newer version?`);
+    return found;
+  };
 
   return {
     mark: async (room) => {
@@ -62,7 +66,7 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
     read: async (room) => {
       const { entry } = await find(room);
       if (entry === undefined || "deleted" in entry) return undefined;
-      const bytes = await inTime(TRANSFER_MS_MAX, `reading checkpoint ${entry.object}`, readObject(objects, entry.object));
+      const bytes = await inTime(TRANSFER_MS_MAX, `reading checkpoint ${entry.object}`, readObject(objects, entry.object)).catch(ifUndecodable);
       const dump = bytes === undefined ? undefined : await boardsIn(bytes);
       if (dump !== undefined) return dump;
       if ((await find(room)).entry?.object !== entry.object) throw new Error(`the boards' checkpoint of room ${room} was replaced while it was read; trying again`);
@@ -87,7 +91,7 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
     },
     remove: async (room) => {
       for (let tries = 0; tries < REMOVAL_TRIES_MAX; tries++) {
-        const { entry, revision } = await find(room);
+        const { entry, revision } = await lookAt(keyOf(room)); // One that does not decode goes too.
         const windows = windowsOf(entry);
         const deleted = { deleted: true, windows: windows.map(({ id }) => id) };
         const isFenced = entry !== undefined && "deleted" in entry;
@@ -112,9 +116,14 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
     sweep: async (ageMsMin) => {
       const names = await objectNames(objects); // Before the entries: what one names afterwards is seen there.
       const named = new Set<string | undefined>();
-      for await (const key of await kv.keys()) named.add((await findAt(key)).entry?.object);
+      const undecodable = new Set<string>();
+      for await (const key of await kv.keys()) {
+        const { entry, isUndecodable } = await lookAt(key);
+        named.add(entry?.object);
+        if (isUndecodable) undecodable.add(key.slice(key.indexOf(".") + 1));
+      }
       let swept = 0;
-      for (const name of names.filter((unnamed) => !named.has(unnamed))) {
+      for (const name of names.filter((unnamed) => !named.has(unnamed) && !undecodable.has(unnamed.slice(0, unnamed.lastIndexOf("/"))))) {
         const info = await store.info(name);
         if (info === null || Date.now() - Date.parse(info.mtime) < ageMsMin) continue;
         await removeObject(objects, name);
@@ -123,6 +132,11 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
       return swept + (await removeUnnamedChunks(objects, ageMsMin));
     },
   };
+}
+
+/** A part of what was replaced meanwhile is gone as well. */
+function ifUndecodable(cause: unknown): undefined {
+  if (!(cause instanceof Undecodable)) throw cause;
 }
 
 async function boardsIn(bytes: Uint8Array): Promise<BoardsDump | undefined> {
