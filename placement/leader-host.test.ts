@@ -17,7 +17,7 @@ const HEARTBEAT_MS = 50;
 const OPTIONS: LeaderOptions = { holder: "one", leaseMs: 1_000, controlLoopMs: 10_000, hotShare: 0.3, imbalance: 0.1, movesMax: 64, followsMax: 500, fullShare: 0.9, reliefMax: 8, keepsReplicas: true };
 const beat = (server: ServerId, more: Partial<ServerHeartbeat> = {}): ServerHeartbeat => ({ server, rooms: 1, draining: false, time: 0 as UnixMillis, ...more });
 
-function leaderOf(options: Partial<LeaderOptions> = {}) {
+function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
   const clock = new FakeClock();
   const kept: { lease: Lease | undefined; revision: number } = { lease: undefined, revision: 0 };
   const said: string[] = [];
@@ -57,7 +57,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}) {
     },
     operations: { report: () => {} },
   };
-  const membership = new Membership({ silenceMsMax: 750 });
+  const membership = new Membership({ silenceMsMax });
   const view = new View();
   const leader = new Leader(view, membership, ports, { ...OPTIONS, ...options }, { clock, log: silent, metrics: placementMetrics(new Registry()) });
   leader.start();
@@ -67,7 +67,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}) {
       await clock.advance(HEARTBEAT_MS);
     }
   };
-  return { leader, view, pass, said, planned, kept, state, membership, timers: () => clock.pending };
+  return { clock, leader, view, pass, said, planned, kept, state, membership, timers: () => clock.pending };
 }
 
 test("[LDR1] before it decides anything it listens, and a plan's generation stands in the lease before anything of it is done", async () => {
@@ -211,4 +211,15 @@ test("[LDR11] a step of a new plan that waited for one of the plan before is of 
   await pass(50);
   expect([said.length, said.every((word) => word.endsWith("follow of plan 2"))]).toEqual([4, true]);
   expect([...planned.values()].filter((entry) => entry?.generation === 2).length).toBe(4);
+});
+
+test("[LDR12] it decides nothing before a server was heard that is heard as seldom as any may be", async () => {
+  const { clock, view, said, membership } = leaderOf({}, 300);
+  view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
+  for (let ms = 0; ms < 10_000; ms += HEARTBEAT_MS) {
+    if (ms % 1_000 === 950) membership.receiveHeartbeat(beat(a, { everyMs: 1_000 }), clock.now());
+    membership.receiveHeartbeat(beat(b, { everyMs: HEARTBEAT_MS }), clock.now());
+    await clock.advance(HEARTBEAT_MS);
+  }
+  expect(said).toEqual(["b: follow of plan 1"]);
 });

@@ -1,6 +1,7 @@
 /** The room server's settings. */
 
 import { positiveInteger, type Settings, SettingError, text, type Values } from "../shared/config.ts";
+import { HEARTBEAT_MS_MAX } from "../shared/membership.ts";
 import type { RoomServerOptions } from "./room-server.ts";
 
 /** A writer that left a gap is told once in so long. */
@@ -8,7 +9,7 @@ const GAP_QUIET_MS = 200;
 
 export const roomServerSettings = {
   roomSecret: { parse: secret, fallback: "", meaning: "what room servers prove tentative edits with; the same for all of them, at least 32 characters" },
-  heartbeatMs: { parse: positiveInteger, fallback: 200, meaning: "how often a room server says that it is alive; after three missed ones it is taken for dead" },
+  heartbeatMs: { parse: heartbeat, fallback: 200, meaning: "how often a room server says that it is alive, every 1,000 ms or more often; after three missed ones it is taken for dead" },
   serverHost: { parse: text, fallback: "", meaning: "the machine that a room server runs on, so that a room's owner and its warm copy stand on two; empty: the machine's name" },
   serverZone: { parse: text, fallback: "", meaning: "the zone that a room server runs in, so that a room's owner and its warm copy stand in two" },
   serverPool: { parse: text, fallback: "", meaning: "rooms that a room server is kept for: those pinned to this pool, or, in the pool dedicated, those too hot for others; empty: all others" },
@@ -58,6 +59,12 @@ export const roomServerSettings = {
 } as const satisfies Settings;
 
 export type RoomServerConfig = Values<typeof roomServerSettings>;
+
+function heartbeat(raw: string): number {
+  const everyMs = positiveInteger(raw);
+  if (everyMs > HEARTBEAT_MS_MAX) throw new SettingError(`must be at most ${HEARTBEAT_MS_MAX}: whoever has just started listens for little longer, and would take a server that it has not heard for dead. On machines that pause for longer than three heartbeats give ${HEARTBEAT_MS_MAX}, and raise COROOM_SERVER_SILENCE_MS_MAX`);
+  return everyMs;
+}
 
 function secret(raw: string): string {
   if (raw.length < 32) throw new SettingError("must have at least 32 characters");

@@ -21,7 +21,7 @@ import { insertion, Person } from "./person.ts";
 const MARK = "unmistakable";
 
 /** Nobody takes over from an owner that is paused, though the machine has much to do, before its room is deleted. */
-const UNHURRIED = { HEARTBEAT_MS: "2000", SERVER_SILENCE_MS_MAX: "8000", OWNER_SILENCE_MS_MAX: "10000" };
+const UNHURRIED = { HEARTBEAT_MS: "1000", SERVER_SILENCE_MS_MAX: "8000", OWNER_SILENCE_MS_MAX: "10000" };
 
 let cluster: Cluster;
 let nats: NatsConnection;
