@@ -7,8 +7,8 @@ import { Declared } from "../contract/declared.ts";
 import { Cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 
-/** Answers that wait for something to fail, or for more than a test has. */
-const UNMET = /unavailable|loading|busy|log-stalled|unconfirmed|token-expired|rate-limited|too-much|too-large|not-kept/;
+/** Answers that wait for something to fail, for more than a test has, or for a document that no thread can read. */
+const UNMET = /unavailable|loading|busy|log-stalled|unconfirmed|token-expired|rate-limited|too-much|too-large|not-kept|unreadable/;
 
 const declared = new Declared(new URL("../../document-service/history-openapi.json", import.meta.url));
 let cluster: Cluster;
