@@ -106,7 +106,7 @@ test("[PST7] a version whose object was swept up before it was named is written 
   const naming = slow.room.past.name("two");
   await new Promise(setImmediate);
   expect(stores.objects.size).toBe(2);
-  await next.room.removeHistoryOrphans([...stores.objects.keys()]);
+  await next.room.orphans.removeHistory([...stores.objects.keys()]);
   expect(stores.objects.size).toBe(1);
   letGo();
   expect(await naming).toMatchObject({ kind: "named", version: { seq: 3, name: "two" } });
@@ -147,7 +147,7 @@ test("[PST8] a save that looks whether a version is due changes nothing of what 
   const naming = slow.room.past.name("two");
   await new Promise(setImmediate);
   expect(stores.objects.size).toBe(2);
-  await next.room.removeHistoryOrphans([...stores.objects.keys()]);
+  await next.room.orphans.removeHistory([...stores.objects.keys()]);
   held.entry();
   await saving;
   held.object();

@@ -238,7 +238,7 @@ export class PartitionHost {
       try {
         for (const key of await this.#ports.log.untrimmed(this.#partition)) await this.#visit(key, signal);
         await this.#removeOrphans(this.#orphans(await this.#ports.snapshots.list()), signal);
-        for (const [key, names] of this.#orphans(await this.#ports.history.list())) await (await this.#visit(key, signal))?.removeHistoryOrphans(names);
+        for (const [key, names] of this.#orphans(await this.#ports.history.list())) await (await this.#visit(key, signal))?.orphans.removeHistory(names);
         const left = this.#partition === SWEEPING_PARTITION ? (await this.#ports.snapshots.sweep()) + (await this.#ports.history.sweep()) : 0;
         if (left > 0) log.info({ objects: left }, "removed what writers that died had left unfinished");
       } catch (cause) {
@@ -253,7 +253,7 @@ export class PartitionHost {
   async #removeOrphans(orphans: Map<RoomKey, string[]>, signal: AbortSignal): Promise<void> {
     for (let looks = 0; looks < ORPHAN_LOOKS_MAX && !signal.aborted; looks++) {
       if (looks > 0) await pause(this.#deps.clock, ORPHAN_LOOK_MS, signal);
-      for (const [key, names] of orphans) if (await (await this.#visit(key, signal))?.removeOrphans(names)) orphans.delete(key);
+      for (const [key, names] of orphans) if (await (await this.#visit(key, signal))?.orphans.removeSnapshots(names)) orphans.delete(key);
       if (orphans.size === 0) return;
     }
   }

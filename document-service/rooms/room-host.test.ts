@@ -126,7 +126,7 @@ test("[RMH7] snapshots that a crash left go, and one whose writer was only slow 
   const letGo = stores.hold("checkpoint");
   const saving = slow.room.save();
   await new Promise(setImmediate);
-  await next.room.removeOrphans([...stores.snapshots.keys()]);
+  await next.room.orphans.removeSnapshots([...stores.snapshots.keys()]);
   letGo();
   await saving;
   expect([...stores.snapshots.keys()]).toEqual([stores.checkpoint?.snapshot.object]);
@@ -253,7 +253,7 @@ test("[RMH15] of a long document a state behind the newest checkpoint is not ser
   expect((await slow.served("joinable")).slice(0, 2)).toBe("1 ");
   await other.take(records[1]!);
   await other.room.save();
-  await slow.room.removeOrphans(["acme.notes/none"]); // It finds the other's checkpoint.
+  await slow.room.orphans.removeSnapshots(["acme.notes/none"]); // It finds the other's checkpoint.
   expect((await slow.served("joinable")).slice(0, 2)).toBe("3 ");
 });
 
@@ -297,9 +297,9 @@ test.each(WIPE_STEPS)("[RMH16] of a deleted room nothing is left, though the ser
 test("[RMH34] what a crash left of a deleted room goes after all else of it", async () => {
   const { stores, run } = await deletedRoom();
   stores.snapshots.set("acme.notes/left", stores.snapshots.values().next().value!);
-  expect(await run.room.removeOrphans(["acme.notes/left"])).toBe(false);
+  expect(await run.room.orphans.removeSnapshots(["acme.notes/left"])).toBe(false);
   await run.wipe(10_000);
-  expect(await run.room.removeOrphans(["acme.notes/left"])).toBe(true);
+  expect(await run.room.orphans.removeSnapshots(["acme.notes/left"])).toBe(true);
   expectNothingLeft(stores);
 });
 

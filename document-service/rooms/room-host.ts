@@ -13,21 +13,22 @@ import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { Millis, Position, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import { unlessMistake, within } from "../../shared/pause.ts";
 import { CheckpointHost } from "./checkpoint-host.ts";
 import type { SnapshotPolicy, TrimOptions } from "./compaction.ts";
 import type { HistoryPolicy } from "../past/history.ts";
 import { HistoryHost } from "../past/history-host.ts";
 import type { Document, MergedState } from "./document.ts";
-import { IntakeHost, type IntakeOptions, RETRY_MS } from "./intake-host.ts";
+import { IntakeHost, type IntakeOptions } from "./intake-host.ts";
 import { EMPTY_STATE } from "./merge.ts";
 import { MergeHost } from "./merge-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import { PastHost, type PastOptions, type PastPorts } from "../past/past-host.ts";
 import type { Checkpoints, Deletions, Merging, News, ObjectStore } from "../ports.ts";
+import { OrphansHost } from "./orphans-host.ts";
 import { SaveHost } from "./save-host.ts";
 import { TrimHost } from "./trim-host.ts";
 import { WipeHost } from "./wipe-host.ts";
+import { WorkHost } from "./work-host.ts";
 
 export type RoomPorts = PastPorts & { readonly checkpoints: Checkpoints; readonly snapshots: ObjectStore; readonly merging: Merging; readonly deletions: Deletions };
 export type RoomOptions = SnapshotPolicy & TrimOptions & IntakeOptions & HistoryPolicy & PastOptions & {
@@ -55,9 +56,6 @@ export type Served =
   /** Not now: ask again. */
   | { kind: "loading" };
 
-/** A look for what a crash left behind goes on to the next room then. */
-const ORPHANS_OPEN_MS_MAX = 5_000;
-
 export class RoomHost {
   readonly room: RoomKey;
   readonly #options: RoomOptions;
@@ -69,10 +67,9 @@ export class RoomHost {
   readonly #history: HistoryHost;
   readonly #wipe: WipeHost;
   readonly past: PastHost;
-  /** One of save, trim and clean-up at a time. */
-  #busy = false;
+  readonly orphans: OrphansHost;
+  readonly #work: WorkHost;
   #lastUsed: Millis;
-  #notBefore = 0 as Millis;
   /** Up to here its edits are news no more. */
   #toldSeq: Seq | undefined;
 
@@ -81,6 +78,7 @@ export class RoomHost {
     this.#options = options;
     this.#deps = deps;
     this.#lastUsed = deps.clock.now();
+    this.#work = new WorkHost(room, () => this.#intake, deps);
     const checkpoints = new CheckpointHost(room, ports, deps.log, (entry) => this.#receiveDeletedEntry(entry));
     this.#merges = new MergeHost(room, ports, checkpoints, options, deps);
     this.#saves = new SaveHost(room, ports, { checkpoints, merges: this.#merges }, options, deps);
@@ -98,8 +96,9 @@ export class RoomHost {
         if (document.pending.edits >= options.mergeEditsMax) this.mergeIfDue();
       },
       onCaughtUp: (document) => this.#saves.noteUncovered(document, deps.clock.now()),
-      onFailure: (what, cause) => this.#receiveFailure(what, cause),
+      onFailure: (what, cause) => this.#work.receiveFailure(what, cause),
     });
+    this.orphans = new OrphansHost({ intake: this.#intake, work: this.#work, wipe: this.#wipe, checkpoints, history: this.#history }, deps);
   }
 
   /** Resolves once its checkpoint is known: true; or once it is closed, if that is before: false. */
@@ -168,13 +167,13 @@ export class RoomHost {
   }
 
   isWipeDue(now: Millis): boolean {
-    return this.#wipe.isDue && this.#intake.document !== undefined && !this.#busy && now >= this.#notBefore;
+    return this.#wipe.isDue && this.#intake.document !== undefined && !this.#work.isBusy && !this.#work.isPausing(now);
   }
 
   wipe(): Promise<void> {
-    return this.#work("what is left of it was not removed", async (document) => {
+    return this.#work.run("what is left of it was not removed", async (document) => {
       document.clear();
-      if (!(await this.#wipe.wipe())) this.#notBefore = (this.#deps.clock.now() + RETRY_MS) as Millis;
+      if (!(await this.#wipe.wipe())) this.#work.pause();
     });
   }
 
@@ -202,23 +201,23 @@ export class RoomHost {
 
   isSaveDue(now: Millis, pressure: { pressed: boolean }): boolean {
     const { document, isOpening, isSetAside } = this.#intake;
-    if (document === undefined || isOpening || isSetAside || this.isDeleted || this.#busy || now < this.#notBefore) return false;
+    if (document === undefined || isOpening || isSetAside || this.isDeleted || this.#work.isBusy || this.#work.isPausing(now)) return false;
     return this.#saves.isDue(document, now, pressure);
   }
 
   isTrimDue(now: Millis): boolean {
     const { document, isOpening } = this.#intake;
-    return document !== undefined && !isOpening && !this.isDeleted && !this.#busy && now >= this.#notBefore && this.#trims.isDue(document, now);
+    return document !== undefined && !isOpening && !this.isDeleted && !this.#work.isBusy && !this.#work.isPausing(now) && this.#trims.isDue(document, now);
   }
 
   /** Keeps what waits small between two saves. */
   mergeIfDue(): void {
     const { document } = this.#intake;
-    if (document === undefined || this.#merges.isRunning || this.#deps.clock.now() < this.#notBefore) return;
+    if (document === undefined || this.#merges.isRunning || this.#work.isPausing(this.#deps.clock.now())) return;
     const { edits, bytes } = document.pending;
     if (this.isStalled && bytes >= this.#options.stalledBytesMax) return this.#intake.setAside(document);
     if (edits >= this.#options.mergeEditsMax || bytes >= this.#options.mergeBytesMax) {
-      this.#merges.merge(document).catch((cause: unknown) => this.#receiveFailure("its edits were not merged", cause));
+      this.#merges.merge(document).catch((cause: unknown) => this.#work.receiveFailure("its edits were not merged", cause));
     }
   }
 
@@ -231,7 +230,7 @@ export class RoomHost {
   /** Whether nothing would be forgotten with it but what the checkpoint says, and nothing is left to do for it. */
   canRetire(now: Millis, { pressed }: { pressed: boolean }): boolean {
     const { document, isOpening } = this.#intake;
-    if (document === undefined || isOpening || this.#busy || this.#merges.isRunning) return false;
+    if (document === undefined || isOpening || this.#work.isBusy || this.#merges.isRunning) return false;
     if (this.isDeleted) return !this.#wipe.isDue;
     if (document.uncovered !== undefined) return false;
     return pressed || (this.#trims.isDone(document) && now - this.#lastUsed > this.#options.documentIdleMsMax);
@@ -239,7 +238,7 @@ export class RoomHost {
 
   /** It let go of records, and can take them by now: whoever takes its place is to have the log from here on. */
   get readAgainFrom(): number | undefined {
-    return this.isDeleted || this.#busy || this.#merges.isRunning ? undefined : this.#intake.readAgainFrom;
+    return this.isDeleted || this.#work.isBusy || this.#merges.isRunning ? undefined : this.#intake.readAgainFrom;
   }
 
   /** What happens from now on is forgotten. */
@@ -248,33 +247,15 @@ export class RoomHost {
   }
 
   save(): Promise<void> {
-    return this.#work("its snapshot was not saved", async (document) => {
+    return this.#work.run("its snapshot was not saved", async (document) => {
       const outcome = await this.#saves.save(document);
-      if (outcome === "failed") this.#notBefore = (this.#deps.clock.now() + RETRY_MS) as Millis;
+      if (outcome === "failed") this.#work.pause();
       if (outcome === "saved" && !this.isDeleted) await this.#addVersionIfDue(document);
     });
   }
 
   trim(): Promise<void> {
-    return this.#work("its log was not trimmed", (document) => this.#trims.trim(document));
-  }
-
-  /** Removes snapshots of the room that no checkpoint names. Where its checkpoint cannot be read they stay. False: there is other work to be done first. */
-  async removeOrphans(names: readonly string[]): Promise<boolean> {
-    const document = await within(this.#deps.clock, ORPHANS_OPEN_MS_MAX, this.#intake.opened, undefined);
-    if (document === undefined) return true;
-    if (this.#intake.isOpening || this.#busy || this.isUnwiped) return false;
-    await this.#work("what a crash left behind was not removed", () => (this.isDeleted ? this.#saves.removeAll(names) : this.#saves.removeOrphans(document, names)));
-    return true;
-  }
-
-  /** Objects of the room's history that its entry does not name. */
-  async removeHistoryOrphans(names: readonly string[]): Promise<void> {
-    try {
-      await this.#history.removeOrphans(names);
-    } catch (cause) {
-      this.#receiveFailure("what a crash left behind of its history was not removed", cause);
-    }
+    return this.#work.run("its log was not trimmed", (document) => this.#trims.trim(document));
   }
 
   async #addVersionIfDue({ applied }: Document): Promise<void> {
@@ -290,24 +271,5 @@ export class RoomHost {
     const asked = document.applied.seq;
     const merged = await this.#merges.merge(document);
     return merged !== undefined && merged.applied.seq < asked ? this.#merges.merge(document) : merged;
-  }
-
-  async #work(otherwise: string, work: (document: Document) => Promise<void>): Promise<void> {
-    this.#busy = true;
-    try {
-      const document = await this.#intake.opened;
-      if (document !== undefined) await work(document);
-    } catch (cause) {
-      this.#receiveFailure(otherwise, cause);
-    } finally {
-      this.#busy = false;
-    }
-  }
-
-  /** The world failed; what was to be done is due again after a moment. */
-  #receiveFailure(what: string, cause: unknown): void {
-    unlessMistake(cause);
-    this.#notBefore = (this.#deps.clock.now() + RETRY_MS) as Millis;
-    if (!this.#intake.isClosed) this.#deps.log.warn({ room: this.room, cause }, `a room waits for its storage: ${what}`);
   }
 }

@@ -70,23 +70,6 @@ export class SaveHost {
     return outcome;
   }
 
-  /**
-   * Removes snapshots that a crash left behind. Whoever wrote them may only be slow and about to name one:
-   * the checkpoint is written again first, so that it finds another revision than it knows and gives up.
-   */
-  async removeOrphans(document: Document, names: readonly string[]): Promise<void> {
-    const { checkpoint } = document;
-    const orphans = names.filter((name) => name !== checkpoint?.snapshot.object);
-    if (checkpoint === undefined || orphans.length === 0) return;
-    if (!(await this.#checkpoints.replace(document, { ...checkpoint, time: this.#deps.clock.wallNow() }))) return;
-    for (const name of orphans) await this.#checkpoints.removeSnapshot(name);
-  }
-
-  /** Of a room that is deleted: nothing of it is to stay. */
-  async removeAll(names: readonly string[]): Promise<void> {
-    for (const name of names) await this.#checkpoints.removeSnapshot(name);
-  }
-
   async #save(document: Document): Promise<Saved> {
     const { snapshots, digest } = this.#ports;
     const merged = await this.#merges.merge(document);
