@@ -6,12 +6,12 @@
 
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import type { Leases } from "../../shared/lease.ts";
-import { partitionOf } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { type Millis, parseRoomKey, type RoomKey } from "../../shared/ids.ts";
+import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { BoardsFloor } from "./boards-floor-host.ts";
 import { LeaseHost, type LeaseOptions } from "../lease-host.ts";
+import { LeftoversHost, type LeftoversOptions } from "./leftovers-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { News } from "../ports.ts";
 import { pause, unlessMistake } from "../../shared/pause.ts";
@@ -20,14 +20,12 @@ import { type Freshness, type RoomDeps, RoomHost, type RoomOptions, type RoomPor
 
 /** `boards`: the leaderboards' leases on the same partitions. */
 export type PartitionPorts = RoomPorts & { readonly leases: Leases; readonly boards: Pick<Leases, "read"> };
-export type PartitionOptions = RoomOptions & LeaseOptions & {
-  readonly logPartitions: number;
+export type PartitionOptions = RoomOptions & LeaseOptions & LeftoversOptions & {
   readonly documentsDrainMsMax: number;
   readonly documentsBytesMax: number;
   readonly documentsMax: number;
   readonly documentOpeningsMax: number;
   readonly documentSavesMax: number;
-  readonly documentsSweepMs: number;
 };
 
 export type Deletion =
@@ -40,11 +38,6 @@ export type Deletion =
 
 const TICK_MS = 100;
 const RETRY_MS = 500;
-/** Of rooms with something left behind: for a minute in all. */
-const ORPHAN_LOOK_MS = 5_000;
-const ORPHAN_LOOKS_MAX = 12;
-/** The one that looks after what is in no room's name. */
-const SWEEPING_PARTITION = 0;
 
 export class PartitionHost {
   readonly #partition: number;
@@ -54,6 +47,7 @@ export class PartitionHost {
   readonly #stopping = new AbortController();
   readonly #lease: LeaseHost;
   readonly #boardsFloor: BoardsFloor;
+  readonly #leftovers: LeftoversHost;
   readonly #rooms = new Map<RoomKey, RoomHost>();
   readonly #opening = new Set<RoomHost>();
   /** The last stream sequence handed to a room. */
@@ -73,6 +67,7 @@ export class PartitionHost {
     this.#deps = deps;
     this.#lease = new LeaseHost(partition, ports.leases, options, deps);
     this.#boardsFloor = new BoardsFloor(partition, ports.boards, deps);
+    this.#leftovers = new LeftoversHost(partition, ports, options, { ...deps, visit: (key, signal) => this.#visit(key, signal) });
   }
 
   get isHeld(): boolean {
@@ -127,7 +122,7 @@ export class PartitionHost {
     this.#received = floor;
     const reading = new AbortController();
     const working = new AbortController();
-    const parts = [this.#follow(reading.signal), this.#work(working.signal), this.#sweep(reading.signal), this.#boardsFloor.follow(reading.signal)];
+    const parts = [this.#follow(reading.signal), this.#work(working.signal), this.#leftovers.run(reading.signal), this.#boardsFloor.follow(reading.signal)];
     await this.#lease.renewUntilLost(() => this.#floor(), this.#stopping.signal);
     reading.abort();
     if (this.#lease.isHeld) await this.#drain();
@@ -231,47 +226,10 @@ export class PartitionHost {
     return { release: used > 0.5, save: used > 0.8 };
   }
 
-  /** Looks for what a crash left behind. A room that is looked at is trimmed as it comes to be due. */
-  async #sweep(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#deps;
-    while (!signal.aborted) {
-      try {
-        for (const key of await this.#ports.log.untrimmed(this.#partition)) await this.#visit(key, signal);
-        await this.#removeOrphans(this.#orphans(await this.#ports.snapshots.list()), signal);
-        for (const [key, names] of this.#orphans(await this.#ports.history.list())) await (await this.#visit(key, signal))?.orphans.removeHistory(names);
-        const left = this.#partition === SWEEPING_PARTITION ? (await this.#ports.snapshots.sweep()) + (await this.#ports.history.sweep()) : 0;
-        if (left > 0) log.info({ objects: left }, "removed what writers that died had left unfinished");
-      } catch (cause) {
-        unlessMistake(cause);
-        log.warn({ partition: this.#partition, cause }, "a look for what a crash left behind was not finished");
-      }
-      await pause(clock, this.#options.documentsSweepMs, signal);
-    }
-  }
-
-  /** A room that is being wiped or saved is looked at again a little later: a killed service leaves both behind. */
-  async #removeOrphans(orphans: Map<RoomKey, string[]>, signal: AbortSignal): Promise<void> {
-    for (let looks = 0; looks < ORPHAN_LOOKS_MAX && !signal.aborted; looks++) {
-      if (looks > 0) await pause(this.#deps.clock, ORPHAN_LOOK_MS, signal);
-      for (const [key, names] of orphans) if (await (await this.#visit(key, signal))?.orphans.removeSnapshots(names)) orphans.delete(key);
-      if (orphans.size === 0) return;
-    }
-  }
-
+  /** Once there is memory for it; undefined: the signal came first. */
   async #visit(key: RoomKey, signal: AbortSignal): Promise<RoomHost | undefined> {
     while (this.#isFull() && !signal.aborted) await pause(this.#deps.clock, TICK_MS, signal);
     return signal.aborted ? undefined : this.#room(key);
-  }
-
-  /** Rooms with snapshots that are not of this run. One of them is the checkpoint's. */
-  #orphans(names: readonly string[]): Map<RoomKey, string[]> {
-    const byRoom = new Map<RoomKey, string[]>();
-    for (const name of names) {
-      const key = parseRoomKey(name.slice(0, name.indexOf("/")));
-      if (key === undefined || partitionOf(key, this.#options.logPartitions) !== this.#partition || name.includes(this.#options.service)) continue;
-      byRoom.set(key, [...(byRoom.get(key) ?? []), name]);
-    }
-    return byRoom;
   }
 
   #observe(): void {
