@@ -52,7 +52,7 @@ export class BoardHost {
     this.#carryOut(this.#boards.receiveGone(connection));
   }
 
-  /** Somebody joins who may come to stand on the room's boards. */
+  /** Somebody is let in who may come to stand on the room's boards. */
   receiveWriter(room: RoomKey, user: UserId, name: string): void {
     if (name !== "" && name !== user) this.#ports.boardBus.tellName({ room, user, name });
   }

@@ -5,7 +5,7 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import { encodeToOwner, type ToOwner } from "../../shared/bus/envelope.ts";
-import type { RoomKey } from "../../shared/ids.ts";
+import type { RoomKey, UserId } from "../../shared/ids.ts";
 import { encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import type { JoinRefusal } from "../../shared/wire/frames.ts";
 import type { HostDeps } from "../host-deps.ts";
@@ -28,6 +28,8 @@ export type RoomEffectPorts = {
   readonly search: (room: RoomKey, step: SearchStep) => void;
   /** The room is deleted: the connection leaves it, and is told. */
   readonly expel: (room: RoomKey, connection: ConnectionId) => void;
+  /** Somebody is in the room who may come to stand on its boards. */
+  readonly onWriter: (room: RoomKey, user: UserId, name: string) => void;
   /** Something waits to be told: `tellAll` is wanted before this turn of the event loop ends. */
   readonly onTold: () => void;
 };
@@ -75,7 +77,9 @@ export class RoomEffectsHost {
         metrics.joinSeconds.observe(effect.waitedMs / 1000);
         sockets.send(connection, encodeFrame({ type: "joined", request, channel, client, epoch, head, rights }));
         const person = session?.identity;
-        if (person !== undefined) presence.receiveEntry(key, channel, connection, { client, user: person.user, name: person.name, canWrite: rights.write, spectator: false });
+        if (person === undefined) return;
+        presence.receiveEntry(key, channel, connection, { client, user: person.user, name: person.name, canWrite: rights.write, spectator: false });
+        if (rights.write) this.#ports.onWriter(key, person.user, person.name); // By the rights it has here: some may have been given since JOIN.
         return;
       }
       case "expel":

@@ -4,7 +4,7 @@
  */
 
 import { decodeAnswer, type SubmittedEdit } from "../../shared/bus/envelope.ts";
-import { type Millis, type RoomKey, type ServerId, START, tenantOf } from "../../shared/ids.ts";
+import { type Millis, type RoomKey, type ServerId, START, tenantOf, type UserId } from "../../shared/ids.ts";
 import { readFromOwner } from "./from-owner.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { SearchOutcome } from "./owner-search.ts";
@@ -19,7 +19,7 @@ import type { Session } from "../sessions/session.ts";
 import type { UnackedBudget } from "./unacked.ts";
 import type { WritesHost } from "./writes-host.ts";
 
-export type RoomHostPorts = { readonly sockets: Sockets; readonly rooms: Rooms; readonly placement: Placement; readonly sessions: ReadonlyMap<ConnectionId, Session>; readonly presence: PresenceHost; readonly writes: WritesHost; readonly expel: (room: RoomKey, connection: ConnectionId) => void };
+export type RoomHostPorts = { readonly sockets: Sockets; readonly rooms: Rooms; readonly placement: Placement; readonly sessions: ReadonlyMap<ConnectionId, Session>; readonly presence: PresenceHost; readonly writes: WritesHost; readonly expel: (room: RoomKey, connection: ConnectionId) => void; readonly onWriter: (room: RoomKey, user: UserId, name: string) => void };
 
 const TICK_MS = 100;
 /** Rooms that only have something to forget are ticked every so many times. */

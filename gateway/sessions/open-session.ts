@@ -104,8 +104,8 @@ export class OpenSession {
     if (admission.kind === "refused") return [joinRefused(frame.request, "not-allowed", admission.why)];
     const { room, rights } = admission;
     if (!this.#rooms.ask(room, frame.request)) return [joinRefused(frame.request, "too-many-rooms", `a connection joins ${this.#options.roomsMax} rooms at most: leave one first`)];
-    const { tenant, user, name } = this.#identity;
-    return [{ kind: "join", room, request: frame.request, client: this.#options.clientIdOf(tenant, user, frame.clientKey), user, name, position: frame.position, rights }];
+    const { tenant, user } = this.#identity;
+    return [{ kind: "join", room, request: frame.request, client: this.#options.clientIdOf(tenant, user, frame.clientKey), position: frame.position, rights }];
   }
 
   /** The room has let the connection in. With which rights: some may have been lost or given while it was asked for. */

@@ -1,7 +1,7 @@
 /** What one connection's session asks for, and the answers that it gives in more than one place. */
 
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
-import type { ClientId, Position, RoomKey, Seq, UserId } from "../../shared/ids.ts";
+import type { ClientId, Position, RoomKey, Seq } from "../../shared/ids.ts";
 import type { CloseName } from "../../shared/wire/close-codes.ts";
 import type { Channel, Counter, JoinRefusal, NackReason, Rights, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
@@ -14,7 +14,7 @@ export type SessionEffect =
   /** `isGatewaysWill`: for nothing that the client did on this connection, so nothing is held against it. */
   | { kind: "close"; close: CloseName; isGatewaysWill?: true }
   | { kind: "limit-reached"; limit: ConnectionLimit }
-  | { kind: "join"; room: RoomKey; request: number; client: ClientId; user: UserId; name: string; position: Position; rights: Rights }
+  | { kind: "join"; room: RoomKey; request: number; client: ClientId; position: Position; rights: Rights }
   | { kind: "leave"; room: RoomKey }
   | { kind: "edit"; room: RoomKey; edit: SubmittedEdit }
   | { kind: "resubmit"; room: RoomKey; edit: TentativeEdit }

@@ -190,11 +190,10 @@ export class SessionHost implements Inside {
           this.#close(connection, effect.close);
           break;
         case "join": {
-          const { room, user, name, ...join } = effect;
-          rooms.receiveJoin(room, { ...join, connection });
+          const { room, request, client, position } = effect;
+          rooms.receiveJoin(room, { kind: "join", connection, request, client, position });
           discipline.receiveJoin(session);
           if (this.#sessions.get(connection) !== session) return; // Banned for it, gone and out of all rooms: of the joins that are left it would be a member for ever.
-          if (join.rights.write) boards.receiveWriter(room, user, name);
           break;
         }
         case "leave":

@@ -17,7 +17,7 @@ const board = { room, role: z.string(), window: z.string() };
 export const BoardWatch = z.object({ ...board, isNew: z.boolean() });
 export type BoardWatch = z.infer<typeof BoardWatch>;
 
-/** gateway -> leaderboard: how a user who may write in the room is called, by its token; said when it joins. */
+/** gateway -> leaderboard: how a user who may write in the room is called, by its token; said when it is let in. */
 export const BoardName = z.object({ room, user: z.string().transform((text, context) => {
   const user = parseUserId(text);
   if (user === undefined) context.addIssue("not a user id");

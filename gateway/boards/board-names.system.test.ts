@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+
+import { BoardName } from "../../shared/bus/board-messages.ts";
+import { decodeJson } from "../../shared/bus/json-messages.ts";
+import type { ClientKey, RoomId } from "../../shared/ids.ts";
+import { START } from "../../shared/ids.ts";
+import { until } from "../../test/contract/real-nats.ts";
+import { gatewayRig, ROOM, TENANT, tokenOf } from "../testing/gateway-rig.ts";
+
+const rig = gatewayRig("names");
+
+test("[GBO12] the name is told of whoever is let in to write, also where the right was given after JOIN", async () => {
+  const told: unknown[] = [];
+  rig.line.subscribe(rig.subjects.boardNames, { callback: (_, msg) => void told.push(decodeJson(BoardName, msg.data)) });
+  const address = await rig.start();
+  const client = await rig.connect(address);
+  client.send({ type: "hello", version: 1, token: await tokenOf("ann", { name: "Ann", rights: ["read"] }), agent: "test" });
+  client.send({ type: "join", request: 1, room: ROOM as RoomId, clientKey: "key-of-ann" as ClientKey, position: START });
+  await client.next("welcome");
+  client.send({ type: "renew", token: await tokenOf("ann", { name: "Ann", rights: ["read", "write"] }) });
+  await client.next("renewed");
+  rig.startOwner();
+  expect((await client.next("joined")).rights).toEqual({ read: true, write: true });
+  await until(() => told.length > 0, "the name");
+  expect(told).toEqual([{ room: `${TENANT}.${ROOM}`, user: "ann", name: "Ann" }]);
+});
