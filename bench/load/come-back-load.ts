@@ -1,6 +1,5 @@
 /** The load of the scenario come-back: writes documents into rooms, and lets a crowd come back to them at once. */
 
-import { get } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import * as Y from "yjs";
@@ -9,6 +8,7 @@ import { type Epoch, type Position, type Seq, START } from "../../shared/ids.ts"
 import { enter, join, say, type Seat, unexpected } from "./enter.ts";
 import { TEXT } from "./keystroke.ts";
 import { Latencies, type LatencyPairs } from "./latencies.ts";
+import { leanGet, type LeanHead } from "./lean-get.ts";
 import type { LoadSocket } from "./web-socket.ts";
 import { serveCalls } from "./worker.ts";
 
@@ -159,22 +159,17 @@ class Returner {
   }
 }
 
-/** As a browser would, on a connection of its own. */
-function fetchSnapshot({ gateway, room, token }: Seat): Promise<{ position: Position; payload: Uint8Array } | "unavailable"> {
+/** On a connection of its own, as a browser that has none to spare. */
+async function fetchSnapshot({ gateway, room, token }: Seat): Promise<{ position: Position; payload: Uint8Array } | "unavailable"> {
   const url = new URL(`/v1/rooms/${encodeURIComponent(room)}/snapshot`, gateway.replace("ws:", "http:"));
-  return new Promise((resolve, reject) => {
-    get(url, { agent: false, headers: { authorization: `Bearer ${token}` } }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("error", reject);
-      response.on("end", () => {
-        if (response.statusCode === 503) return resolve("unavailable"); // On a busy machine the document service is not heard of in time.
-        if (response.statusCode !== 200) return reject(new Error(`the snapshot of ${room}: HTTP ${response.statusCode} ${Buffer.concat(chunks).toString()}`));
-        const position = { epoch: Number(response.headers["x-coroom-epoch"]) as Epoch, seq: Number(response.headers["x-coroom-seq"]) as Seq };
-        resolve({ position, payload: Buffer.concat(chunks) });
-      });
-    }).on("error", reject);
-  });
+  let head: LeanHead | undefined;
+  const parts: Uint8Array[] = [];
+  await leanGet(url, { authorization: `Bearer ${token}` }, { receiveHead: (told) => (head = told), receiveBytes: (bytes) => parts.push(new Uint8Array(bytes)) }); // A Buffer's slice() would be a view.
+  const { status, headers } = head!;
+  if (status === 503) return "unavailable"; // On a busy machine the document service is not heard of in time.
+  const payload = Buffer.concat(parts);
+  if (status !== 200) throw new Error(`the snapshot of ${room}: HTTP ${status} ${payload.toString()}`);
+  return { position: { epoch: Number(headers["x-coroom-epoch"]) as Epoch, seq: Number(headers["x-coroom-seq"]) as Seq }, payload };
 }
 
 async function writeAll(seat: Seat, position: Position, edits: readonly Uint8Array[]): Promise<Position> {
