@@ -20,6 +20,7 @@ import { type ModeFacts, type PresenceEffect, type PresenceInput, RoomPresence }
 import { type BoardsEffect, RoomBoards, type WatchInput } from "../boards/room-boards.ts";
 import type { RoomEvents, RoomHostOptions, Status } from "./room-events.ts";
 import type { RoomEffect, RoomInput } from "./room-messages.ts";
+import { RoomNews } from "./room-news.ts";
 import { RoomSession } from "./room-session.ts";
 import { StoreHost } from "../keeping/store-host.ts";
 import { Turns } from "../connection/turns.ts";
@@ -48,7 +49,7 @@ export class RoomHost {
   /** As the application asked last: the session may still have to hear of it. */
   #isWanted = false;
   #isDestroyed = false;
-  readonly #told: Facts;
+  readonly #news: RoomNews;
 
   constructor(options: RoomHostOptions, world: World) {
     const room = parseRoomId(options.room);
@@ -67,7 +68,7 @@ export class RoomHost {
     this.#connection.on("status", this.#receiveLineStatus);
     this.#connection.on("refused", this.#tellRefused);
     this.#connection.on("error", this.#tellProblem);
-    this.#told = this.#facts();
+    this.#news = new RoomNews(this, this.#events);
     const stored = { server: this.#connection.server, room, condense: options.format?.condense ?? options.format?.merge };
     this.#store = options.store && new StoreHost(options.store, stored, (input) => this.receive(input));
     if (options.connect ?? true) this.connect();
@@ -209,7 +210,7 @@ export class RoomHost {
   }
 
   #take(input: HostInput): void {
-    if (input.kind === "line-status") return this.#tellChanges();
+    if (input.kind === "line-status") return this.#news.tell();
     if (input.kind === "edit") this.#queuedEdits -= 1;
     const now = this.#clock.now();
     if (input.kind === "leave" || input.kind === "line-lost") this.#download?.abort(); // The next join says what is needed.
@@ -218,8 +219,8 @@ export class RoomHost {
     if (input.kind === "watch-board") return;
     if (input.kind !== "show") for (const effect of this.#session.receive(input, now)) this.#carryOut(effect);
     for (const effect of this.#presence.receive(input, now)) this.#carryOut(effect);
-    if (isRestoring && !this.#session.keeping.isOpening) this.#joinIfWanted();
-    this.#tellChanges();
+    if (isRestoring && !this.#session.keeping.isOpening && this.#isWanted) this.#connection.enter(this); // Now that it is known what is kept of it.
+    this.#news.tell();
     if (this.#isDestroyed && this.#queuedEdits === 0 && this.#session.keeping.isDone) return this.#end();
     if (!this.#flushing) this.#alarm.setFor(earlier(this.#session.dueAt(now), this.#presence.dueAt(now)));
   }
@@ -272,11 +273,6 @@ export class RoomHost {
     }
   }
 
-  /** Now that it is known what is kept of it. */
-  #joinIfWanted(): void {
-    if (this.#isWanted) this.#connection.enter(this);
-  }
-
   #end(): void {
     this.#alarm.setFor(undefined);
     this.#store?.close();
@@ -294,30 +290,7 @@ export class RoomHost {
   readonly #tellProblem = (problem: Problem): void => this.#events.emit("error", problem);
 
   readonly #receiveLineStatus = (): void => this.#turns.receive({ kind: "line-status" });
-
-  /** Each as it is when its turn comes: a listener before it may have made an edit. */
-  #tellChanges(): void {
-    this.#tell("seq", (seq) => this.#events.emit("seq", seq));
-    this.#tell("status", (status) => this.#events.emit("status", { status }));
-    this.#tell("saving", (saving) => this.#events.emit("saving", saving));
-    this.#tell("synced", (synced) => this.#events.emit("synced", synced));
-    this.#tell("stored", (stored) => this.#events.emit("stored", stored));
-    this.#tell("saved", (saved) => this.#events.emit("saved", saved));
-  }
-
-  #tell<Name extends keyof Facts>(name: Name, emit: (value: Facts[Name]) => void): void {
-    const value: Facts[Name] = this[name];
-    if (value === this.#told[name]) return;
-    this.#told[name] = value;
-    emit(value);
-  }
-
-  #facts(): Facts {
-    const { status, synced, saved, stored, saving, seq } = this;
-    return { status, synced, saved, stored, saving, seq };
-  }
 }
 
-type Facts = { status: Status; synced: boolean; saved: boolean; stored: boolean; saving: SavingState; seq: Seq };
 /** `line-status`: the connection's has changed. */
 type HostInput = PresenceInput | WatchInput | { kind: "line-status" };

@@ -1,0 +1,41 @@
+/**
+ * Tells an application what of a room is another than it was told last: its status, how far it has come, what is saved.
+ * Each fact as it is when its turn comes, for a listener before it may have made an edit.
+ */
+
+import type { Seq } from "../../shared/ids.ts";
+import type { SavingState } from "../../shared/wire/frames.ts";
+import type { Events } from "../events.ts";
+import type { RoomEvents, Status } from "./room-events.ts";
+
+/** A view that goes along. */
+export type RoomFacts = { readonly status: Status; readonly synced: boolean; readonly saved: boolean; readonly stored: boolean; readonly saving: SavingState; readonly seq: Seq };
+
+export class RoomNews {
+  readonly #facts: RoomFacts;
+  readonly #events: Events<RoomEvents>;
+  readonly #told: { -readonly [Name in keyof RoomFacts]: RoomFacts[Name] };
+
+  constructor(facts: RoomFacts, events: Events<RoomEvents>) {
+    const { status, synced, saved, stored, saving, seq } = facts;
+    this.#facts = facts;
+    this.#events = events;
+    this.#told = { status, synced, saved, stored, saving, seq };
+  }
+
+  tell(): void {
+    this.#tell("seq", (seq) => this.#events.emit("seq", seq));
+    this.#tell("status", (status) => this.#events.emit("status", { status }));
+    this.#tell("saving", (saving) => this.#events.emit("saving", saving));
+    this.#tell("synced", (synced) => this.#events.emit("synced", synced));
+    this.#tell("stored", (stored) => this.#events.emit("stored", stored));
+    this.#tell("saved", (saved) => this.#events.emit("saved", saved));
+  }
+
+  #tell<Name extends keyof RoomFacts>(name: Name, emit: (value: RoomFacts[Name]) => void): void {
+    const value: RoomFacts[Name] = this.#facts[name];
+    if (value === this.#told[name]) return;
+    this.#told[name] = value;
+    emit(value);
+  }
+}
