@@ -1,45 +1,42 @@
 /**
  * One room over one connection: joins it, comes back to it, sends what the outbox holds, delivers what the feed
  * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO22.
- * It brings together its parts, of which each knows one thing: `membership.ts` where the client stands, `edit-feed.ts`
- * what comes in, `edit-sender.ts` what goes out, `catching-up.ts` what is lacking, `keeping.ts` what is kept here.
+ * It brings together its parts, of which each knows one thing: `room-dialogue.ts` what the server is asked and answers,
+ * `membership.ts` where the client stands, `edit-feed.ts` what comes in, `edit-sender.ts` what goes out, `catching-up.ts`
+ * what is lacking, `keeping.ts` what is kept here.
  *
  * Leaving the room or losing the line takes nothing from the outbox and nothing from the position.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { ClientId, Millis, Position } from "../../shared/ids.ts";
-import type { LeftReason, Rights, SavingState } from "../../shared/wire/frames.ts";
+import type { Rights, SavingState } from "../../shared/wire/frames.ts";
 import type { Backoff } from "../connection/backoff.ts";
 import { earlier } from "../connection/alarm.ts";
-import { CatchingUp, type Next } from "./catching-up.ts";
+import { CatchingUp } from "./catching-up.ts";
 import type { KeptRoom } from "../keeping/edit-store.ts";
 import { EditFeed, type FeedOptions } from "./edit-feed.ts";
 import { EditSender, type Line } from "./edit-sender.ts";
 import { inherit } from "../keeping/inheritance.ts";
 import { Keeping, type KeepingOptions } from "../keeping/keeping.ts";
-import { type Joined, Membership, type RoomStatus } from "./membership.ts";
+import { Membership, type RoomStatus } from "./membership.ts";
 import { Outbox, type OutboxOptions } from "./outbox.ts";
-import type { Chance, SnapshotAnswer } from "../ports.ts";
-import { rightsRevoked, roomDeleted } from "./problems.ts";
+import type { Chance } from "../ports.ts";
 import { Resync } from "./resync.ts";
-import type { RoomEffect, RoomFrame, RoomInput } from "./room-messages.ts";
+import { type DialogueOptions, RoomDialogue } from "./room-dialogue.ts";
+import type { RoomEffect, RoomInput } from "./room-messages.ts";
 import { WriterKey } from "../keeping/writer-key.ts";
 
-export type SessionOptions = {
+export type SessionOptions = DialogueOptions & {
   readonly outbox: OutboxOptions;
   readonly feed: FeedOptions;
   readonly keeping: KeepingOptions;
   readonly resyncBackoff: Backoff;
-  readonly joinMsMax: number;
-  readonly joinJitterMs: number;
   /** Servers know a silent client's numbering for so long at least. */
   readonly dedupeMs: number;
 };
 
 export class RoomSession {
-  readonly #options: SessionOptions;
-  readonly #chance: Chance;
   readonly #outbox: Outbox;
   readonly #feed: EditFeed;
   readonly #sender: EditSender;
@@ -47,17 +44,18 @@ export class RoomSession {
   readonly #keeping: Keeping;
   readonly #membership = new Membership();
   readonly #writer: WriterKey;
+  readonly #dialogue: RoomDialogue;
 
   constructor(options: SessionOptions, chance: Chance) {
     const unit = (): number => chance.unit();
-    this.#options = options;
-    this.#chance = chance;
     this.#outbox = new Outbox(options.outbox);
     this.#feed = new EditFeed(options.feed, this.#outbox, unit);
     this.#sender = new EditSender(this.#outbox);
     this.#catchingUp = new CatchingUp(this.#feed, new Resync(options.resyncBackoff, unit));
     this.#keeping = new Keeping(options.keeping, this.#outbox);
     this.#writer = new WriterKey(this.#outbox, () => chance.clientKey(), options.dedupeMs);
+    const parts = { outbox: this.#outbox, feed: this.#feed, sender: this.#sender, catchingUp: this.#catchingUp, keeping: this.#keeping, membership: this.#membership, writer: this.#writer };
+    this.#dialogue = new RoomDialogue(options, parts, chance);
   }
 
   get status(): RoomStatus {
@@ -134,13 +132,13 @@ export class RoomSession {
       case "enter":
         return this.#membership.enter();
       case "leave":
-        return this.#receiveLeave(now, effects);
+        return this.#dialogue.leave(now, effects);
       case "line-open":
         if (this.#membership.needsLine && !this.#keeping.isOpening) this.#joinAgain(input, now, effects);
         return;
       case "line-lost":
         if (this.#membership.joined !== undefined) this.#writer.heard(input.heardAt);
-        if (this.#membership.line !== undefined) this.#end("offline");
+        if (this.#membership.line !== undefined) this.#dialogue.end("offline");
         return;
       case "edit":
         return this.#sender.receiveEdit(input.payload, effects);
@@ -153,10 +151,10 @@ export class RoomSession {
         this.#keeping.kept(input.write, this.#writer.key);
         break;
       case "frame":
-        this.#receiveFrame(input.frame, now, effects);
+        this.#dialogue.receiveFrame(input.frame, now, effects);
         break;
       case "snapshot":
-        this.#receiveSnapshot(input.answer, now, effects);
+        this.#dialogue.receiveSnapshot(input.answer, now, effects);
         break;
       case "tick":
         this.#receiveTick(now, effects);
@@ -180,136 +178,18 @@ export class RoomSession {
     effects.push({ kind: "restored", edits: edits.map(({ payload, made }) => ({ payload, made })) });
   }
 
-  #receiveLeave(now: Millis, effects: RoomEffect[]): void {
-    const { joined, heldChannel } = this.#membership;
-    if (joined !== undefined) this.#writer.heard(now);
-    if (heldChannel !== undefined) effects.push({ kind: "send", frame: { type: "leave", channel: heldChannel } });
-    this.#end("out");
-  }
-
   /** A new line: all that is known of the old one is the position and what is not acknowledged. */
   #joinAgain(line: Line, now: Millis, effects: RoomEffect[]): void {
     this.#writer.renewIfSilent(now);
-    this.#join(line, undefined, now, effects);
-  }
-
-  #join(line: Line, before: Joined | undefined, now: Millis, effects: RoomEffect[]): void {
-    this.#membership.ask(line, before, (now + this.#options.joinMsMax) as Millis);
-    effects.push({ kind: "join", clientKey: this.#writer.key, position: this.#catchingUp.joinFrom });
-  }
-
-  #end(kind: "out" | "refused" | "offline"): void {
-    this.#membership.end(kind);
-    this.#catchingUp.lost();
-  }
-
-  #receiveFrame(frame: RoomFrame, now: Millis, effects: RoomEffect[]): void {
-    switch (frame.type) {
-      case "joined":
-        return this.#receiveJoined(frame, now, effects);
-      case "join-refused":
-        return this.#receiveJoinRefused(frame, now, effects);
-      case "left":
-        return this.#receiveLeft(frame.reason, now, effects);
-      case "committed":
-      case "ack":
-        if (this.#membership.joined !== undefined) this.#rejoinIf(this.#catchingUp.receiveSequenced(frame, this.client, now, effects), now, effects);
-        return this.#deliveredSoFar(now, effects);
-      case "acked-through":
-        this.#outbox.receiveAck(frame.counter, now);
-        return;
-      case "nack":
-        return this.#sender.receiveNack(frame, now, effects);
-      case "resync-required":
-        if (this.#membership.live !== undefined) this.#catchingUp.receiveResyncRequired(frame.reason, now, effects);
-        return;
-      case "tentative":
-        return this.#feed.receiveTentative(frame.edit, now, effects);
-      case "saving":
-        return this.#feed.receiveSaving(frame.state, now);
-      case "presence-news":
-      case "mode":
-      case "board":
-      case "own-rank":
-        return;
-      default:
-        assertNever(frame);
-    }
-  }
-
-  #receiveJoined({ channel, client, head, rights }: RoomFrame & { type: "joined" }, now: Millis, effects: RoomEffect[]): void {
-    if (!this.#membership.receiveJoined({ channel, head })) return;
-    this.#feed.joined(client, now);
-    this.#sender.joined({ client, rights }, now, effects);
-    this.#rejoinIf(this.#catchingUp.joined(head, effects), now, effects);
-  }
-
-  #receiveJoinRefused({ reason, retryAfterMs, message }: RoomFrame & { type: "join-refused" }, now: Millis, effects: RoomEffect[]): void {
-    const { line, isJoining } = this.#membership;
-    if (line === undefined || !isJoining) return;
-    if (retryAfterMs > 0) {
-      this.#membership.wait(line, (now + retryAfterMs + this.#chance.unit() * this.#options.joinJitterMs) as Millis);
-      return this.#catchingUp.lost();
-    }
-    if (reason === "deleted") return this.#receiveDeleted(effects);
-    this.#end("refused");
-    effects.push({ kind: "refused", refusal: { kind: "room-refused", reason, message } });
-  }
-
-  #receiveLeft(reason: LeftReason, now: Millis, effects: RoomEffect[]): void {
-    const { line } = this.#membership;
-    if (line === undefined) return;
-    switch (reason) {
-      case "asked":
-        return;
-      case "rights-revoked":
-        this.#end("refused");
-        effects.push({ kind: "refused", refusal: rightsRevoked() });
-        return;
-      case "deleted":
-        return this.#receiveDeleted(effects);
-      case "rights-changed":
-        this.#end("offline");
-        return this.#join(line, undefined, now, effects);
-      default:
-        assertNever(reason);
-    }
-  }
-
-  /** Nothing that this device has of it may bring it back. */
-  #receiveDeleted(effects: RoomEffect[]): void {
-    this.#end("refused");
-    this.#keeping.forget(effects);
-    effects.push({ kind: "refused", refusal: roomDeleted() });
-  }
-
-  #deliveredSoFar(now: Millis, effects: RoomEffect[]): void {
-    const { live } = this.#membership;
-    if (live === undefined) return;
-    this.#catchingUp.deliveredSoFar(live.joined.head);
-    this.#repair(now, effects);
-  }
-
-  #repair(now: Millis, effects: RoomEffect[]): void {
-    const { live } = this.#membership;
-    if (live !== undefined) this.#rejoinIf(this.#catchingUp.repair(live.joined.channel, now, effects), now, effects);
-  }
-
-  #receiveSnapshot(answer: SnapshotAnswer, now: Millis, effects: RoomEffect[]): void {
-    if (this.#membership.live !== undefined) this.#rejoinIf(this.#catchingUp.receiveSnapshot(answer, now, effects), now, effects);
-  }
-
-  #rejoinIf(next: Next, now: Millis, effects: RoomEffect[]): void {
-    const { live } = this.#membership;
-    if (next === "rejoin" && live !== undefined) this.#join(live.line, live.joined, now, effects);
+    this.#dialogue.join(line, undefined, now, effects);
   }
 
   #receiveTick(now: Millis, effects: RoomEffect[]): void {
     const { line, joined, askAgainAt } = this.#membership;
-    if (line !== undefined && askAgainAt !== undefined && now >= askAgainAt) this.#join(line, joined, now, effects);
+    if (line !== undefined && askAgainAt !== undefined && now >= askAgainAt) this.#dialogue.join(line, joined, now, effects);
     if (this.#membership.live === undefined) return;
     this.#catchingUp.fetchSnapshot(now, effects);
-    this.#repair(now, effects);
+    this.#dialogue.repair(now, effects);
     this.#sender.receiveTick(this.#feed.saving, now);
     if (!this.#sender.rights.write) return;
     const { channel } = this.#membership.live?.joined ?? {};
@@ -325,6 +205,6 @@ export class RoomSession {
     if (live === undefined) return;
     const { line, joined } = live;
     this.#sender.flush(line, joined.channel, this.#feed.position.seq, this.#feed.saving, now, effects);
-    if (this.#writer.renewIfNeeded()) this.#join(line, joined, now, effects);
+    if (this.#writer.renewIfNeeded()) this.#dialogue.join(line, joined, now, effects);
   }
 }
