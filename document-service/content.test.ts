@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import { checkedEdit, type Content, contentJson, diffOf, editOf, textOf } from "./content.ts";
-import { EMPTY_STATE, mergeEdits } from "./rooms/merge.ts";
+import { EMPTY_STATE, mergeEdits } from "./merge.ts";
 
 function stateOf(write: (doc: Y.Doc) => void): Uint8Array {
   const doc = new Y.Doc();

@@ -9,7 +9,7 @@
 
 import * as Y from "yjs";
 
-import { EMPTY_STATE, mergeEdits } from "./rooms/merge.ts";
+import { EMPTY_STATE, mergeEdits } from "./merge.ts";
 
 export const KINDS = ["text", "array", "map", "xml"] as const;
 export type Kind = (typeof KINDS)[number];

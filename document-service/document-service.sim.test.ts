@@ -19,7 +19,7 @@ import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "
 import { Prng } from "../shared/prng.ts";
 import { documentServiceSettings } from "./config.ts";
 import { DocumentHost } from "./document-host.ts";
-import { EMPTY_STATE, mergeEdits } from "./rooms/merge.ts";
+import { EMPTY_STATE, mergeEdits } from "./merge.ts";
 import type { Past } from "./past/past-host.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 import { NO_NEWS } from "./webhooks/news-host.ts";

@@ -9,7 +9,7 @@ import type { Content, Diff, Made, TextFound, Wanted } from "./content.ts";
 import type { History } from "./past/history.ts";
 import type { WebhookEndpoint } from "../shared/webhook-endpoints.ts";
 import type { DeliveryOutcome, NextStep } from "./webhooks/delivery.ts";
-import type { Merged } from "./rooms/merge.ts";
+import type { Merged } from "./merge.ts";
 import type { Reverted } from "./past/reverting.ts";
 
 /** `at`: the last seq ordered; 0: none, though somebody has owned the room. */

@@ -5,7 +5,7 @@ import { randomInt } from "node:crypto";
 import { move, transferableSymbol, valueSymbol } from "piscina";
 
 import { checkedEdit, type Content, contentJson, diffOf, editOf, textOf, type Wanted } from "../content.ts";
-import { mergeEdits } from "../rooms/merge.ts";
+import { mergeEdits } from "../merge.ts";
 import { revertingEdit } from "../past/reverting.ts";
 import { type PackedEdits, unpack } from "./packed-edits.ts";
 

@@ -10,16 +10,17 @@
 import { assert } from "../../shared/assert.ts";
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import type { Clock } from "../../shared/clock.ts";
-import type { Millis, RoomKey, Seq } from "../../shared/ids.ts";
+import type { Millis, Position, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { unlessMistake } from "../../shared/pause.ts";
-import type { MergedState } from "../rooms/document.ts";
 import { type History, type HistoryPolicy, isVersionDue, NO_HISTORY, retained, type Segment, segmentsToTakeUp, type Version, withVersion } from "./history.ts";
 import type { Digest, EditLog, Histories, ObjectStore, StoredHistory } from "../ports.ts";
 import { decodeSegment, encodeSegment, seqsOf } from "./segments.ts";
-import { readVerified, writeVerified, type Written } from "../rooms/verified-write-host.ts";
+import { readVerified, writeVerified, type Written } from "../verified-write-host.ts";
 
 export type HistoryPorts = { readonly log: EditLog; readonly histories: Histories; readonly history: ObjectStore; readonly digest: Digest };
+/** The document as it is now. `leftOut`: edits at or below the position that it lacks. */
+export type Present = { readonly state: Uint8Array; readonly applied: Position; readonly leftOut: number };
 /** `newName`: unique among all objects ever written. */
 export type HistoryDeps = { readonly clock: Clock; readonly log: Log; readonly newName: () => string };
 export type Named = { readonly kind: "named"; readonly version: Version } | { readonly kind: "too-many" | "deleted" };
@@ -78,12 +79,12 @@ export class HistoryHost {
   }
 
   /** A version of the document as it is; with a name it stays until `removeVersion`. */
-  addVersion(merged: MergedState, name?: string): Promise<Named> {
-    return this.#inTurn(() => this.#addVersion(merged, name));
+  addVersion(present: Present, name?: string): Promise<Named> {
+    return this.#inTurn(() => this.#addVersion(present, name));
   }
 
   /** An object is named in the entry that was known before it was written, or never: whoever wrote the entry since may have swept it up. */
-  async #addVersion({ state, applied, leftOut }: MergedState, name: string | undefined): Promise<Named> {
+  async #addVersion({ state, applied, leftOut }: Present, name: string | undefined): Promise<Named> {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const history = await this.current();
       if (history.deleted) return { kind: "deleted" };

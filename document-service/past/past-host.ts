@@ -7,13 +7,12 @@
 import type { Position, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
 import { headOf } from "../../shared/bus/record.ts";
 import { type History, type Reading, type Segment, waysTo } from "./history.ts";
-import type { HistoryHost, Named } from "./history-host.ts";
-import type { MergedState } from "../rooms/document.ts";
-import { EMPTY_STATE } from "../rooms/merge.ts";
+import type { HistoryHost, Named, Present } from "./history-host.ts";
+import { EMPTY_STATE } from "../merge.ts";
 import type { Digest, EditLog, Histories, ObjectStore, Reverting, Unread } from "../ports.ts";
 import type { Reverted } from "./reverting.ts";
 import { decodeSegment, editsBetween, type Session, seqAt, sessionsOf, type Taken, takenFrom } from "./segments.ts";
-import { readVerified } from "../rooms/verified-write-host.ts";
+import { readVerified } from "../verified-write-host.ts";
 
 export type Moment = { readonly seq: Seq } | { readonly time: UnixMillis };
 export type NoPast =
@@ -40,9 +39,9 @@ export class PastHost {
   readonly #options: PastOptions;
   readonly #history: HistoryHost;
   /** The document as it is now; undefined: it cannot be had at the moment. */
-  readonly #present: () => Promise<MergedState | undefined>;
+  readonly #present: () => Promise<Present | undefined>;
 
-  constructor(room: RoomKey, ports: PastPorts, options: PastOptions, { history, present }: { history: HistoryHost; present: () => Promise<MergedState | undefined> }) {
+  constructor(room: RoomKey, ports: PastPorts, options: PastOptions, { history, present }: { history: HistoryHost; present: () => Promise<Present | undefined> }) {
     this.#room = room;
     this.#ports = ports;
     this.#options = options;

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import { encodeEditsRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { EMPTY_STATE } from "../rooms/merge.ts";
+import { EMPTY_STATE } from "../merge.ts";
 import { ann, ROOM, Stores } from "../testing/one-room.ts";
 import { restoreRoom } from "./restore-host.ts";
 import { encodeSegment } from "./segments.ts";

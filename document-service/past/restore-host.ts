@@ -10,10 +10,10 @@ import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
 import { unlessMistake } from "../../shared/pause.ts";
 import type { Segment, Version } from "./history.ts";
-import { EMPTY_STATE } from "../rooms/merge.ts";
+import { EMPTY_STATE } from "../merge.ts";
 import type { Checkpoints, Digest, EditLog, Histories, Merging, ObjectStore } from "../ports.ts";
 import { decodeSegment, seqsOf, type Taken, takenFrom } from "./segments.ts";
-import { readVerified, writeVerified } from "../rooms/verified-write-host.ts";
+import { readVerified, writeVerified } from "../verified-write-host.ts";
 
 export type RestorePorts = { readonly log: EditLog; readonly checkpoints: Checkpoints; readonly snapshots: ObjectStore; readonly histories: Histories; readonly history: ObjectStore; readonly merging: Merging; readonly digest: Digest };
 export type RestoreDeps = { readonly newName: () => string; readonly wallNow: () => UnixMillis };

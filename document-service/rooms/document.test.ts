@@ -7,7 +7,7 @@ import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
 import type { ClientId, Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { Document } from "./document.ts";
-import { mergeEdits } from "./merge.ts";
+import { mergeEdits } from "../merge.ts";
 
 const ann = "annannannannann1" as ClientId;
 const users = new Map([[ann, "ann" as UserId]]);

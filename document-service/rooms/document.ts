@@ -13,7 +13,7 @@ import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { decodeRecord, type EditsRecord, epochOf, headOf } from "../../shared/bus/record.ts";
 import { type Position, type Seq, START } from "../../shared/ids.ts";
 import type { Uncovered } from "./compaction.ts";
-import { EMPTY_STATE, type Merged } from "./merge.ts";
+import { EMPTY_STATE, type Merged } from "../merge.ts";
 import { type Watermark, Watermarks, type WatermarksOptions } from "./watermarks.ts";
 
 /** How far the room's log has been taken in. */

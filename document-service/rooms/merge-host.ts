@@ -10,10 +10,10 @@ import type { Log } from "../../shared/log.ts";
 import type { CheckpointHost } from "./checkpoint-host.ts";
 import type { Document, Merge, MergedState } from "./document.ts";
 import { unlessMistake } from "../../shared/pause.ts";
-import type { Merged } from "./merge.ts";
+import type { Merged } from "../merge.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { Digest, Merging, ObjectStore } from "../ports.ts";
-import { readVerified } from "./verified-write-host.ts";
+import { readVerified } from "../verified-write-host.ts";
 
 export type MergePorts = { readonly snapshots: ObjectStore; readonly merging: Merging; readonly digest: Digest };
 

@@ -4,7 +4,7 @@ import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import { hasDocument } from "../../shared/bus/checkpoint.ts";
 import { encodeEditsRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { mergeEdits } from "./merge.ts";
+import { mergeEdits } from "../merge.ts";
 import type { RoomPorts } from "./room-host.ts";
 
 import { afterCrash, CRASHES, NOTHING_LOST } from "../testing/crash.ts";

@@ -19,7 +19,7 @@ import type { HistoryPolicy } from "../past/history.ts";
 import { HistoryHost } from "../past/history-host.ts";
 import type { Document, MergedState } from "./document.ts";
 import { IntakeHost, type IntakeOptions } from "./intake-host.ts";
-import { EMPTY_STATE } from "./merge.ts";
+import { EMPTY_STATE } from "../merge.ts";
 import { MergeHost } from "./merge-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import { PastHost, type PastOptions, type PastPorts } from "../past/past-host.ts";

@@ -13,7 +13,7 @@ import type { Document } from "./document.ts";
 import type { MergeHost } from "./merge-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { Digest, News, ObjectStore } from "../ports.ts";
-import { writeVerified } from "./verified-write-host.ts";
+import { writeVerified } from "../verified-write-host.ts";
 
 /** `newName`: unique among all snapshots ever written. */
 export type SaveDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly newName: () => string; readonly news: News };

@@ -10,7 +10,7 @@ import { type Checkpoint, type DeletedCheckpoint, isDeleted } from "../../shared
 import { decodeRecord, encodeDeletedRecord, encodeEditsRecord, headOf } from "../../shared/bus/record.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { type History, NO_HISTORY } from "../past/history.ts";
-import { mergeEdits } from "../rooms/merge.ts";
+import { mergeEdits } from "../merge.ts";
 import { documentServiceMetrics } from "../metrics.ts";
 import { NO_NEWS } from "../webhooks/news-host.ts";
 import type { LogEnd, ObjectStore } from "../ports.ts";

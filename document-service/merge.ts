@@ -6,7 +6,7 @@
 import * as decoding from "lib0/decoding";
 import * as Y from "yjs";
 
-import { assert } from "../../shared/assert.ts";
+import { assert } from "../shared/assert.ts";
 
 /**
  * `refused`: how many edits are no Yjs updates; the state has all the others. An update that something follows

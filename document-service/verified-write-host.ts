@@ -1,6 +1,6 @@
 /** Writes an object so that something may rely on it: read back whole and compared, before anybody is told its name. */
 
-import type { Digest, ObjectStore } from "../ports.ts";
+import type { Digest, ObjectStore } from "./ports.ts";
 
 export type Written = { readonly object: string; readonly bytes: number; readonly sha256: string };
 
