@@ -362,7 +362,7 @@ class Service {
       },
       snapshots: this.#objects(world.snapshots),
       history: this.#objects(world.history),
-      reverting: { mergePast: (state, edits) => call(() => mergeEdits(state, edits)), revert: () => Promise.reject(new Error("nobody reverts here")) },
+      reverting: { mergePast: (state, edits) => call(() => mergeEdits(state, edits)).catch(() => "busy" as const), revert: () => Promise.reject(new Error("nobody reverts here")) },
       leases: {
         read: () => call(() => world.lease ?? { lease: undefined, revision: 0 }),
         write: (_, lease, revision) =>
@@ -375,7 +375,7 @@ class Service {
           }),
       },
       boards: { read: () => call(() => (world.boardsFloor === undefined ? { lease: undefined, revision: 0 } : { lease: { holder: "leaderboard", floor: world.boardsFloor }, revision: 1 })) },
-      merging: { merge: (state, edits) => call(() => mergeEdits(state, edits)) },
+      merging: { merge: (state, edits) => call(() => mergeEdits(state, edits)).catch(() => "busy" as const) },
       digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),
     };
   }

@@ -69,14 +69,14 @@ export interface ObjectStore {
   sweep(): Promise<number>;
 }
 
+/** "overran": it took longer than any question to a thread may, and was given up. "busy": too many wait already, or its thread died. "unreadable": what is in it cannot be read or made so, however often it is asked. */
+export type Unread = "overran" | "busy" | "unreadable";
+
 /** `mergeEdits` (merge.ts), somewhere it blocks nobody. */
 export interface Merging {
-  /** "overran": it took longer than any merge may, and was given up. */
-  merge(state: Uint8Array, edits: readonly Uint8Array[]): Promise<Merged | "overran">;
+  /** Waits for its turn however many wait. */
+  merge(state: Uint8Array, edits: readonly Uint8Array[]): Promise<Merged | Unread>;
 }
-
-/** "overran": given up like a merge. "busy": too many wait already, or its thread died. "unreadable": what is in it cannot be read or made so, however often it is asked. */
-export type Unread = "overran" | "busy" | "unreadable";
 
 /** What is asked of a document's state, and of content on its way into one (content.ts), somewhere it blocks nobody. */
 export interface Reading {
@@ -89,7 +89,7 @@ export interface Reading {
 
 /** What the past is made of, somewhere it blocks nobody. Nothing is begun for somebody whose signal is aborted by then. */
 export interface Reverting {
-  /** `mergeEdits` for a reader, who is told when too many wait; `Merging` never is. */
+  /** `mergeEdits` for a reader, who is told when too many wait. */
   mergePast(state: Uint8Array, edits: readonly Uint8Array[], signal?: AbortSignal): Promise<Merged | Unread>;
   /** `revertingEdit` (reverting.ts), by an author that no other edit has. */
   revert(current: Uint8Array, past: Uint8Array): Promise<Reverted | Unread>;

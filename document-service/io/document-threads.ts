@@ -24,10 +24,6 @@ const THREAD_IDLE_MS_MAX = 60_000;
  */
 const LONG_BYTES = 4 * 1024 ** 2;
 
-class Unreadable extends Error {
-  override readonly name = "Unreadable";
-}
-
 /** `worker`: the file that the threads run. `waiting`: questions that no thread has taken yet. */
 export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions, { clock, log }: { readonly clock: Clock; readonly log: Pick<Log, "info" | "warn"> }): Merging & Reading & Reverting & { readonly waiting: number; stop(): Promise<void> } {
   const poolOf = (idleTimeout: number): Piscina => {
@@ -49,7 +45,7 @@ export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, wor
     else next();
   };
 
-  const ask = async <T extends Task>(task: T, question: () => Question<T>, signal?: AbortSignal): Promise<Answer<T> | "overran"> => {
+  const ask = async <T extends Task>(task: T, question: () => Question<T>, signal?: AbortSignal): Promise<Answer<T> | Unread> => {
     await takeThread();
     const late = new AbortController();
     const stopWaiting = clock.after(mergeMsMax, () => late.abort());
@@ -58,29 +54,19 @@ export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, wor
       const asked = question();
       const pool = bytesOf(asked) < LONG_BYTES ? lasting : passing;
       const answer = (await pool.run({ task, question: asked }, { signal: late.signal })) as Answer<T> | Threw;
-      if ("threw" in answer) throw new Unreadable("a document, or what is to go into one, could not be read", { cause: answer.threw });
-      return answer;
+      if (!("threw" in answer)) return answer;
+      log.info({ task, cause: answer.threw }, "a document, or what is to go into one, cannot be read; whoever asked is told so");
+      return "unreadable";
     } catch (cause) {
       if (late.signal.aborted) return "overran"; // Its thread was ended.
-      throw cause instanceof Unreadable ? cause : new Error("a thread died over a document", { cause });
+      log.warn({ task, cause }, "a document was not read, for its thread died: is there memory enough? Whoever asked is told to ask again");
+      return "busy";
     } finally {
       stopWaiting();
       giveThread();
     }
   };
-  const askAsReader = async <T extends Task>(task: T, question: () => Question<T>, signal?: AbortSignal): Promise<Answer<T> | Unread> => {
-    if (waiting.length >= readsWaitingMax) return "busy";
-    try {
-      return await ask(task, question, signal);
-    } catch (cause) {
-      if (cause instanceof Unreadable) {
-        log.info({ task, cause }, "a document, or what is to go into one, cannot be read; whoever asked is told so");
-        return "unreadable";
-      }
-      log.warn({ task, cause }, "a document was not read, for its thread died: is there memory enough? Whoever asked is told to ask again");
-      return "busy";
-    }
-  };
+  const askAsReader: typeof ask = async (task, question, signal) => (waiting.length >= readsWaitingMax ? "busy" : ask(task, question, signal));
 
   return {
     get waiting() {

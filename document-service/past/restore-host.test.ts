@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import { encodeEditsRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { EMPTY_STATE } from "../merge.ts";
+import { EMPTY_STATE, mergeEdits } from "../merge.ts";
+import type { Merging, Unread } from "../ports.ts";
 import { ann, ROOM, Stores } from "../testing/one-room.ts";
 import { restoreRoom } from "./restore-host.ts";
 import { encodeSegment } from "./segments.ts";
@@ -47,4 +48,16 @@ test("[RSTH2] a version whose age nothing tells is kept as if it were new; any o
   for (const seq of [0, 2, 4, 9]) stores.objects.set(`${ROOM}/version-3-${seq}-v${seq}`, EMPTY_STATE);
   await restoreRoom(ROOM, { snapshots: [], history: [...stores.objects.keys()] }, stores.ports, { newName: () => "anew", wallNow: () => 5_000 as UnixMillis });
   expect(stores.history.versions.map(({ seq, time }) => [seq, time])).toEqual([[0, 5_000], [2, 100], [4, 900], [9, 5_000]]);
+});
+
+test.each(["busy", "overran"] as const)("[RSTH3] a snapshot that is not read, for it is %s, is not taken for a damaged one: nothing older takes its place", async (why) => {
+  const stores = new Stores();
+  for (const seq of [1, 2]) stores.snapshots.set(`${ROOM}/1-${seq}-first`, Uint8Array.of(seq));
+  const restoring = (newest: Unread) => {
+    const merge: Merging["merge"] = (state, edits) => Promise.resolve(state[0] === 2 ? newest : mergeEdits(edits.length === 0 && state[0] === 1 ? EMPTY_STATE : state, edits));
+    return restoreRoom(ROOM, { snapshots: [...stores.snapshots.keys()], history: [] }, { ...stores.ports, merging: { merge } }, { newName: () => "anew", wallNow: () => 0 as UnixMillis });
+  };
+  await expect(restoring(why)).rejects.toThrow(`${ROOM}/1-2-first`);
+  expect(stores.checkpoint).toBeUndefined();
+  expect(await restoring("unreadable")).toMatchObject({ kind: "rebuilt", seq: 1 });
 });

@@ -8,10 +8,9 @@ import { type Checkpoint, isDeleted } from "../../shared/bus/checkpoint.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
-import { unlessMistake } from "../../shared/pause.ts";
 import type { Segment, Version } from "./history.ts";
 import { EMPTY_STATE } from "../merge.ts";
-import type { Checkpoints, Digest, EditLog, Histories, Merging, ObjectStore } from "../ports.ts";
+import type { Checkpoints, Digest, EditLog, Histories, Merging, ObjectStore, Unread } from "../ports.ts";
 import { decodeSegment, seqsOf, type Taken, takenFrom } from "./segments.ts";
 import { readVerified, writeVerified } from "../verified-write-host.ts";
 
@@ -27,6 +26,8 @@ export type RestoredRoom =
   /** For good: what a backup brought back of it is removed once a document service runs. */
   | { readonly kind: "deleted" }
   | { readonly kind: "superseded" };
+
+const REASONS: Readonly<Record<Unread, string>> = { overran: " in time: raise COROOM_MERGE_MS_MAX", busy: ", for its thread died: give this command more memory", unreadable: ": Yjs does not take its edits" };
 
 type State = { readonly state: Uint8Array; readonly epoch: Epoch; readonly seq: Seq };
 type Archived = { readonly object: string; readonly bytes: Uint8Array; readonly records: readonly StoredRecord[] };
@@ -49,7 +50,7 @@ export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: Re
   const top = Math.max(checkpoint?.seq ?? 0, base.seq, highest(taken, ({ record }) => headOf(record))) as Seq;
   const { payloads, missing } = after(base.seq, top, taken);
   const merged = await ports.merging.merge(base.state, payloads);
-  if (merged === "overran") throw new Error(`the document of room ${room} could not be merged in time: raise COROOM_MERGE_MS_MAX`);
+  if (typeof merged === "string") throw new Error(`the document of room ${room} could not be merged${REASONS[merged]}`);
 
   const epoch = Math.max(1, checkpoint?.epoch ?? 0, base.epoch, highest(taken, ({ record }) => epochOf(record))) as Epoch;
   const snapshot = await writeVerified(ports.snapshots, ports.digest, `${room}/${epoch}-${top}-${deps.newName()}`, merged.state);
@@ -120,18 +121,16 @@ async function newestState(names: readonly string[], { snapshots, history, mergi
   });
   for (const { object, epoch, seq } of states.sort((a, b) => b.seq - a.seq || b.epoch - a.epoch)) {
     const state = await (object.includes("/version-") ? history : snapshots).read(object);
-    if (state !== undefined && (await isDocument(state, merging))) return { state, epoch, seq };
+    if (state !== undefined && (await isDocument(object, state, merging))) return { state, epoch, seq };
   }
   return { state: EMPTY_STATE, epoch: 0 as Epoch, seq: 0 as Seq };
 }
 
-async function isDocument(state: Uint8Array, merging: Merging): Promise<boolean> {
-  try {
-    return (await merging.merge(state, [])) !== "overran";
-  } catch (cause) {
-    unlessMistake(cause);
-    return false; // Damaged: an older one may do.
-  }
+/** False: damaged, and an older one may do. Throws where that cannot be told. */
+async function isDocument(object: string, state: Uint8Array, merging: Merging): Promise<boolean> {
+  const read = await merging.merge(state, []);
+  if (read === "overran" || read === "busy") throw new Error(`whether ${object} is whole cannot be told${REASONS[read]}; or, where it is damaged, remove it from its store`);
+  return read !== "unreadable";
 }
 
 /** `{room}/{epoch}-{seq}-…`, or `{room}/version-{epoch}-{seq}-…`. */

@@ -9,10 +9,8 @@ import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { CheckpointHost } from "./checkpoint-host.ts";
 import type { Document, Merge, MergedState } from "./document.ts";
-import { unlessMistake } from "../../shared/pause.ts";
-import type { Merged } from "../merge.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
-import type { Digest, Merging, ObjectStore } from "../ports.ts";
+import type { Digest, Merging, ObjectStore, Unread } from "../ports.ts";
 import { readVerified } from "../verified-write-host.ts";
 
 export type MergePorts = { readonly snapshots: ObjectStore; readonly merging: Merging; readonly digest: Digest };
@@ -64,8 +62,8 @@ export class MergeHost {
     const { clock, log, metrics } = this.#deps;
     const started = clock.now();
     if (merge === undefined || this.isPausing(started)) return document.merged;
-    const merged = await this.#tryMerge(merge);
-    if ("failure" in merged) return this.#receiveOverrun(document, merge, merged.failure);
+    const merged = await this.#ports.merging.merge(merge.base, merge.edits);
+    if (typeof merged === "string") return this.#receiveUnmerged(document, merge, merged);
     this.#overruns = 0;
     metrics.merges.observe((clock.now() - started) / 1000);
     document.receiveMerged(merge, merged); // Edits that came meanwhile are the next one's.
@@ -76,22 +74,12 @@ export class MergeHost {
     return document.merged;
   }
 
-  /** `failure`: it overran, or its thread died over it or could not read what it was given. The next try may as well, and takes as long. */
-  async #tryMerge({ base, edits }: Merge): Promise<Merged | { readonly failure: unknown }> {
-    try {
-      const merged = await this.#ports.merging.merge(base, edits);
-      return merged === "overran" ? { failure: merged } : merged;
-    } catch (cause) {
-      unlessMistake(cause);
-      return { failure: cause };
-    }
-  }
-
-  #receiveOverrun(document: Document, merge: Merge, cause: unknown): MergedState | undefined {
+  /** The next try may come to the same, and take as long. */
+  #receiveUnmerged(document: Document, merge: Merge, why: Unread): MergedState | undefined {
     const pauseMs = this.#mergeMsMax * 2 ** Math.min(++this.#overruns, PAUSE_DOUBLINGS_MAX);
     this.#notBefore = (this.#deps.clock.now() + pauseMs) as Millis;
     this.#deps.metrics.mergesOverrun.inc();
-    const facts = { room: this.#room, edits: merge.edits.length, baseBytes: merge.base.byteLength, through: merge.into.applied, pauseMs, cause };
+    const facts = { room: this.#room, edits: merge.edits.length, baseBytes: merge.base.byteLength, through: merge.into.applied, pauseMs, why };
     this.#deps.log.error(facts, "a document could not be merged, in time or in the memory of a thread; its edits stay in the log, which is not trimmed: look whether somebody writes what Yjs cannot take, or raise COROOM_MERGE_MS_MAX");
     return document.merged;
   }

@@ -5,6 +5,7 @@ import { hasDocument } from "../../shared/bus/checkpoint.ts";
 import { encodeEditsRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { mergeEdits } from "../merge.ts";
+import type { Unread } from "../ports.ts";
 import type { RoomPorts } from "./room-host.ts";
 
 import { afterCrash, CRASHES, NOTHING_LOST } from "../testing/crash.ts";
@@ -166,22 +167,19 @@ test("[RMH10] a thousand who ask at once cost one merge, and a second one only w
   expect(merges).toBe(2);
 });
 
-const OVERRAN = (): Promise<"overran"> => Promise.resolve("overran");
-const DIED = (): Promise<never> => Promise.reject(new Error("a thread died over a document"));
-
 /** Merging that is given up, or ends its thread, while it is told to. */
-function stallingStores(stall: () => Promise<"overran"> = OVERRAN): { stores: Stores; state: { isStalling: boolean; tries: number } } {
+function stallingStores(why: Unread = "overran"): { stores: Stores; state: { isStalling: boolean; tries: number } } {
   const stores = new Stores();
   const state = { isStalling: false, tries: 0 };
   const merge: Stores["ports"]["merging"]["merge"] = (base, edits) => {
     state.tries += 1;
-    return state.isStalling ? stall() : Promise.resolve(mergeEdits(base, edits));
+    return Promise.resolve(state.isStalling ? why : mergeEdits(base, edits));
   };
   return { stores: Object.assign(new Stores(), { ports: { ...stores.ports, merging: { merge } } }), state };
 }
 
-test.each([["takes too long", OVERRAN], ["ends its thread", DIED]])("[RMH12] a room whose merge %s is served as it was, keeps its log, and is tried again after pauses that double", async (_, stall) => {
-  const { stores, state } = stallingStores(stall);
+test.each([["takes too long", "overran"], ["ends its thread", "busy"], ["is of what cannot be read", "unreadable"]] as const)("[RMH12] a room whose merge %s is served as it was, keeps its log, and is tried again after pauses that double", async (_, why) => {
+  const { stores, state } = stallingStores(why);
   const run = new Run(stores);
   const records = recordsOf("abcd");
   await run.take(...records.slice(0, 2));
