@@ -20,6 +20,7 @@ export const gatewaySettings = {
   jwtClockToleranceSeconds: { parse: positiveInteger, fallback: 5, meaning: "how far the clock of whoever signs tokens may be off" },
   knownTokensMax: { parse: positiveInteger, fallback: 100_000, meaning: "tokens that need not be checked again when they are shown again; of more the oldest is forgotten" },
   knownTokenMsMax: { parse: wholeNumber, fallback: 15_000, meaning: "for how long not: so long may a key that was withdrawn still open doors. 0: every token is checked each time" },
+  waitingTokensMax: { parse: positiveInteger, fallback: 1_000, meaning: "tokens of no known key that wait for the JWKS to be fetched again, which takes three seconds; whoever shows more is told to try again" },
   internalSecret: { parse: text, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
 
   connectionsMax: { parse: positiveInteger, fallback: 50_000, meaning: "connections to one gateway; more are turned away with HTTP 503" },

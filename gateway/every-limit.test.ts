@@ -34,6 +34,7 @@ const LIMITS: readonly Limit[] = [
   { settings: ["abusePointsMax", "tenantAbusePointsMax"], metric: "coroom_gateway_abuse_total", tests: ["ABS6", "ABS7"] },
   { settings: ["suspectsMax"], metric: "coroom_gateway_suspects", tests: ["ABU5"] },
   { settings: ["sanctionsMax"], metric: "coroom_gateway_sanctions", tests: ["SAN4", "SAN6"] },
+  { settings: ["waitingTokensMax"], metric: "coroom_gateway_tokens_waiting", tests: ["JWT8"] },
   { settings: ["knownTokensMax"], metric: "coroom_gateway_token_checks_total", tests: ["TOK3"] },
   { settings: ["snapshotBurst", "snapshotsPerSecond", "gatewaySnapshotBurst", "gatewaySnapshotsPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM7"] },
   { settings: ["snapshotSharedBytesMax"], metric: "coroom_gateway_limits_reached_total", tests: ["SNAP4", "SNAP7"] },

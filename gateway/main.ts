@@ -38,7 +38,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   refuseUnsafe(config);
   const gateway = randomBytes(9).toString("base64url") as GatewayId;
   const deps = { clock, endOfTurn: endOfTurn(), log, metrics: gatewayMetrics(registry) };
-  const tokens = rememberedTokens(jwtTokens(config, clock), config, deps);
+  const tokens = rememberedTokens(jwtTokens(config, clock, (waiting) => deps.metrics.tokensWaiting.set(waiting)), config, deps);
   const bus = await connectBus(gateway, config, deps);
   const kept = redisSanctions(config.redisUrl ?? "", config.environment, deps);
 

@@ -10,10 +10,12 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
 import type { Clock } from "../../shared/clock.ts";
 import type { Millis, UnixMillis } from "../../shared/ids.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import type { Tokens } from "../ports.ts";
 import { jwtTokens as tokensBy, type TokenOptions } from "./jwt-tokens.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
-const options: TokenOptions = { jwtSecret: SECRET, jwksUrl: "", jwksFile: "", jwtIssuer: "", jwtAudience: "", jwtClockToleranceSeconds: 5 };
+const options: TokenOptions = { jwtSecret: SECRET, jwksUrl: "", jwksFile: "", jwtIssuer: "", jwtAudience: "", jwtClockToleranceSeconds: 5, waitingTokensMax: 2 };
 const date = Math.floor(Date.now() / 1000) * 1000;
 /** Seven seconds old. */
 const clock: Clock = { now: () => 7_000 as Millis, wallNow: () => date as UnixMillis, after: () => () => {} };
@@ -93,26 +95,61 @@ test("[JWT6] keys that cannot be fetched are the world failing, and no verdict o
   await expect(tokens.verify(await token({}, "1h", { alg: "ES256", kid: "one" }).sign(pair.privateKey))).rejects.toThrow("could not be had");
 });
 
-test("[JWT7] a token of a key that was added a moment ago is checked later, and refused only once the keys were fetched for it", async () => {
-  const added = await generateKeyPair("ES256");
-  const keys = [{ ...(await exportJWK(pair.publicKey)), kid: "one", alg: "ES256" }];
-  const issuer = createServer((_, response) => void response.setHeader("content-type", "application/json").end(JSON.stringify({ keys }))).listen(0, "127.0.0.1");
+/** A JWKS at an address, where keys may be added, and a clock that it grows old by. */
+async function issuing(run: (issuer: { tokens: Tokens; add(kid: string): Promise<CryptoKey>; turn(ms: number): void; fetches(): number; waiting(): number }) => Promise<void>): Promise<void> {
+  const keys: object[] = [];
+  let [fetches, waiting] = [0, 0];
+  const issuer = createServer((_, response) => {
+    fetches += 1;
+    response.setHeader("content-type", "application/json").end(JSON.stringify({ keys }));
+  }).listen(0, "127.0.0.1");
   await once(issuer, "listening");
-  vi.useFakeTimers({ toFake: ["Date"] }); // By which the keys grow old.
+  vi.useFakeTimers({ toFake: ["Date"], now: date }); // By which the keys grow old.
+  const turned = new FakeClock(date);
+  const jwksUrl = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks.json`;
+  const tokens = tokensBy({ ...options, jwtSecret: "", jwksUrl }, turned, (count) => (waiting = count));
+  const add = async (kid: string): Promise<CryptoKey> => {
+    const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
+    keys.push({ ...(await exportJWK(publicKey)), kid, alg: "ES256" });
+    return privateKey;
+  };
+  const turn = (ms: number): void => {
+    vi.setSystemTime(Date.now() + ms);
+    turned.turn(ms);
+  };
   try {
-    const tokens = jwtTokens({ ...options, jwtSecret: "", jwksUrl: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks.json` });
-    const verdictOn = async (kid: string, { privateKey }: typeof pair): Promise<string> => (await tokens.verify(await token({}, "1h", { alg: "ES256", kid }).sign(privateKey))).kind;
-    const later = (): void => void vi.setSystemTime(Date.now() + 60_000);
-    expect(await verdictOn("one", pair)).toBe("valid");
-    keys.push({ ...(await exportJWK(added.publicKey)), kid: "two", alg: "ES256" });
-    expect(await verdictOn("two", added)).toBe("unchecked");
-    later();
-    expect(await verdictOn("two", added)).toBe("valid");
-    later();
-    expect(await verdictOn("three", added)).toBe("refused");
+    await run({ tokens, add, turn, fetches: () => fetches, waiting: () => waiting });
   } finally {
     vi.useRealTimers();
     issuer.closeAllConnections();
     issuer.close();
   }
-});
+}
+
+const of = (kid: string, signer: CryptoKey): Promise<string> => token({}, "1h", { alg: "ES256", kid }).sign(signer);
+
+test("[JWT7] a token of a key that was added a moment ago waits for the keys, and so does one whose key is made up: only that is refused", () =>
+  issuing(async ({ tokens, add, turn, fetches, waiting }) => {
+    const first = await add("one");
+    expect((await tokens.verify(await of("one", first))).kind).toBe("valid");
+    const second = await add("two");
+    const verdicts = [tokens.verify(await of("two", second)), tokens.verify(await of("made up", second))];
+    await vi.waitUntil(() => waiting() === 2, 30_000);
+    expect((await tokens.verify(await of("one", first))).kind, "whose key is known waits for nothing").toBe("valid");
+    turn(3_000);
+    expect((await Promise.all(verdicts)).map(({ kind }) => kind)).toEqual(["valid", "refused"]);
+    expect([fetches(), waiting()]).toEqual([2, 0]);
+    turn(60_000);
+    expect((await tokens.verify(await of("three", first))).kind, "the keys are old: they are fetched for it at once").toBe("refused");
+  }));
+
+test("[JWT8] of more tokens than may wait for the keys none is judged", () =>
+  issuing(async ({ tokens, add, turn, waiting }) => {
+    const first = await add("one");
+    await tokens.verify(await of("one", first));
+    const verdicts = ["a", "b"].map(async (kid) => (await tokens.verify(await of(kid, first))).kind);
+    await vi.waitUntil(() => waiting() === 2, 30_000);
+    expect((await tokens.verify(await of("c", first))).kind).toBe("unchecked");
+    turn(3_000);
+    expect(await Promise.all(verdicts)).toEqual(["refused", "refused"]);
+  }));

@@ -1,6 +1,9 @@
 /**
  * Checks tokens: JWTs signed with a shared secret (HS256), or with a key out of a JWKS (RS, PS, ES, EdDSA). Each
  * kind of key allows its own algorithms only, so a public key can never pass for a secret, and `none` never passes.
+ *
+ * A token of no known key may be of one that was added a moment ago, or of none at all: it waits until the keys are
+ * fetched for it, however many name such keys, and is judged by those. So whoever makes them up is always found out.
  */
 
 import { readFileSync } from "node:fs";
@@ -20,9 +23,13 @@ export type TokenOptions = {
   readonly jwtIssuer: string;
   readonly jwtAudience: string;
   readonly jwtClockToleranceSeconds: number;
+  /** Tokens that wait for the keys at a time; of more none is judged. */
+  readonly waitingTokensMax: number;
 };
 
 const SECRET_ALGORITHMS = ["HS256"];
+/** From one time that keys are fetched to the next: far less than a client has for its HELLO, and seldom enough for whoever serves them. */
+const REFETCH_MS = 3_000;
 const KEY_PAIR_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
 
 const Claims = z.object({
@@ -35,27 +42,43 @@ const Claims = z.object({
 });
 
 type Verify = (token: string, options: JWTVerifyOptions) => Promise<{ payload: JWTPayload }>;
-/** `mayBeBehind`: the keys were fetched a moment ago and are not fetched again yet, though one may have been added since. */
-type Verifier = { readonly verify: Verify; readonly mayBeBehind: () => boolean };
+/** `mayBeBehind`: the keys were fetched a moment ago and are not fetched again yet, though one may have been added since. `refetched`: resolves once they are. */
+type Verifier = { readonly verify: Verify; readonly mayBeBehind: () => boolean; readonly refetched: () => Promise<void> };
 
-/** Rejects where keys must be fetched and cannot be. */
-export function jwtTokens(options: TokenOptions, clock: Clock): Tokens {
-  const { verify, mayBeBehind } = verifier(options);
+/** Rejects where keys must be fetched and cannot be. `onWaiting`: told how many tokens wait for them. */
+export function jwtTokens(options: TokenOptions, clock: Clock, onWaiting: (tokens: number) => void = () => {}): Tokens {
+  const { verify, mayBeBehind, refetched } = verifier(options, clock);
   const checks: JWTVerifyOptions = {
     requiredClaims: ["exp", "sub"],
     clockTolerance: options.jwtClockToleranceSeconds,
     ...(options.jwtIssuer === "" ? {} : { issuer: options.jwtIssuer }),
     ...(options.jwtAudience === "" ? {} : { audience: options.jwtAudience }),
   };
+  let waiting = 0;
+  const wait = async (): Promise<void> => {
+    onWaiting((waiting += 1));
+    await refetched().finally(() => onWaiting((waiting -= 1)));
+  };
+  const verified = (token: string): ReturnType<Verify> => verify(token, { ...checks, currentDate: new Date(clock.wallNow()) });
+  const verifiedInTime = async (token: string): Promise<{ payload: JWTPayload } | undefined> => {
+    const wasBehind = mayBeBehind(); // Where it was not, the keys are those fetched for this token.
+    try {
+      return await verified(token);
+    } catch (error) {
+      if (!wasBehind || !(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      if (waiting >= options.waitingTokensMax) return undefined;
+      await wait();
+      return verified(token);
+    }
+  };
   return {
     verify: async (token) => {
-      const wasBehind = mayBeBehind(); // Where it was not, the keys are those fetched for this token.
       try {
-        return verdictOf((await verify(token, { ...checks, currentDate: new Date(clock.wallNow()) })).payload, options.jwtClockToleranceSeconds, clock);
+        const checked = await verifiedInTime(token);
+        return checked === undefined ? { kind: "unchecked" } : verdictOf(checked.payload, options.jwtClockToleranceSeconds, clock);
       } catch (error) {
         if (error instanceof errors.JWTExpired) return { kind: "expired" };
         if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError) || error.code === "ERR_JOSE_GENERIC") throw new Error("the keys to check tokens with could not be had", { cause: error });
-        if (wasBehind && error instanceof errors.JWKSNoMatchingKey) return { kind: "unchecked" };
         return { kind: "refused", why: REASONS[error.code] ?? "it does not hold" };
       }
     },
@@ -73,16 +96,24 @@ const REASONS: Readonly<Record<string, string>> = {
   ERR_JWT_CLAIM_VALIDATION_FAILED: "a claim is missing or does not match: exp and sub must be there, iss, aud and nbf must fit",
 };
 
-function verifier(options: TokenOptions): Verifier {
-  const mayBeBehind = (): boolean => false;
+function verifier(options: TokenOptions, clock: Clock): Verifier {
+  const fixed = { mayBeBehind: () => false, refetched: () => Promise.resolve() };
   if (options.jwtSecret !== "") {
     const secret = crypto.subtle.importKey("raw", new TextEncoder().encode(options.jwtSecret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"]); // As bytes it would be made a key for each token anew.
-    return { verify: async (token, checks) => jwtVerify(token, await secret, { ...checks, algorithms: SECRET_ALGORITHMS }), mayBeBehind };
+    return { verify: async (token, checks) => jwtVerify(token, await secret, { ...checks, algorithms: SECRET_ALGORITHMS }), ...fixed };
   }
   const by = (keys: JWTVerifyGetKey): Verify => (token, checks) => jwtVerify(token, keys, { ...checks, algorithms: KEY_PAIR_ALGORITHMS });
-  if (options.jwksUrl === "") return { verify: by(createLocalJWKSet(readJwks(options.jwksFile))), mayBeBehind };
-  const keys = createRemoteJWKSet(new URL(options.jwksUrl));
-  return { verify: by(keys), mayBeBehind: () => keys.coolingDown };
+  if (options.jwksUrl === "") return { verify: by(createLocalJWKSet(readJwks(options.jwksFile))), ...fixed };
+  const keys = createRemoteJWKSet(new URL(options.jwksUrl), { cooldownDuration: REFETCH_MS });
+  let next: Promise<void> | undefined;
+  const refetched = (): Promise<void> => {
+    next ??= new Promise<void>((resolve) => clock.after(REFETCH_MS, resolve)).then(() => {
+      next = undefined; // Whoever comes from here on may have been signed with a key that this fetch misses.
+      return keys.reload();
+    });
+    return next;
+  };
+  return { verify: by(keys), mayBeBehind: () => keys.coolingDown, refetched };
 }
 
 function readJwks(file: string): JSONWebKeySet {

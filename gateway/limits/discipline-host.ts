@@ -94,6 +94,11 @@ export class DisciplineHost {
     } else if (address !== undefined) this.#receiveFault({ kind: "address", address }, fault);
   }
 
+  /** A token that does not hold, shown by a connection that is gone. */
+  receiveForgery(address: ClientAddress | undefined): void {
+    if (address !== undefined) this.#receiveFault({ kind: "address", address }, "bad-token");
+  }
+
   /** One that came, was lifted or ran out. */
   receiveChanged({ target, room, level, lifted, until }: Sanction): void {
     const isNewBan = level === "banned" && room === undefined && !lifted && until > this.#clock.wallNow();

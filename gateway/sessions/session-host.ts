@@ -216,8 +216,13 @@ export class SessionHost implements Inside {
   }
 
   #verify(connection: ConnectionId, session: Session, token: string): void {
+    const { discipline, quotas } = this.#ports;
+    const shownFrom = session.identity === undefined ? quotas.addressOf(connection) : undefined;
     const conclude = (verdict: TokenVerdict): void => {
-      if (this.#sessions.get(connection) !== session) return;
+      if (this.#sessions.get(connection) !== session) {
+        if (verdict.kind === "refused") discipline.receiveForgery(shownFrom); // Whoever hangs up before it is known gains nothing.
+        return;
+      }
       const refused = verdict.kind === "valid" ? this.#refuseByIdentity(connection, session, verdict.identity) : undefined;
       const isNew = session.identity === undefined;
       this.carryOut(connection, session, refused ?? session.receiveVerdict(verdict, this.#now()));

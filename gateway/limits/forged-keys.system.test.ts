@@ -1,0 +1,56 @@
+/** Tokens that name keys which the gateway does not know: of a key that was just added, and of keys that are made up. */
+
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { until } from "../../test/contract/real-nats.ts";
+import { gatewayRig, metric, outcomeOf } from "../testing/gateway-rig.ts";
+import type { WireClient } from "../testing/wire-client.ts";
+
+const rig = gatewayRig("forged", { abusePointsMax: "26" });
+const HONEST = "203.0.113.20";
+const FORGER = "203.0.113.21";
+const COUNT = 6; // Five points each.
+const keys: object[] = [];
+let issuer: Server;
+
+beforeAll(async () => {
+  issuer = createServer((_, response) => void response.setHeader("content-type", "application/json").end(JSON.stringify({ keys }))).listen(0, "127.0.0.1");
+  await once(issuer, "listening");
+});
+afterAll(() => {
+  issuer.closeAllConnections();
+  issuer.close();
+});
+
+async function add(kid: string): Promise<CryptoKey> {
+  const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
+  keys.push({ ...(await exportJWK(publicKey)), kid, alg: "ES256" });
+  return privateKey;
+}
+
+test("[ABS14] made-up keys are held against the address that names them, also where it hangs up; a key just added against nobody", async () => {
+  const first = await add("one");
+  const address = await rig.start({ jwtSecret: "", jwksUrl: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks.json` });
+  const greet = async (from: string, kid: string, signer: CryptoKey): Promise<WireClient> => {
+    const client = await rig.connect(address, from);
+    const token = await new SignJWT({ tenant: "acme", rooms: ["*"], rights: ["read"] }).setProtectedHeader({ alg: "ES256", kid }).setSubject("ann").setExpirationTime("1h").sign(signer);
+    client.send({ type: "hello", version: 1, token, agent: "test" });
+    return client;
+  };
+  expect(await outcomeOf(await greet(HONEST, "one", first))).toBe("welcome");
+  const second = await add("two");
+  const honest = await Promise.all(Array.from({ length: COUNT }, () => greet(HONEST, "two", second)));
+  const forged = await Promise.all(Array.from({ length: COUNT }, (_, index) => greet(FORGER, `made up ${index}`, second)));
+  await until(async () => (await metric(address, "coroom_gateway_tokens_waiting")) === honest.length + forged.length, "all of them to wait");
+  for (const client of forged.slice(0, COUNT / 2)) client.close();
+  expect(await Promise.all(honest.map(outcomeOf))).toEqual(honest.map(() => "welcome"));
+  await until(async () => (await metric(address, 'coroom_gateway_abuse_total{measure="ban",suspect="address"}')) === 1, "the ban");
+  expect(await metric(address, 'coroom_gateway_faults_total{fault="bad-token"}')).toBe(COUNT);
+  expect(await outcomeOf(await rig.connect(address, FORGER))).toBe(4009);
+  expect(await outcomeOf(await greet(HONEST, "two", second))).toBe("welcome");
+});
