@@ -363,3 +363,28 @@ test("[ROO22] each listener hears the statuses in their order, though one before
   ann.host.connect();
   expect(told).toEqual(["connecting", "disconnected", "connecting"]);
 });
+
+test.each([
+  ["a connection of its own", () => ({})],
+  ["a shared connection", (server: ReturnType<typeof serverOn>) => ({ connection: new ConnectionHost({ url: "ws://h", token: "t" }, server.world(9)), url: undefined, token: undefined }) as unknown as Partial<RoomHostOptions>],
+])("[ROO23] on %s, who connects again when told of being disconnected is in the room again", async (_, optionsOn) => {
+  const server = serverOn();
+  const ann = new App(server, 1, optionsOn(server));
+  await server.clock.advance(1_000);
+  ann.host.on("status", ({ status }) => status === "disconnected" && ann.host.connect());
+  ann.host.disconnect();
+  ann.host.send(bytes(1));
+  await server.clock.advance(1_000);
+  expect([ann.host.status, ann.edits, ann.host.saved]).toEqual(["connected", ["1:1 own"], true]);
+  expect(heard(server, "leave")).toHaveLength(1);
+});
+
+test("[ROO23] a room that is left for good stays left, though a listener connects when told so", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  ann.host.on("status", () => ann.host.connect());
+  ann.host.destroy();
+  await server.clock.advance(MINUTE);
+  expect([server.lines.size, server.clock.pending]).toEqual([0, 0]);
+});

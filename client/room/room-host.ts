@@ -160,21 +160,21 @@ export class RoomHost {
   /** Leaves the room. Edits not sent yet are kept for the next `connect()`. */
   disconnect(): void {
     this.#isWanted = false;
-    this.receive({ kind: "leave" });
     this.#connection.leave(this);
-    if (this.#ownsConnection) this.#connection.disconnect();
+    this.receive({ kind: "leave" });
+    if (this.#ownsConnection && !this.#isWanted) this.#connection.disconnect(); // Whoever was told may have asked for it again.
   }
 
   /** Leaves for good and tells nobody anything any more. */
   destroy(): void {
     if (this.#isDestroyed) return;
+    this.#isDestroyed = true;
     this.leaderboard.end();
     this.disconnect();
     this.#connection.off("status", this.#receiveLineStatus);
     this.#connection.off("refused", this.#tellRefused);
     this.#connection.off("error", this.#tellProblem);
     this.#events.clear();
-    this.#isDestroyed = true;
     this.#store?.leave();
     this.receive({ kind: "tick" }); // Ends it behind what waits its turn, once what was made last is kept.
   }
