@@ -18,13 +18,15 @@ import type { Running } from "../shared/lifecycle.ts";
 import { localNatsUrl } from "./local-nats-url.ts";
 import { startSettings } from "./settings.ts";
 
-const { natsCredentials, natsCa, dataDir, environment } = startSettings;
+const { natsCredentials, natsCa, natsCert, natsKey, dataDir, environment } = startSettings;
 
 /** Those of `coroom start` that say where the system is. */
 export const whereSettings = {
   natsUrl: { ...startSettings.natsUrl, meaning: "the NATS servers, comma-separated; empty: that of the local system" },
   natsCredentials,
   natsCa,
+  natsCert,
+  natsKey,
   dataDir,
   environment,
 } as const satisfies Settings;
@@ -102,10 +104,10 @@ export async function watchEvents(config: Values<typeof opsWatchSettings>, say: 
 }
 
 /** It fails where nobody answers, for the address is wrong or the system is not running, and where NATS does not let it in. */
-export async function connectOperator({ natsUrl: given, natsCredentials, natsCa, dataDir }: Pick<Values<typeof whereSettings>, "natsUrl" | "natsCredentials" | "natsCa" | "dataDir">): Promise<NatsConnection> {
+export async function connectOperator({ natsUrl: given, dataDir, ...settings }: Omit<Values<typeof whereSettings>, "environment">): Promise<NatsConnection> {
   const natsUrl = given === "" ? localNatsUrl(dataDir) : given;
   try {
-    return await connectAs("coroom ops", { natsUrl, natsCredentials, natsCa });
+    return await connectAs("coroom ops", { ...settings, natsUrl });
   } catch (cause) {
     if (cause instanceof SettingError) throw cause;
     throw new SettingError(`no NATS server answers at ${withoutSecrets(natsUrl)}: start the system, or set COROOM_NATS_URL or COROOM_DATA_DIR to where it is`, { cause });

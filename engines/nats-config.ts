@@ -11,8 +11,8 @@ export type NatsCluster = {
 /** Whom it lets in, and nobody else. `nkey`: the public key of one who signs. */
 export type NatsUsers = { readonly user: string; readonly password: string; readonly nkey?: string };
 
-/** PEM. Who asks for it is served over TLS, who does not, without. */
-export type NatsTls = { readonly certFile: string; readonly keyFile: string };
+/** PEM. Who asks for it is served over TLS, who does not, without. `clientsCaFile`: who signs the certificates that those over TLS are to show. */
+export type NatsTls = { readonly certFile: string; readonly keyFile: string; readonly clientsCaFile?: string | undefined };
 
 export type NatsConfig = {
   readonly serverName: string;
@@ -57,7 +57,7 @@ export function natsConfigText(config: NatsConfig): string {
     "}",
     ...(config.cluster === undefined ? [] : clusterLines(config.cluster, config.host)),
     ...(config.users === undefined ? [] : userLines(config.users)),
-    ...(config.tls === undefined ? [] : ["allow_non_tls: true", `tls { cert_file: ${JSON.stringify(config.tls.certFile)}, key_file: ${JSON.stringify(config.tls.keyFile)} }`]),
+    ...(config.tls === undefined ? [] : tlsLines(config.tls)),
   ];
   return `${lines.join("\n")}\n`;
 }
@@ -71,6 +71,11 @@ function clusterLines(cluster: NatsCluster, host: string): readonly string[] {
     ...(cluster.unadvertised === true ? ["  no_advertise: true", `  advertise: ${JSON.stringify(NOWHERE)}`] : []),
     "}",
   ];
+}
+
+function tlsLines({ certFile, keyFile, clientsCaFile }: NatsTls): readonly string[] {
+  const verified = clientsCaFile === undefined ? "" : `, ca_file: ${JSON.stringify(clientsCaFile)}, verify: true`;
+  return ["allow_non_tls: true", `tls { cert_file: ${JSON.stringify(certFile)}, key_file: ${JSON.stringify(keyFile)}${verified} }`];
 }
 
 function userLines({ user, password, nkey }: NatsUsers): readonly string[] {

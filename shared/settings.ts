@@ -8,6 +8,8 @@ export const sharedSettings = {
   natsUrl: { parse: text, fallback: "nats://127.0.0.1:4222", meaning: "the NATS servers, comma-separated; with a user: nats://user:password@host; tls://host: with TLS only" },
   natsCredentials: { parse: text, fallback: "", meaning: "a .creds file that says who Coroom is to NATS; empty: the user in COROOM_NATS_URL, or none" },
   natsCa: { parse: text, fallback: "", meaning: "a file with the certificates (PEM) that NATS's own is to be signed by, over TLS only; empty: those that Node knows" },
+  natsCert: { parse: text, fallback: "", meaning: "a file with the certificate (PEM) that Coroom shows NATS, where its servers ask for one; with its key in COROOM_NATS_KEY" },
+  natsKey: { parse: text, fallback: "", meaning: "a file with the private key (PEM) of COROOM_NATS_CERT" },
   logPartitions: { parse: positiveInteger, fallback: 1, meaning: "streams that the log is spread over; fixed for the life of a deployment" },
   logReplicas: { parse: positiveInteger, fallback: 1, meaning: "copies of the log in a NATS cluster: 1, 3 or 5" },
   opsEventsMax: { parse: positiveInteger, fallback: 10_000, meaning: "events for operations that are kept; the oldest make room for new ones" },

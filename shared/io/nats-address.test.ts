@@ -6,6 +6,7 @@ import { type Authenticator, nkeys } from "nats";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { rememberNatsUrl } from "../../cli/local-nats-url.ts";
+import { writeCertificate } from "../../test/contract/certificate.ts";
 import { SettingError } from "../config.ts";
 import { natsAddress, type NatsSettings, withoutSecrets } from "./nats-address.ts";
 
@@ -27,6 +28,7 @@ test("[NAT8] what cannot be used says which setting it is and what to do, and te
   const nothing = join(folder, "nothing");
   const damaged = join(folder, "damaged.creds");
   writeFileSync(damaged, "SECRET");
+  const { certFile } = writeCertificate(folder);
   const refused: readonly (readonly [NatsSettings, RegExp])[] = [
     [{ natsUrl: "http://ada:SECRET@nats" }, /COROOM_NATS_URL is no address: it is nats:/],
     [{ natsUrl: "nats://ada:SECRET%zz@nats" }, /written as in any URL, @ as %40/],
@@ -35,6 +37,10 @@ test("[NAT8] what cannot be used says which setting it is and what to do, and te
     [{ natsUrl: "nats://ada:SECRET@nats", natsCredentials: damaged }, /set one of them/],
     [{ natsUrl: "nats", natsCredentials: nothing }, /COROOM_NATS_CREDENTIALS=.*nothing cannot be read \(ENOENT\)/],
     [{ natsUrl: "nats", natsCredentials: damaged }, /holds no credentials: it is to be a \.creds file/],
+    [{ natsUrl: "nats", natsCert: damaged }, /COROOM_NATS_CERT and COROOM_NATS_KEY go together/],
+    [{ natsUrl: "nats", natsKey: damaged }, /COROOM_NATS_CERT and COROOM_NATS_KEY go together/],
+    [{ natsUrl: "nats", natsCert: damaged, natsKey: nothing }, /COROOM_NATS_KEY=.*nothing cannot be read/],
+    [{ natsUrl: "nats", natsCert: certFile, natsKey: damaged }, /do not fit together, or are no PEM/],
     [{ natsUrl: "nats", natsCa: folder }, /COROOM_NATS_CA=.* cannot be read \(EISDIR\)/],
   ];
   for (const [settings, message] of refused) {

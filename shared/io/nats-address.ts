@@ -4,13 +4,14 @@
  */
 
 import { readFileSync } from "node:fs";
+import { createSecureContext } from "node:tls";
 
 import { type Authenticator, type ConnectionOptions, credsAuthenticator } from "nats";
 
 import { SettingError } from "../config.ts";
 
 /** The settings of these names. Absent and empty are the same. */
-export type NatsSettings = { readonly natsUrl: string; readonly natsCredentials?: string; readonly natsCa?: string };
+export type NatsSettings = { readonly natsUrl: string; readonly natsCredentials?: string; readonly natsCa?: string; readonly natsCert?: string; readonly natsKey?: string };
 
 export type NatsAddress = {
   /** With no secret in them: for the client, logs and messages. */
@@ -19,20 +20,20 @@ export type NatsAddress = {
 };
 
 /** Throws a SettingError where they contradict each other or a file cannot be used; none of them tells a secret. */
-export function natsAddress({ natsUrl, natsCredentials = "", natsCa = "" }: NatsSettings): NatsAddress {
+export function natsAddress({ natsUrl, natsCredentials = "", natsCa = "", natsCert = "", natsKey = "" }: NatsSettings): NatsAddress {
   const urls = natsUrl.split(",").map((url) => parsed(url.trim()));
   const users = urls.filter(({ username }) => username !== "");
   const [user] = users;
   if (users.some(({ username, password }) => username !== user!.username || password !== user!.password)) throw new SettingError("COROOM_NATS_URL names several users: all its servers are to know the same");
   if (user !== undefined && natsCredentials !== "") throw new SettingError("COROOM_NATS_URL names a user and COROOM_NATS_CREDENTIALS another: set one of them");
   const servers = urls.map(({ protocol, host }) => `${protocol}//${host}`);
-  const isTls = natsCa !== "" || urls.some(({ protocol }) => protocol === "tls:");
+  const isTls = natsCa !== "" || natsCert !== "" || natsKey !== "" || urls.some(({ protocol }) => protocol === "tls:");
   return {
     servers,
     options: {
       ...(user === undefined ? {} : userOf(user)),
       ...(natsCredentials === "" ? {} : { authenticator: credentialsIn(natsCredentials) }),
-      ...(isTls ? { tls: natsCa === "" ? {} : { ca: textIn("COROOM_NATS_CA", natsCa) } } : {}),
+      ...(isTls ? { tls: { ...(natsCa === "" ? {} : { ca: textIn("COROOM_NATS_CA", natsCa) }), ...certificateIn(natsCert, natsKey) } } : {}),
     },
   };
 }
@@ -83,6 +84,19 @@ function credentialsIn(file: string): Authenticator {
       return usable(nonce); // The file is gone, or half written: the next connection looks again.
     }
   };
+}
+
+/** Read by the client again for each connection: a certificate that expires is put there anew, with its key. */
+function certificateIn(certFile: string, keyFile: string): { certFile: string; keyFile: string } | undefined {
+  if (certFile === "" && keyFile === "") return undefined;
+  if (certFile === "" || keyFile === "") throw new SettingError("COROOM_NATS_CERT and COROOM_NATS_KEY go together: set both, the certificate and its private key, or neither");
+  const [cert, key] = [textIn("COROOM_NATS_CERT", certFile), textIn("COROOM_NATS_KEY", keyFile)];
+  try {
+    createSecureContext({ cert, key });
+  } catch {
+    throw new SettingError(`COROOM_NATS_CERT=${certFile} and COROOM_NATS_KEY=${keyFile} do not fit together, or are no PEM: give a certificate and the key that it was made for, without a passphrase`);
+  }
+  return { certFile, keyFile };
 }
 
 function textIn(setting: string, file: string): string {

@@ -12,6 +12,7 @@ import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
 import { SettingError } from "../config.ts";
 import { closeNats, connectAs, connectNats, type NatsConnection } from "./nats.ts";
 
+const NO_TLS = { natsCa: "", natsCert: "", natsKey: "" };
 const PASSWORD = "p@ss:1,word";
 const signer = nkeys.createUser();
 let server: RealNats;
@@ -31,8 +32,8 @@ function urlWith(password: string): string {
 }
 
 test("[NAT11] a user and password in the address let Coroom in", async () => {
-  await isLetIn(await connectAs("test", { natsUrl: urlWith(PASSWORD), natsCredentials: "", natsCa: "" }));
-  await isLetIn(await connectOperator({ natsUrl: urlWith(PASSWORD), natsCredentials: "", natsCa: "", dataDir: folder }));
+  await isLetIn(await connectAs("test", { natsUrl: urlWith(PASSWORD), natsCredentials: "", ...NO_TLS }));
+  await isLetIn(await connectOperator({ natsUrl: urlWith(PASSWORD), natsCredentials: "", ...NO_TLS, dataDir: folder }));
 });
 
 test("[NAT12] so does a credentials file", async () => {
@@ -44,7 +45,7 @@ test("[NAT12] so does a credentials file", async () => {
 
 test("[NAT13] whoever is not let in is told at once what to give, and no secret is told", async () => {
   for (const natsUrl of [urlWith("WRONG"), server.url]) {
-    for (const refused of [connectNats({ servers: natsUrl, name: "test" }), connectOperator({ natsUrl, natsCredentials: "", natsCa: "", dataDir: folder })]) {
+    for (const refused of [connectNats({ servers: natsUrl, name: "test" }), connectOperator({ natsUrl, natsCredentials: "", ...NO_TLS, dataDir: folder })]) {
       const error = await refused.catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(SettingError);
       expect(String(error)).toMatch(/does not let Coroom in: give a user and password .*COROOM_NATS_URL.*COROOM_NATS_CREDENTIALS/);

@@ -11,8 +11,8 @@ import { natsAddress, type NatsSettings } from "./nats-address.ts";
 export type { Msg, NatsConnection } from "nats";
 
 /** As the settings say, under a name that `nats server report connections` shows. */
-export function connectAs(name: string, { natsUrl: servers, natsCredentials, natsCa }: Required<NatsSettings>): Promise<NatsConnection> {
-  return connectNats({ servers, natsCredentials, natsCa, name });
+export function connectAs(name: string, { natsUrl: servers, natsCredentials, natsCa, natsCert, natsKey }: Required<NatsSettings>): Promise<NatsConnection> {
+  return connectNats({ servers, natsCredentials, natsCa, natsCert, natsKey, name });
 }
 
 /** `servers`: one URL or several, comma-separated. Throws when none answers within `timeoutMs`, and a SettingError when none lets us in. */
@@ -38,7 +38,8 @@ export async function connectNats(options: { servers: string; name: string; time
       throw new SettingError(`NATS at ${where} does not let Coroom in: give a user and password that it knows in COROOM_NATS_URL (nats://user:password@host), or a valid credentials file in COROOM_NATS_CREDENTIALS`, { cause: error });
     }
     if (isOfCertificates(error)) throw new SettingError(`NATS at ${where} shows a certificate that is not trusted (${error.code}): name it as its certificate does, and set COROOM_NATS_CA to the certificates of who signed it`, { cause: error });
-    throw new Error(`no NATS server answers at ${where}${address.options.tls === undefined ? "" : " over TLS"}: start one, or set COROOM_NATS_URL`, { cause: error });
+    const [overTls, orShow] = address.options.tls === undefined ? ["", ""] : [" over TLS", "; one that asks for a certificate answers nobody before it is shown one that it takes: set COROOM_NATS_CERT and COROOM_NATS_KEY"];
+    throw new Error(`no NATS server answers at ${where}${overTls}: start one, or set COROOM_NATS_URL${orShow}`, { cause: error });
   }
 }
 

@@ -43,13 +43,13 @@ async function ownOrContainer(own: () => Promise<Engine>, container: () => Promi
 
 async function natsContainer({ syncAlways = false, users, tls }: TestNatsOptions): Promise<Engine> {
   const { runContainer } = await import("./container-engine.ts");
-  const config = natsConfigText({ serverName: "coroom-container", host: "0.0.0.0", port: 4222, storeDir: "/data", syncAlways, memoryBytesMax: MEMORY_BYTES_MAX, fileBytesMax: FILE_BYTES_MAX, tags: [], users, tls: tls && { certFile: "/cert.pem", keyFile: "/key.pem" } });
+  const config = natsConfigText({ serverName: "coroom-container", host: "0.0.0.0", port: 4222, storeDir: "/data", syncAlways, memoryBytesMax: MEMORY_BYTES_MAX, fileBytesMax: FILE_BYTES_MAX, tags: [], users, tls: tls && { certFile: "/cert.pem", keyFile: "/key.pem", clientsCaFile: tls.clientsCaFile && "/clients-ca.pem" } });
   return runContainer({
     image: process.env["COROOM_TEST_NATS_IMAGE"] ?? "nats:2.12",
     command: ["-c", "/coroom.conf"],
     port: 4222,
     scheme: "nats",
-    files: { "/coroom.conf": config, ...(tls === undefined ? {} : { "/cert.pem": readFileSync(tls.certFile, "utf8"), "/key.pem": readFileSync(tls.keyFile, "utf8") }) },
+    files: { "/coroom.conf": config, ...(tls === undefined ? {} : { "/cert.pem": readFileSync(tls.certFile, "utf8"), "/key.pem": readFileSync(tls.keyFile, "utf8"), ...(tls.clientsCaFile === undefined ? {} : { "/clients-ca.pem": readFileSync(tls.clientsCaFile, "utf8") }) }) },
     isReady: (port) => jetStreamAnswers(port, "127.0.0.1", users),
   });
 }
