@@ -2,6 +2,7 @@
 
 import "fake-indexeddb/auto";
 
+import { forceCloseDatabase } from "fake-indexeddb";
 import { openDB } from "idb";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
@@ -254,13 +255,32 @@ test("[STO12] of a full device everything is read, and taken over once there is 
 
 test("[STO9] owners are apart, and what one leaves behind is removed when asked", async () => {
   const [ada, grace] = [indexedDbStore({ owner: "acme/ada" }), indexedDbStore({ owner: "acme/grace" })];
-  const page = await open(ada);
+  const lost = vi.fn();
+  const page = await open(ada, { ...ROOM, lost });
   await page.keep(change({ put: [unsent(1, 1)] }));
   expect((await open(grace)).kept.edits).toEqual([]);
   await forgetIndexedDbStore({ owner: "acme/ada" }); // Though a page has it open.
-  await expect(page.keep(change({ put: [unsent(2, 2)] }))).rejects.toThrow("did not take them");
+  expect(lost).toHaveBeenCalledOnce();
+  await expect(page.keep(change({ put: [unsent(2, 2)] }))).rejects.toThrow("has removed what was kept here");
   page.close();
   expect((await open(ada)).kept.edits).toEqual([]);
+});
+
+test.each([
+  ["and cleared", true],
+  ["and left as it is", false],
+])("[STO14] a database that the browser has closed %s is opened again, and the room is told that what was kept may be gone", async (_, isCleared) => {
+  const asked = vi.spyOn(indexedDB, "open");
+  const lost = vi.fn();
+  const store = indexedDbStore({ owner: `acme/cut-off-${isCleared}` });
+  const page = await open(store, { ...ROOM, lost });
+  await page.keep(change({ put: [unsent(1, 1)] }));
+  forceCloseDatabase(asked.mock.results.at(-1)!.value.result);
+  if (isCleared) await new Promise((done) => (indexedDB.deleteDatabase(`coroom/acme/cut-off-${isCleared}`).onsuccess = done));
+  await vi.waitFor(() => expect(lost).toHaveBeenCalledOnce());
+  await page.keep(change({ put: [unsent(2, 2)] }));
+  page.close();
+  expect((await open(store)).kept.edits).toEqual(isCleared ? [unsent(1, 2)] : [unsent(1, 1), unsent(2, 2)]);
 });
 
 test("[STO9] what a later version of this package has written is not touched", async () => {

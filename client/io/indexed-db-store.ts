@@ -4,10 +4,8 @@
  * a Web Lock for as long as it lives; what pages without one left behind goes to the next page that opens the room.
  */
 
-import type { IDBPDatabase } from "idb";
-
 import type { EditStore, KeptChange, KeptRoom, RoomStore, StoredRoom } from "../keeping/edit-store.ts";
-import { ALL, openDatabase, type Schema, whole } from "./kept-database.ts";
+import { ALL, KeptDatabase, whole } from "./kept-database.ts";
 import { allOf, type Condense, type Left, leftBehind, ownBytes, readDocument, replacePieces, takeOver, writeDocument } from "./kept-rows.ts";
 import { alone, livePages, lock, lockOf, type PageId } from "./page-locks.ts";
 
@@ -48,12 +46,12 @@ function databaseOf(owner: string): string {
   return `coroom/${owner}`;
 }
 
-async function openRoom({ name, closed, leaving }: Here, { server, room, condense }: StoredRoom): Promise<RoomStore> {
+async function openRoom({ name, closed, leaving }: Here, { server, room, condense, lost = () => {} }: StoredRoom): Promise<RoomStore> {
   if (typeof indexedDB === "undefined") throw new Error("there is no IndexedDB here: leave the option `store` out in Node, or give a store of your own");
   if (typeof navigator === "undefined" || navigator.locks === undefined) throw new Error("there are no Web Locks here: serve the page over https (or from localhost)");
   const key = `${server} ${room}`;
   const page = randomId();
-  const db = await openDatabase(name);
+  const database = await KeptDatabase.open(name, lost);
   const part: Part = { key, page, condense, left: [] };
   const held = new Map<PageId, () => Promise<void>>();
   const hold = async (one: PageId): Promise<void> => {
@@ -66,7 +64,7 @@ async function openRoom({ name, closed, leaving }: Here, { server, room, condens
   };
   const letGo = (): void => {
     for (const one of held.keys()) closed.add(one);
-    db.close();
+    database.close();
     leaving.delete(page);
     tellLeft();
     for (const [one, release] of held) void release().then(() => closed.delete(one));
@@ -75,11 +73,11 @@ async function openRoom({ name, closed, leaving }: Here, { server, room, condens
     await hold(page);
     await Promise.all([...leaving.values()].map((other) => (other.key === key ? other.left : undefined)));
     const kept = await alone(`${name} opening`, async () => {
-      const found = await readKept(db, part, await livePages(name, closed));
+      const found = await readKept(database, part, await livePages(name, closed));
       for (const one of new Set(part.left.map((edit) => edit.page))) await hold(one); // No other page may take them.
       return found;
     });
-    return { kept, keep: (change) => write(db, part, change), forget: () => forgetRoom(db, key), leave, close: letGo };
+    return { kept, keep: (change) => write(database, part, change), forget: () => forgetRoom(database, key), leave, close: letGo };
   } catch (cause) {
     letGo();
     throw cause;
@@ -87,8 +85,9 @@ async function openRoom({ name, closed, leaving }: Here, { server, room, condens
 }
 
 /** `live`: as of now. Nobody else may open the room until what the others left is taken over, for they would not be among them. */
-async function readKept(db: IDBPDatabase<Schema>, part: Part, live: ReadonlySet<PageId>): Promise<KeptRoom> {
+async function readKept(database: KeptDatabase, part: Part, live: ReadonlySet<PageId>): Promise<KeptRoom> {
   const { key, condense } = part;
+  const db = await database.connection();
   try {
     return await whole(db.transaction(ALL, "readwrite"), async (transaction) => {
       const left = await leftBehind(transaction, key, live);
@@ -103,8 +102,9 @@ async function readKept(db: IDBPDatabase<Schema>, part: Part, live: ReadonlySet<
   }
 }
 
-async function write(db: IDBPDatabase<Schema>, part: Part, { put, drop, document }: KeptChange): Promise<void> {
+async function write(database: KeptDatabase, part: Part, { put, drop, document }: KeptChange): Promise<void> {
   const { key, page, condense, left } = part;
+  const db = await database.connection();
   try {
     await whole(db.transaction(ALL, "readwrite", RELAXED), async (transaction) => {
       const edits = transaction.objectStore("edits");
@@ -120,8 +120,8 @@ async function write(db: IDBPDatabase<Schema>, part: Part, { put, drop, document
   }
 }
 
-async function forgetRoom(db: IDBPDatabase<Schema>, key: string): Promise<void> {
-  const transaction = db.transaction(ALL, "readwrite");
+async function forgetRoom(database: KeptDatabase, key: string): Promise<void> {
+  const transaction = (await database.connection()).transaction(ALL, "readwrite");
   await Promise.all([transaction.objectStore("heads").delete(key), transaction.objectStore("pieces").delete(allOf(key)), transaction.objectStore("edits").delete(allOf(key)), transaction.done]);
 }
 

@@ -1,4 +1,8 @@
-/** The database of a store in browsers: what is in it, how it is opened, and that what is asked of it happens whole or not at all. */
+/**
+ * The database of a store in browsers: what is in it, how it is opened, and that what is asked of it happens whole or not
+ * at all. Browsers close one that is in use: when its site's data is cleared, or a phone sends its page to sleep. It is
+ * opened again then. Where another page takes it away it is not: who signed out there leaves nothing here.
+ */
 
 import { type DBSchema, type IDBPDatabase, type IDBPTransaction, openDB } from "idb";
 
@@ -24,18 +28,64 @@ export type Writing = IDBPTransaction<Schema, Stores, "readwrite">;
 
 export const ALL = ["heads", "pieces", "edits"] as const;
 
-export async function openDatabase(name: string): Promise<IDBPDatabase<Schema>> {
+/** As one room has it open. */
+export class KeptDatabase {
+  readonly #name: string;
+  readonly #lost: () => void;
+  #connection: IDBPDatabase<Schema> | undefined;
+  /** Another page has taken it away. */
+  #isTaken = false;
+  #isClosed = false;
+
+  /** `lost`: what was kept may be gone. */
+  private constructor(name: string, lost: () => void) {
+    this.#name = name;
+    this.#lost = lost;
+  }
+
+  static async open(name: string, lost: () => void): Promise<KeptDatabase> {
+    const database = new KeptDatabase(name, lost);
+    await database.connection();
+    return database;
+  }
+
+  /** Asked again only once the last is answered. */
+  async connection(): Promise<IDBPDatabase<Schema>> {
+    if (this.#isTaken) throw new Error("another page of this application has removed what was kept here, or is of a later version: load the page again");
+    this.#connection ??= await openDatabase(this.#name, { taken: () => this.#receiveTaken(), cutOff: () => this.#receiveCutOff() });
+    if (this.#isClosed) this.close();
+    return this.#connection;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#connection?.close();
+  }
+
+  #receiveTaken(): void {
+    this.#isTaken = true;
+    this.#connection?.close();
+    this.#lost();
+  }
+
+  #receiveCutOff(): void {
+    this.#connection = undefined;
+    this.#lost();
+  }
+}
+
+async function openDatabase(name: string, { taken, cutOff }: { taken: () => void; cutOff: () => void }): Promise<IDBPDatabase<Schema>> {
   try {
-    const db = await openDB<Schema>(name, SCHEMA_VERSION, {
+    return await openDB<Schema>(name, SCHEMA_VERSION, {
       upgrade: (opened, from) => {
         if (from >= 1) return;
         opened.createObjectStore("heads", { keyPath: "room" });
         opened.createObjectStore("pieces", { keyPath: ["room", "place"] });
         opened.createObjectStore("edits", { keyPath: ["room", "page", "place"] });
       },
-      blocking: () => db.close(), // Another page wants a later version, or all of it gone: writes fail from here on, and say so.
+      blocking: taken,
+      terminated: cutOff,
     });
-    return db;
   } catch (cause) {
     const isLater = cause instanceof DOMException && cause.name === "VersionError";
     throw new Error(isLater ? "what is kept here was written by a later version of this application, and is left alone: load the page again" : "the browser does not open its database: in private windows some do not", { cause });

@@ -1,7 +1,7 @@
 /**
  * What is kept of rooms on this device, so that a page that is closed, loaded again or gone loses nothing. A port,
  * and part of what the package offers: `io/indexed-db-store.ts` implements it for browsers, an application may for
- * anything else. Rules STO1 to STO13.
+ * anything else. Rules STO1 to STO14.
  */
 
 import type { ClientId, ClientKey, Position, RoomId, Seq } from "../../shared/ids.ts";
@@ -33,6 +33,8 @@ export type StoredRoom = {
   readonly room: RoomId;
   /** One payload with the state that these lead to, from the room's first edit on. Undefined: only edits that wait are kept. */
   readonly condense: ((payloads: readonly Uint8Array[]) => Uint8Array) | undefined;
+  /** To be called when what was kept may be gone: all that waits is given to `keep()` anew. */
+  readonly lost?: () => void;
 };
 
 export type KeptRoom = { readonly document: KeptDocument | undefined; readonly edits: readonly KeptEdit[] };

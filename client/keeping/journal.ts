@@ -59,6 +59,11 @@ export class Journal {
     this.#dropped.clear();
   }
 
+  /** Nothing of it may be there any more. */
+  lost(): void {
+    for (const row of this.#rows.values()) row.isKept = false;
+  }
+
   #newRow(): Row {
     this.#lastPlace += 1;
     return { place: this.#lastPlace, isKept: false };

@@ -388,6 +388,36 @@ test("[KEE1] destroyed it lets go of the store once all is written, and leaves n
   expect(server.clock.pending).toBe(0);
 });
 
+test("[KEE10] what waits is written anew where the store says that it may be gone, and counts as not stored until then", async () => {
+  const [server, device] = [serverOn(), new MemoryStore()];
+  server.reachable = false;
+  const before = new Page(server, device, 1);
+  await server.clock.advance(1_000);
+  before.type("typed on a train ");
+  await server.clock.advance(1_000);
+  const stored: boolean[] = [before.provider.stored];
+  before.provider.on("stored", (isStored) => stored.push(isStored));
+  device.clear();
+  await server.clock.advance(1_000);
+  expect([stored, before.told]).toEqual([[true, false, true], ["restored"]]);
+  before.close();
+  const after = new Page(server, device, 2);
+  await server.clock.advance(1_000);
+  expect(after.text).toBe("typed on a train ");
+});
+
+test("[KEE10] where it cannot be written anew, that is told at once", async () => {
+  const [server, device] = [serverOn(), new MemoryStore()];
+  const page = new Page(server, device, 1);
+  await server.clock.advance(1_000);
+  page.type("saved ");
+  await server.clock.advance(1_000);
+  device.isFull = true;
+  device.clear();
+  await server.clock.advance(1_000);
+  expect(page.told).toEqual(["restored", "storage-failed"]);
+});
+
 test("[KEE2] a room of any payloads keeps what waits, and hands it to the page that comes after", async () => {
   const [server, device] = [serverOn(), new MemoryStore()];
   server.reachable = false;

@@ -1,7 +1,7 @@
 /**
  * Keeps a room on this device: what waits here, and the room's content up to where this page has come. Says what to
  * write and when; edits go out only once they are kept, so that a page that comes after this one knows what each was
- * sent as. Where nothing can be kept the room goes on without. Deterministic. Rules KEE1 to KEE9.
+ * sent as. Where nothing can be kept the room goes on without. Deterministic. Rules KEE1 to KEE10.
  */
 
 import type { ClientKey, Millis, Position, Seq } from "../../shared/ids.ts";
@@ -44,6 +44,9 @@ type Wait = { readonly until: Millis; readonly isSecondHalf: boolean };
 
 /** What it puts right once it is kept. */
 type Write = { readonly number: number; readonly clientKey: ClientKey; readonly through: Counter; readonly made: number; readonly settled: number; readonly changes: number };
+
+/** No count of the outbox. */
+const NOTHING_KEPT = -1;
 
 export class Keeping {
   readonly #options: KeepingOptions;
@@ -119,6 +122,14 @@ export class Keeping {
     else if (state.kind === "writing" && number === state.write.number) this.#state = { kind: "failed", until: (now + this.#options.retryMs) as Millis };
     else return; // It took too long, and was told then.
     if (state.kind === "opening" || !state.isRetry) effects.push({ kind: "problem", problem: storageFailed(cause) });
+  }
+
+  /** What was kept may be gone: all that waits is written anew, and what is being written says nothing. */
+  lost(): void {
+    if (this.#state.kind === "off" || this.#state.kind === "opening") return;
+    this.#journal.lost();
+    this.#keptMade = NOTHING_KEPT;
+    if (this.#state.kind === "writing") this.#state = { kind: "ready" };
   }
 
   /** The room is deleted: nothing of it is kept from here on. */

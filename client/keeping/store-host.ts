@@ -12,7 +12,7 @@ export class StoreHost {
 
   constructor(store: EditStore, room: StoredRoom, receive: (input: RoomInput) => void) {
     this.#receive = receive;
-    this.#opened = openIn(store, room);
+    this.#opened = openIn(store, { ...room, lost: () => this.#isClosed || receive({ kind: "store-lost" }) });
     this.#last = this.#opened;
     this.#opened.then(
       ({ kept }) => receive({ kind: "restored", kept }),

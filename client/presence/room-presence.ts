@@ -94,6 +94,7 @@ export class RoomPresence {
       case "restored":
       case "kept":
       case "keep-failed":
+      case "store-lost":
         return effects;
     }
     return effects;

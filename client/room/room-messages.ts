@@ -27,6 +27,8 @@ export type RoomInput =
   | { kind: "kept"; write: number }
   /** `write` undefined: the store could not be opened. */
   | { kind: "keep-failed"; write: number | undefined; cause: unknown }
+  /** What the store had kept may be gone. */
+  | { kind: "store-lost" }
   | { kind: "tick" };
 
 export type RoomEffect =

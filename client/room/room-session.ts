@@ -150,6 +150,9 @@ export class RoomSession {
       case "kept":
         this.#keeping.kept(input.write, this.#writer.key);
         break;
+      case "store-lost":
+        this.#keeping.lost();
+        break;
       case "frame":
         this.#dialogue.receiveFrame(input.frame, now, effects);
         break;

@@ -10,10 +10,12 @@ export class MemoryStore implements EditStore {
   isFull = false;
   /** Nothing is answered. */
   isStuck = false;
+  /** Of those who have a room open. */
+  readonly #lost = new Set<() => void>();
   /** Rows written. */
   written = 0;
 
-  async open({ server, room, condense }: StoredRoom): Promise<RoomStore> {
+  async open({ server, room, condense, lost = () => {} }: StoredRoom): Promise<RoomStore> {
     await this.#answer();
     const key = `${server} ${room}`;
     const kept: Kept = this.#rooms.get(key) ?? { document: undefined, pages: new Map(), open: new Set(), leaving: new Map() };
@@ -25,6 +27,7 @@ export class MemoryStore implements EditStore {
     const edits = left.flatMap(([, rows]) => [...rows.values()].sort((a, b) => a.place - b.place)).map((edit, index) => ({ ...edit, place: index + 1 }));
     kept.pages.set(page, new Map(edits.map((edit) => [edit.place, edit])));
     kept.open.add(page);
+    this.#lost.add(lost);
     const { document } = kept;
     let tellLeft = (): void => {};
     return {
@@ -44,6 +47,7 @@ export class MemoryStore implements EditStore {
       leave: () => void kept.leaving.set(page, new Promise((left) => (tellLeft = left))),
       close: () => {
         kept.open.delete(page);
+        this.#lost.delete(lost);
         kept.leaving.delete(page);
         tellLeft();
       },
@@ -66,6 +70,15 @@ export class MemoryStore implements EditStore {
         for (const store of stores) store.close();
       },
     };
+  }
+
+  /** As when whoever owns the device clears what its browser keeps. */
+  clear(): void {
+    for (const kept of this.#rooms.values()) {
+      kept.document = undefined;
+      for (const rows of kept.pages.values()) rows.clear();
+    }
+    for (const lost of this.#lost) lost();
   }
 
   async #answer(): Promise<void> {
