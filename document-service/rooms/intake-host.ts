@@ -70,6 +70,11 @@ export class IntakeHost {
     return this.#waiting !== undefined;
   }
 
+  /** Its checkpoint is there and does not decode: somebody has to see to it. */
+  get isUndecodable(): boolean {
+    return this.#isUndecodable;
+  }
+
   /** Nothing more is taken in this run. */
   get isSetAside(): boolean {
     return this.#isSetAside;

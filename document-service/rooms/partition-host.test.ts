@@ -51,6 +51,15 @@ test("[PTH3] rooms whose checkpoints do not decode keep none from being read, ho
   expect(rig.lease?.floor).toBe(0);
 });
 
+test("[PTH7] rooms whose checkpoints do not decode take no place from those that may be known in memory", async () => {
+  const [record] = recordsOf("a");
+  const broken = Array.from({ length: 30 }, (_, index) => ({ ...record!, room: `${BROKEN}${index}` as RoomKey, streamSeq: index + 1 }));
+  const rig = new OnePartition(...broken, { ...record!, streamSeq: 200 });
+  const host = new PartitionHost(0, rig.ports, { ...rig.options, documentsMax: 10 }, rig.deps);
+  void host.run();
+  await rig.until(() => rig.stores.checkpoint?.streamSeq === 200);
+});
+
 test("[PTH4] deleted rooms whose checkpoints do not decode keep none from being saved", async () => {
   const [record] = recordsOf("a");
   const broken = Array.from({ length: 10 }, (_, index) => ({ ...deletedRecord(index + 1), room: `${BROKEN}${index}` as RoomKey }));

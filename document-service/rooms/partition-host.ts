@@ -55,6 +55,8 @@ export class PartitionHost {
   /** Ends the reading that is under way; the next goes on after `#received`. */
   #again = new AbortController();
   #heldBytes = 0;
+  /** Known rooms, as of the last tick, that cannot be forgotten and take next to no memory: they count for nothing, or a day's many would keep all others from being read. */
+  #undecodable = 0;
   #saves = 0;
   /** What the last tick found to be saved or trimmed, the most urgent first. */
   #due: { readonly room: RoomHost; readonly pressed: boolean }[] = [];
@@ -134,6 +136,7 @@ export class PartitionHost {
     this.#rooms.clear();
     this.#opening.clear();
     this.#heldBytes = 0;
+    this.#undecodable = 0;
     this.#observe();
   }
 
@@ -190,7 +193,7 @@ export class PartitionHost {
   }
 
   #isFull(): boolean {
-    return this.#heldBytes > this.#options.documentsBytesMax || this.#rooms.size > this.#options.documentsMax || this.#opening.size > this.#options.documentOpeningsMax;
+    return this.#heldBytes > this.#options.documentsBytesMax || this.#rooms.size - this.#undecodable > this.#options.documentsMax || this.#opening.size > this.#options.documentOpeningsMax;
   }
 
   async #work(signal: AbortSignal): Promise<void> {
@@ -203,11 +206,13 @@ export class PartitionHost {
   #tick(now: Millis): void {
     const { release, save } = this.#pressure();
     this.#heldBytes = 0;
+    this.#undecodable = 0;
     const [unwiped, unsaved, untrimmed]: [RoomHost[], RoomHost[], RoomHost[]] = [[], [], []];
     for (const room of this.#rooms.values()) {
       room.mergeIfDue();
       room.releaseIfIdle(now, { pressed: release });
       this.#heldBytes += room.heldBytes;
+      if (room.isUndecodable) this.#undecodable += 1;
       if (room.readAgainFrom !== undefined) this.#readAgain(room, room.readAgainFrom);
       else if (room.isWipeDue(now)) unwiped.push(room);
       else if (room.isSaveDue(now, { pressed: save })) unsaved.push(room);
@@ -222,7 +227,7 @@ export class PartitionHost {
 
   /** Before there is no more room at all: first what a snapshot can give back, then what must be saved to be given back. */
   #pressure(): { release: boolean; save: boolean } {
-    const used = Math.max(this.#heldBytes / this.#options.documentsBytesMax, this.#rooms.size / this.#options.documentsMax);
+    const used = Math.max(this.#heldBytes / this.#options.documentsBytesMax, (this.#rooms.size - this.#undecodable) / this.#options.documentsMax);
     return { release: used > 0.5, save: used > 0.8 };
   }
 

@@ -125,6 +125,11 @@ export class RoomHost {
     return this.#saves.uncoveredSince;
   }
 
+  /** It waits for somebody who sees to its checkpoint, and cannot be forgotten before. */
+  get isUndecodable(): boolean {
+    return this.#intake.isUndecodable;
+  }
+
   /** Its edits cannot be merged in time. */
   get isStalled(): boolean {
     return this.#merges.isStalled;
