@@ -61,3 +61,12 @@ test.each(["busy", "overran"] as const)("[RSTH3] a snapshot that is not read, fo
   expect(stores.checkpoint).toBeUndefined();
   expect(await restoring("unreadable")).toMatchObject({ kind: "rebuilt", seq: 1 });
 });
+
+test("[RSTH4] a room that its history alone knows to be deleted stays so, whatever a backup brought back of it", async () => {
+  const stores = new Stores();
+  stores.history = { versions: [], segments: [], through: 0, deleted: true };
+  stores.historyRevision = 1;
+  stores.snapshots.set(`${ROOM}/1-1-first`, EMPTY_STATE);
+  const restored = await restoreRoom(ROOM, { snapshots: [...stores.snapshots.keys()], history: [] }, stores.ports, { newName: () => "anew", wallNow: () => 0 as UnixMillis });
+  expect([restored, stores.deleted]).toEqual([{ kind: "deleted" }, { deleted: true, time: 0, wiping: true }]);
+});

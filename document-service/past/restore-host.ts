@@ -35,7 +35,7 @@ type Archived = { readonly object: string; readonly bytes: Uint8Array; readonly 
 export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: RestorePorts, deps: RestoreDeps): Promise<RestoredRoom> {
   const { checkpoint, revision } = await ports.checkpoints.read(room);
   if (isDeleted(checkpoint)) return { kind: "deleted" };
-  if ((await ports.log.end(room)).kind === "deleted") {
+  if ((await ports.log.end(room)).kind === "deleted" || (await ports.histories.read(room)).history.deleted === true) {
     await ports.checkpoints.write(room, { deleted: true, time: deps.wallNow(), wiping: true }, revision);
     return { kind: "deleted" };
   }
