@@ -21,7 +21,7 @@ export type WebhookQueueOptions = {
 };
 
 const NANOS_PER_MS = 1_000_000;
-/** After the try's own time. */
+/** Beside the time of two tries: an event's own, and the one before it, behind which it may wait here already. */
 const SETTLE_MS_MAX = 15_000;
 /** Those that wait for their next try count among them: past it nothing new is delivered to the endpoint. */
 const UNSETTLED_MAX = 10_000;
@@ -69,7 +69,7 @@ async function ensureQueue(manager: JetStreamManager, subjects: Subjects, option
   }
   await ensureCopies(manager, stream, options.logReplicas);
   for (const { name, tenant } of options.webhookUrls) {
-    const delivery = { filter_subject: tenant === undefined ? subjects.allWebhooks : subjects.webhook(tenant), ack_wait: (options.webhookTimeoutMs + SETTLE_MS_MAX) * NANOS_PER_MS, max_ack_pending: UNSETTLED_MAX };
+    const delivery = { filter_subject: tenant === undefined ? subjects.allWebhooks : subjects.webhook(tenant), ack_wait: (2 * options.webhookTimeoutMs + SETTLE_MS_MAX) * NANOS_PER_MS, max_ack_pending: UNSETTLED_MAX };
     try {
       await manager.consumers.update(stream, name, delivery);
     } catch (error) {
