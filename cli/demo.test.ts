@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { HttpQuestion } from "../gateway/io/http-routes.ts";
 import { demoRoutes, servesDemo } from "./demo.ts";
 
-const local = { demo: true, production: false, jwtSecret: "", jwksUrl: "", jwksFile: "" };
+const local = { demo: true, production: false, jwtSecret: "", jwksUrl: "", jwksFile: "", tlsCertFile: "" };
 
 test("[DEM1] tokens are handed out by local systems only: never for a secret that was given", () => {
   expect(servesDemo(local)).toBe(true);

@@ -11,8 +11,8 @@ import { makeToken } from "./token.ts";
 const TTL_SECONDS = 3600;
 
 /** `given`: the settings as they were given, before what is missing was made up. */
-export function servesDemo(given: { readonly demo: boolean; readonly production: boolean; readonly jwtSecret: string; readonly jwksUrl: string; readonly jwksFile: string }): boolean {
-  return given.demo && !given.production && given.jwtSecret === "" && given.jwksUrl === "" && given.jwksFile === "";
+export function servesDemo(given: { readonly demo: boolean; readonly production: boolean; readonly jwtSecret: string; readonly jwksUrl: string; readonly jwksFile: string; readonly tlsCertFile: string }): boolean {
+  return given.demo && !given.production && given.jwtSecret === "" && given.jwksUrl === "" && given.jwksFile === "" && given.tlsCertFile === ""; // Its bots would not believe a certificate for 127.0.0.1.
 }
 
 export function demoRoutes({ jwtSecret, bots }: { jwtSecret: string; bots: Pick<DemoBots, "set"> }): HttpRoute[] {

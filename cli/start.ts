@@ -79,7 +79,7 @@ async function startRoles(given: StartConfig, registry: Registry, add: (part: Ru
   );
   add(gateway);
   if (bots !== undefined) add(bots);
-  say(`coroom ready http://127.0.0.1:${gateway.port}`);
+  say(`coroom ready ${config.tlsCertFile === "" ? "http" : "https"}://127.0.0.1:${gateway.port}`);
 }
 
 function say(line: string): void {

@@ -60,7 +60,7 @@ const LIMITS: readonly Limit[] = [
 
 /** Where it listens, whom it believes, how often it does things, how long it keeps what is bounded by something else. */
 const NO_LIMITS: readonly Setting[] = [
-  "host", "port", "production", "allowedOrigins", "staticDir", "jwtSecret", "jwksUrl", "jwksFile", "jwtIssuer", "jwtAudience", "jwtClockToleranceSeconds", "internalSecret", "clientAddressHeader",
+  "host", "port", "tlsCertFile", "tlsKeyFile", "production", "allowedOrigins", "staticDir", "jwtSecret", "jwksUrl", "jwksFile", "jwtIssuer", "jwtAudience", "jwtClockToleranceSeconds", "internalSecret", "clientAddressHeader",
   "knownTokenMsMax", "retryAfterMs", "abuseBanMs", "abuseBanMsMax", "snapshotSharedMs", "pingIntervalMs", "presenceFlushMs", "presenceRepeatMs", "presenceKeepaliveMs",
   "presenceOwnerSilenceMsMax", "spectatorAfterMs", "gatewayHeartbeatMs", "ownerSilenceMsMax", "forwardedKeptMs", "recentBytesMax", "recentMsMax", "roomLingerMs", "shedCalmMs",
   "boardKinds", "boardSessionMs", "boardSessionPoints", "boardWatchMs",

@@ -22,6 +22,7 @@ import { measuredPressures } from "./io/pressures.ts";
 import { rememberedTokens } from "./io/remembered-tokens.ts";
 import { serveHttp } from "./io/routes.ts";
 import type { Door, Unready } from "./io/upgrades.ts";
+import { uwsApp } from "./io/uws-app.ts";
 import { listen, uwsSockets } from "./io/uws-server.ts";
 import { countBehind, gatewayMetrics } from "./metrics.ts";
 import { Shed } from "./limits/shed.ts";
@@ -39,11 +40,11 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const gateway = randomBytes(9).toString("base64url") as GatewayId;
   const deps = { clock, endOfTurn: endOfTurn(), log, metrics: gatewayMetrics(registry) };
   const tokens = rememberedTokens(jwtTokens(config, clock, (waiting) => deps.metrics.tokensWaiting.set(waiting)), config, deps);
+  const uws = loadUws();
+  const app = uwsApp(uws, config);
   const bus = await connectBus(gateway, config, deps);
   const kept = redisSanctions(config.redisUrl ?? "", config.environment, deps);
 
-  const uws = loadUws();
-  const app = uws.App();
   const unready = (): Unready | undefined => (clients.isDraining ? "draining" : rooms.backboneLostAt === undefined ? undefined : "degraded");
   const door: Door = { unready, mayConnect: (address): boolean => parts.quotas.mayConnect(address), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) };
   const web = uwsSockets(app, config, door, (behind) => countBehind(deps.metrics, behind));

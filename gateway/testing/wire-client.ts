@@ -36,9 +36,9 @@ export class WireClient {
     socket.on("error", (error) => (this.#error = error)); // A close follows.
   }
 
-  /** Rejects with the HTTP status when the connection is turned away. */
-  static open(url: string, headers: Record<string, string> = {}): Promise<WireClient> {
-    const socket = new WebSocket(url, { headers, perMessageDeflate: false });
+  /** Rejects with the HTTP status when the connection is turned away. `ca`: the certificates to believe over TLS. */
+  static open(url: string, headers: Record<string, string> = {}, ca?: string): Promise<WireClient> {
+    const socket = new WebSocket(url, { headers, perMessageDeflate: false, ...(ca === undefined ? {} : { ca }) });
     const client = new WireClient(socket);
     return new Promise((resolve, reject) => {
       socket.once("open", () => resolve(client));

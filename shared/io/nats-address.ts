@@ -4,11 +4,11 @@
  */
 
 import { readFileSync } from "node:fs";
-import { createSecureContext } from "node:tls";
 
 import { type Authenticator, type ConnectionOptions, credsAuthenticator } from "nats";
 
 import { SettingError } from "../config.ts";
+import { certificateFiles, textIn } from "./certificate-files.ts";
 
 /** The settings of these names. Absent and empty are the same. */
 export type NatsSettings = { readonly natsUrl: string; readonly natsCredentials?: string; readonly natsCa?: string; readonly natsCert?: string; readonly natsKey?: string };
@@ -27,13 +27,14 @@ export function natsAddress({ natsUrl, natsCredentials = "", natsCa = "", natsCe
   if (users.some(({ username, password }) => username !== user!.username || password !== user!.password)) throw new SettingError("COROOM_NATS_URL names several users: all its servers are to know the same");
   if (user !== undefined && natsCredentials !== "") throw new SettingError("COROOM_NATS_URL names a user and COROOM_NATS_CREDENTIALS another: set one of them");
   const servers = urls.map(({ protocol, host }) => `${protocol}//${host}`);
-  const isTls = natsCa !== "" || natsCert !== "" || natsKey !== "" || urls.some(({ protocol }) => protocol === "tls:");
+  const shown = certificateFiles({ certFile: natsCert, keyFile: natsKey }, ["COROOM_NATS_CERT", "COROOM_NATS_KEY"]); // The client reads them again for each connection.
+  const isTls = natsCa !== "" || shown !== undefined || urls.some(({ protocol }) => protocol === "tls:");
   return {
     servers,
     options: {
       ...(user === undefined ? {} : userOf(user)),
       ...(natsCredentials === "" ? {} : { authenticator: credentialsIn(natsCredentials) }),
-      ...(isTls ? { tls: { ...(natsCa === "" ? {} : { ca: textIn("COROOM_NATS_CA", natsCa) }), ...certificateIn(natsCert, natsKey) } } : {}),
+      ...(isTls ? { tls: { ...(natsCa === "" ? {} : { ca: textIn("COROOM_NATS_CA", natsCa) }), ...shown } } : {}),
     },
   };
 }
@@ -84,26 +85,4 @@ function credentialsIn(file: string): Authenticator {
       return usable(nonce); // The file is gone, or half written: the next connection looks again.
     }
   };
-}
-
-/** Read by the client again for each connection: a certificate that expires is put there anew, with its key. */
-function certificateIn(certFile: string, keyFile: string): { certFile: string; keyFile: string } | undefined {
-  if (certFile === "" && keyFile === "") return undefined;
-  if (certFile === "" || keyFile === "") throw new SettingError("COROOM_NATS_CERT and COROOM_NATS_KEY go together: set both, the certificate and its private key, or neither");
-  const [cert, key] = [textIn("COROOM_NATS_CERT", certFile), textIn("COROOM_NATS_KEY", keyFile)];
-  try {
-    createSecureContext({ cert, key });
-  } catch {
-    throw new SettingError(`COROOM_NATS_CERT=${certFile} and COROOM_NATS_KEY=${keyFile} do not fit together, or are no PEM: give a certificate and the key that it was made for, without a passphrase`);
-  }
-  return { certFile, keyFile };
-}
-
-function textIn(setting: string, file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
-    throw new SettingError(`${setting}=${file} cannot be read (${code}): give a file that is there, and that the user whom Coroom runs as may read`, { cause });
-  }
 }
