@@ -11,8 +11,8 @@ import type { Waits } from "./saving.ts";
 
 export type UnackedEdit = SubmittedEdit & {
   readonly acceptedAt: Millis;
-  /** Whether it went out as tentative. */
-  shown: boolean;
+  /** Whether it went out as tentative. Never: it may not, for as long as it waits. */
+  shown: "no" | "yes" | "never";
 };
 
 export type GroupCommitOptions = {
@@ -65,7 +65,7 @@ export class GroupCommit {
   add(edit: SubmittedEdit, now: Millis): UnackedEdit {
     const { author, counter, ackedThrough, parentSeq, payload } = edit;
     assert(payload.byteLength <= this.#options.recordBytesMax, "an edit too large for a record was refused before");
-    const unacked = { author, counter, ackedThrough, parentSeq, payload: new Uint8Array(payload), acceptedAt: now, shown: false };
+    const unacked: UnackedEdit = { author, counter, ackedThrough, parentSeq, payload: new Uint8Array(payload), acceptedAt: now, shown: "no" };
     this.#waiting.push(unacked);
     this.#bytes += payload.byteLength;
     return unacked;

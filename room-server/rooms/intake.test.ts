@@ -54,7 +54,7 @@ test("[INT4] what others send in again for a writer is taken only with a room se
 test("[INT5] a first edit is taken once, where there is no edit and none waits; its repeat is answered, and it is never shown before the log has it", () => {
   const { intake: of, sequencer, unacked } = intake();
   const bob = { ...edit(1), author: { user: "bob" as UserId, client: "bobbobbobbobbob1" as ClientId } };
-  expect(of.receiveFirstEdit(edit(1), SAVED, at(0))).toMatchObject({ kind: "accepted", edit: { shown: true } });
+  expect(of.receiveFirstEdit(edit(1), SAVED, at(0))).toMatchObject({ kind: "accepted", edit: { shown: "never" } });
   expect(of.receiveFirstEdit(edit(1), SAVED, at(0)).kind, "its own repeat").toBe("passed-over");
   expect(of.receiveFirstEdit(bob, SAVED, at(0)).kind, "until it is known what became of the other").toBe("passed-over");
   unacked.takeNext(at(0));

@@ -157,6 +157,14 @@ test("[ROOM27] while the log stays slow the oldest tentative edits go out again:
   expect([101, 200, 1_101, 1_200, 2_101].map(shown)).toEqual([[1, 2], [], [1], [], [1]]);
 });
 
+test("[ROOM31] a first edit is never shown as tentative, however long the log stays slow: whoever held it could send it in after another", () => {
+  const room = roomAt();
+  room.receive({ kind: "first-edit", gateway, edit: edit(ann, 1) }, at(0));
+  send(room, 0, edit(bob, 1));
+  const shown = (ms: number) => broadcasts(tick(room, ms)).flatMap((message) => (message.kind === "tentative" ? [message.edit.user] : []));
+  expect([101, 200, 1_101, 2_101].map(shown)).toEqual([["bob"], [], ["bob"], ["bob"]]);
+});
+
 test("[ROOM11] a catch-up tells what follows the position, and the head", () => {
   const room = roomAt();
   send(room, 0, edit(ann, 1), edit(ann, 2), edit(ann, 3));

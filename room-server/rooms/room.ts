@@ -270,16 +270,17 @@ export class Room {
   #forgetShown(): void {
     let bytes = 0;
     for (const edit of this.#unacked.edits()) {
+      if (edit.shown !== "yes") continue;
       bytes += edit.payload.byteLength;
       if (bytes > this.#options.recordBytesMax) return;
-      edit.shown = false;
+      edit.shown = "no";
     }
   }
 
-  /** Each unacked edit goes out as tentative, and again only for those who missed it. */
+  /** Each unacked edit that may goes out as tentative, and again only for those who missed it. */
   #show(unacked: UnackedEdit, effects: RoomEffect[]): void {
-    if (unacked.shown) return;
-    unacked.shown = true;
+    if (unacked.shown !== "no") return;
+    unacked.shown = "yes";
     const { author, counter, ackedThrough, parentSeq, payload } = unacked;
     const edit = { ...author, counter, ackedThrough, parentSeq, payload };
     const mac = this.#deps.seal.sealOf(this.#start.key, edit);
