@@ -275,17 +275,20 @@ export class PassHost {
     );
   }
 
-  /** Those who have to catch up first tell what they came to, not what is on the way: checkpoints tell for themselves. */
+  /**
+   * Those who have to catch up first tell what they came to, not what is on the way: checkpoints tell for themselves. But
+   * where there are many rooms each is to be forgotten, and none is before it has told.
+   */
   async #tellTotals(): Promise<void> {
     while (!this.#isOver) {
       await pause(this.#deps.clock, this.#options.boardTotalsMs, this.#over.signal);
-      if (!this.hasCaughtUp) continue;
-      const { through } = this.#headway;
+      const { hasCaughtUp, through } = this.#headway;
+      if (!hasCaughtUp && !this.#rooms.isPressed) continue;
       const untold = this.#rooms.all.filter(({ isUntold }) => isUntold);
       await eachOf(untold, this.#options.boardWritesMax, async (room) => {
         if (!this.#isOver) await room.tellTotals();
       });
-      if (!this.#isOver) this.#headway.tell(through);
+      if (hasCaughtUp && !this.#isOver) this.#headway.tell(through);
     }
   }
 

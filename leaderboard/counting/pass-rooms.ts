@@ -51,6 +51,10 @@ export class PassRooms {
     return this.#opening.size === 0;
   }
 
+  get isPressed(): boolean {
+    return this.#rooms.size > this.#options.boardRoomsMax * PRESSED;
+  }
+
   get isFull(): boolean {
     if (this.#opening.size >= this.#options.boardOpeningsMax || this.#rooms.size >= this.#options.boardRoomsMax) return true;
     return this.#pendingAtMost >= this.#options.boardPendingEditsMax && this.pending >= this.#options.boardPendingEditsMax;
@@ -64,11 +68,11 @@ export class PassRooms {
   }
 
   checkpointsDue(now: Millis): BoardRoom[] {
-    return this.all.filter((room) => room.isCheckpointDue(now, { isPressed: this.#isPressed }));
+    return this.all.filter((room) => room.isCheckpointDue(now, { isPressed: this.isPressed }));
   }
 
   retire(): void {
-    if (this.#isPressed) for (const room of this.#rooms.values()) if (room.canRetire) this.#rooms.delete(room.room);
+    if (this.isPressed) for (const room of this.#rooms.values()) if (room.canRetire) this.#rooms.delete(room.room);
   }
 
   /** Everything of the stream up to there is in checkpoints, of what was received up to `received`. */
@@ -76,10 +80,6 @@ export class PassRooms {
     let lowest = received;
     for (const room of this.#rooms.values()) lowest = Math.min(lowest, (room.uncoveredFrom(source) ?? Number.POSITIVE_INFINITY) - 1);
     return lowest;
-  }
-
-  get #isPressed(): boolean {
-    return this.#rooms.size > this.#options.boardRoomsMax * PRESSED;
   }
 
   #room(key: RoomKey): BoardRoom {

@@ -89,7 +89,7 @@ export class BoardRoom {
   }
 
   get isIdle(): boolean {
-    return (this.#projection !== undefined || this.#isDeleted) && this.pending === 0 && this.#applying === undefined && !this.#isSaving && !this.isUntold;
+    return (this.#projection !== undefined || this.#isDeleted) && this.pending === 0 && this.#applying === undefined && !this.#isSaving;
   }
 
   get isUntold(): boolean {
@@ -98,7 +98,7 @@ export class BoardRoom {
 
   /** Nothing would be lost if it were forgotten. */
   get canRetire(): boolean {
-    return this.isIdle && this.isCovered;
+    return this.isIdle && this.isCovered && !this.isUntold;
   }
 
   /** `isPressed`: there is no room for more rooms. */

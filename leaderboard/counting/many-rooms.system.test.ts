@@ -1,0 +1,37 @@
+/** More rooms are in use than a leaderboard may know at a time: it forgets some for others, and counts all. */
+
+import { expect, test } from "vitest";
+
+import { NOBODY } from "../../shared/lease.ts";
+import { eventually } from "../../test/system/eventually.ts";
+import { counted, expectReference, expectTenantReference, NEW_YEARS_EVE, ROOMS, USERS } from "../testing/expected-boards.ts";
+import { LeaderboardRig, SetClock, type Started } from "../testing/leaderboard-rig.ts";
+import { MadeUpLog } from "../testing/made-up-log.ts";
+
+const rig = LeaderboardRig.forThisFile();
+
+async function hasCaughtUp({ ports }: Started): Promise<boolean> {
+  return (await ports.progress.read(0))?.isRebuilding === false;
+}
+
+test("[LB19] a leaderboard that begins below what checkpoints cover gets past twice as many rooms as it may know", async () => {
+  const [log, clock] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE)];
+  const typeInAll = (): void => {
+    for (const room of ROOMS) log.append(room, USERS.map((user) => ({ user, bytes: 10, time: clock.wallNow() })));
+  };
+  const first = await rig.start("lb19", log, clock);
+  typeInAll();
+  await eventually("all is counted", () => counted(log, first));
+  for (const room of ROOMS) await eventually(`${room} has a checkpoint`, async () => (await first.ports.checkpoints.mark(room)).seq === log.editsOf(room).length);
+  await first.host.stop();
+  const { lease, revision } = await first.ports.leases.read(0);
+  expect(lease?.said).toBeDefined();
+  await first.ports.leases.write(0, { holder: NOBODY, floor: 0, said: lease?.said }, revision);
+
+  const second = await rig.start("lb19", log, clock, { boardRoomsMax: String(ROOMS.length / 2) });
+  typeInAll();
+  await eventually("all is counted", () => counted(log, second));
+  await eventually("it is up to date", () => hasCaughtUp(second));
+  await expectReference(log, second);
+  await expectTenantReference(log, second);
+});
