@@ -7,7 +7,7 @@ const local = { demo: true, production: false, jwtSecret: "", jwksUrl: "", jwksF
 
 test("[DEM1] tokens are handed out by local systems only: never for a secret that was given", () => {
   expect(servesDemo(local)).toBe(true);
-  for (const given of [{ demo: false }, { production: true }, { jwtSecret: "x".repeat(32) }, { jwksUrl: "https://a/jwks" }, { jwksFile: "jwks.json" }]) {
+  for (const given of [{ demo: false }, { production: true }, { jwtSecret: "x".repeat(32) }, { jwksUrl: "https://a/jwks" }, { jwksFile: "jwks.json" }, { tlsCertFile: "cert.pem" }]) {
     expect(servesDemo({ ...local, ...given }), JSON.stringify(given)).toBe(false);
   }
 });
