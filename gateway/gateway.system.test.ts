@@ -514,3 +514,14 @@ test("[GW27] a gateway that would name other parts of the log than there are doe
   await expect(start()).rejects.toThrow(/set COROOM_LOG_PARTITIONS=2 for every role/);
   await start({ logPartitions: "2" });
 });
+
+test("[GW30] nor does one stay ready that was there before the log", async () => {
+  const address = await start();
+  await ensureLogStreams(line, subjectsOf(environment), { partitions: 2, replicas: 1 });
+  const unready = await until(async () => {
+    const answer = await fetch(`http://${address}/readyz`);
+    return answer.status === 503 && answer.text();
+  }, "the gateway to notice");
+  expect(unready).toContain("COROOM_LOG_PARTITIONS");
+  await expect(enter(address, "ann")).rejects.toThrow("HTTP 503");
+});

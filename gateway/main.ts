@@ -45,7 +45,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const bus = await connectBus(gateway, config, deps);
   const kept = redisSanctions(config.redisUrl ?? "", config.environment, deps);
 
-  const unready = (): Unready | undefined => (clients.isDraining ? "draining" : rooms.backboneLostAt === undefined ? undefined : "degraded");
+  const unready = (): Unready | undefined => (clients.isDraining ? "draining" : bus.isMisconfigured() ? "misconfigured" : rooms.backboneLostAt === undefined ? undefined : "degraded");
   const door: Door = { unready, mayConnect: (address): boolean => parts.quotas.mayConnect(address), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) };
   const web = uwsSockets(app, config, door, (behind) => countBehind(deps.metrics, behind));
   const parts = assembleGateway(gateway, config, { ...web, ...bus.ports, store: kept.store, tokens, clientIdOf }, deps);

@@ -19,4 +19,4 @@ function readiness(unready: Unready | undefined): HttpAnswer {
   return unready === undefined ? { status: 200, body: "ready\n" } : { status: 503, body: `${REASONS[unready]}\n` };
 }
 
-const REASONS: Readonly<Record<Unready, string>> = { degraded: "NATS is out of reach", draining: "going away" };
+const REASONS: Readonly<Record<Unready, string>> = { degraded: "NATS is out of reach", draining: "going away", misconfigured: "its COROOM_LOG_PARTITIONS is not the deployment's: its log says which to set" };

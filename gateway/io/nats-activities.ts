@@ -15,9 +15,10 @@ const STORE_FAILED = 10_077;
 /** What JetStream answers to whoever publishes. */
 const Answer = z.object({ duplicate: z.boolean().default(false), error: z.object({ err_code: z.number() }).optional() });
 
-export function natsActivities(nats: NatsConnection, subjects: Subjects, { logPartitions }: { logPartitions: number }): Activities {
+export function natsActivities(nats: NatsConnection, subjects: Subjects, { logPartitions, mayTell = () => true }: { logPartitions: number; mayTell?: () => boolean }): Activities {
   return {
     tell: async (room, activity, id) => {
+      if (!mayTell()) return "unavailable"; // It would be told where nobody counts it for its room.
       const named = headers();
       named.set("Nats-Msg-Id", `${room} ${id}`);
       try {

@@ -2,7 +2,6 @@
 
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../shared/ids.ts";
-import { checkLogPartitions } from "../../shared/io/log-stream.ts";
 import { closeNats, connectAs } from "../../shared/io/nats.ts";
 import { natsCounts } from "../../shared/io/nats-counts.ts";
 import { ensureOperationsStream, natsOperations } from "../../shared/io/nats-operations.ts";
@@ -10,6 +9,7 @@ import type { SharedConfig } from "../../shared/settings.ts";
 import { type GatewayConfig, refuseUnsendable } from "../config.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { Backbone } from "../ports.ts";
+import { logParts } from "./log-parts.ts";
 import { natsActivities } from "./nats-activities.ts";
 import { natsOrders, natsSanctions } from "./nats-admin.ts";
 import { type BoardListener, natsBoards } from "./nats-boards.ts";
@@ -24,7 +24,7 @@ export async function connectBus(gateway: GatewayId, config: SharedConfig & Gate
   const nats = await connectAs(`gateway ${gateway}`, config);
   refuseUnsendable(config, nats.info?.max_payload);
   const subjects = subjectsOf(config.environment);
-  await checkLogPartitions(nats, subjects, config.logPartitions);
+  const parts = await logParts(nats, subjects, config.logPartitions, deps);
   await ensureOperationsStream(nats, subjects, config);
   const { clock, metrics } = deps;
   const [rooms, presence] = [natsRooms(nats, subjects, gateway), natsPresence(nats, subjects, gateway, metrics)];
@@ -33,12 +33,13 @@ export async function connectBus(gateway: GatewayId, config: SharedConfig & Gate
   return {
     nats,
     operations: natsOperations(nats, subjects, gateway, { ...deps, count: (kind) => metrics.events.inc({ kind }) }),
+    isMisconfigured: parts.areOthers,
     services: { documents, leaderboards },
     ports: {
       rooms: rooms.rooms,
       presence: presence.rooms,
       boardBus: boards.boardBus,
-      activities: natsActivities(nats, subjects, config),
+      activities: natsActivities(nats, subjects, { ...config, mayTell: () => !parts.areOthers() }),
       placement: natsPlacement(nats, subjects, config, clock),
       counts: natsCounts(nats, subjects),
       sanctionsLine: natsSanctions(nats, subjects, gateway),
@@ -49,6 +50,9 @@ export async function connectBus(gateway: GatewayId, config: SharedConfig & Gate
       await presence.start(listeners.presence);
       boards.start(listeners.boards);
     },
-    stop: () => closeNats(nats),
+    stop: (): Promise<void> => {
+      parts.stop();
+      return closeNats(nats);
+    },
   };
 }

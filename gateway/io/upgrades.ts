@@ -16,7 +16,7 @@ export type UpgradeOptions = { readonly allowedOrigins: readonly string[]; reado
 export type Connection = { readonly id: ConnectionId; readonly address: ClientAddress | undefined };
 
 /** Why a gateway takes no connections. */
-export type Unready = "degraded" | "draining";
+export type Unready = "degraded" | "draining" | "misconfigured";
 export type TurnedAway = "full" | "origin" | "ip" | Unready;
 
 /** Who decides about connections, before they are made. */
@@ -55,6 +55,7 @@ const REFUSALS: Readonly<Record<TurnedAway, { status: string; message: string }>
   full: { status: "503 Service Unavailable", message: "this gateway takes no more connections: try again, or another" },
   degraded: { status: "503 Service Unavailable", message: "this gateway cannot reach its backbone: try again, or another" },
   draining: { status: "503 Service Unavailable", message: "this gateway is going away: connect to another" },
+  misconfigured: { status: "503 Service Unavailable", message: "this gateway was started with another COROOM_LOG_PARTITIONS than the deployment's: connect to another" },
   ip: { status: "429 Too Many Requests", message: "too many connections from this address: close others, or try again later; behind a balancer set COROOM_CLIENT_ADDRESS_HEADER" },
   origin: { status: "403 Forbidden", message: "pages of this origin may not connect: add it to COROOM_ALLOWED_ORIGINS" },
 };

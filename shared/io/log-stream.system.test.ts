@@ -77,10 +77,10 @@ test("[LGS5] one that lost a stream in between is not taken for a smaller one", 
 
 test("[LGS6] whoever only asks for the number is refused another, and makes nothing", async () => {
   const check = (partitions: number) => checkLogPartitions(nats, subjectsOf("lgs6"), partitions);
-  await check(3);
+  expect(await check(3)).toBe(false);
   expect(await streamsOf("lgs6")).toEqual([]);
   await ensure("lgs6", 2);
-  await check(2);
+  expect(await check(2)).toBe(true);
   const refused = check(3);
   await expect(refused).rejects.toThrow(SettingError);
   await expect(refused).rejects.toThrow(/set COROOM_LOG_PARTITIONS=2 for every role/);

@@ -27,11 +27,11 @@ export function ensureLogStreams(nats: NatsConnection, subjects: Subjects, optio
   return onceSettled(() => makeLogStreams(nats, subjects, options));
 }
 
-/** For a tier that only names parts of the log: makes nothing, and refuses nothing of a log that is not there yet, or does not say how many it has. */
-export function checkLogPartitions(nats: NatsConnection, subjects: Subjects, partitions: number): Promise<void> {
+/** For a tier that only names parts of the log: makes nothing, and refuses nothing of a log that is not there yet, or does not say how many it has. Whether it says so. */
+export function checkLogPartitions(nats: NatsConnection, subjects: Subjects, partitions: number): Promise<boolean> {
   return onceSettled(async () => {
     const first = await configOf(await jetstreamManager(nats), subjects.logStream(0));
-    if (first !== undefined) refuseOtherThanSaid(first, partitions);
+    return first !== undefined && refuseOtherThanSaid(first, partitions);
   });
 }
 
