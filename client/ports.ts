@@ -1,6 +1,7 @@
 /** What the client needs from the world, in its own words. `io/` implements each; tests fake each. */
 
 import type { ClientKey, Millis, Position } from "../shared/ids.ts";
+import type { EditName } from "./keeping/edit-store.ts";
 
 /** Everything outside, as one value that `main.ts` puts together. */
 export type World = {
@@ -50,7 +51,8 @@ export interface SocketListener {
 export type FetchSnapshot = (url: string, token: string, signal: AbortSignal) => Promise<SnapshotAnswer>;
 
 export type SnapshotAnswer =
-  | { readonly kind: "snapshot"; readonly position: Position; readonly payload: Uint8Array }
+  /** `last`: the edit at the position, where the server names it. */
+  | { readonly kind: "snapshot"; readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array }
   /** The room has none yet. */
   | { readonly kind: "none" }
   | { readonly kind: "unavailable"; readonly retryAfterMs: number; readonly why: string };

@@ -61,7 +61,7 @@ afterAll(async () => {
 
 function serveDocument(question: IncomingMessage, response: ServerResponse): void {
   asked.push({ url: question.url!, internal: String(question.headers["x-coroom-internal"]), tenant: String(question.headers["x-coroom-tenant"]) });
-  const headers = { etag: '"2-40"', "x-coroom-seq": "40", "x-coroom-epoch": "2", "content-type": "application/octet-stream" };
+  const headers = { etag: '"2-40"', "x-coroom-seq": "40", "x-coroom-epoch": "2", "x-coroom-last-edit": "annannannannann1.7", "content-type": "application/octet-stream" };
   if (question.url?.includes("empty")) return void response.writeHead(404, { "content-type": "application/json" }).end('{"error":"no-document"}');
   if (question.headers["if-none-match"] === '"2-40"') return void response.writeHead(304, headers).end();
   response.writeHead(200, headers).end(snapshot);
@@ -86,8 +86,8 @@ test("[HTTP1] without a document service a snapshot is unavailable for now; with
     const response = await get(path, { authorization, origin: "https://app.example" });
     return response.status === 200 && response;
   }, "a snapshot");
-  expect(Object.fromEntries(["x-coroom-seq", "x-coroom-epoch", "etag", "access-control-allow-origin"].map((name) => [name, answer.headers.get(name)]))).toEqual({ "x-coroom-seq": "40", "x-coroom-epoch": "2", etag: '"2-40"', "access-control-allow-origin": "https://app.example" });
-  expect(answer.headers.get("access-control-expose-headers")).toContain("x-coroom-seq");
+  expect(Object.fromEntries(["x-coroom-seq", "x-coroom-epoch", "x-coroom-last-edit", "etag", "access-control-allow-origin"].map((name) => [name, answer.headers.get(name)]))).toEqual({ "x-coroom-seq": "40", "x-coroom-epoch": "2", "x-coroom-last-edit": "annannannannann1.7", etag: '"2-40"', "access-control-allow-origin": "https://app.example" });
+  for (const name of ["x-coroom-seq", "x-coroom-last-edit"]) expect(answer.headers.get("access-control-expose-headers")).toContain(name);
   expect(Buffer.from(await answer.arrayBuffer()).equals(Buffer.from(snapshot))).toBe(true);
   expect(asked.at(-1)).toEqual({ url: path, internal: "between us", tenant: "acme" });
 });

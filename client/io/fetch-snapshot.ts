@@ -1,6 +1,7 @@
 /** A room's snapshot over HTTP, from the gateway's own address: given up when nothing comes for a while, and never because it is long. */
 
-import type { Epoch, Position, Seq } from "../../shared/ids.ts";
+import { type Epoch, parseClientId, type Position, type Seq } from "../../shared/ids.ts";
+import type { EditName } from "../keeping/edit-store.ts";
 import type { SnapshotAnswer } from "../ports.ts";
 
 /** Without the answer's head, and then without any more of its body. */
@@ -24,7 +25,7 @@ export async function fetchSnapshot(url: string, token: string, signal: AbortSig
     const position = positionOf(answer.headers);
     if (position === undefined) return { kind: "unavailable", retryAfterMs: 0, why: "the answer does not say its position (x-coroom-epoch, x-coroom-seq): a proxy may drop these headers" };
     heard();
-    return { kind: "snapshot", position, payload: await bodyOf(answer, heard) };
+    return { kind: "snapshot", position, last: editNamed(answer.headers.get("x-coroom-last-edit")), payload: await bodyOf(answer, heard) };
   } finally {
     clearTimeout(waiting);
     signal.removeEventListener("abort", end);
@@ -54,6 +55,13 @@ function positionOf(headers: Headers): Position | undefined {
   const epoch = numberOf(headers.get("x-coroom-epoch"));
   const seq = numberOf(headers.get("x-coroom-seq"));
   return epoch === undefined || seq === undefined ? undefined : { epoch: epoch as Epoch, seq: seq as Seq };
+}
+
+/** Undefined as well from a server that does not name it. */
+function editNamed(text: string | null): EditName | undefined {
+  const [client, counter] = text?.split(".") ?? [];
+  const [by, counted] = [parseClientId(client ?? ""), numberOf(counter ?? null)];
+  return by === undefined || counted === undefined ? undefined : { client: by, counter: counted };
 }
 
 function secondsOf(text: string | null): number {

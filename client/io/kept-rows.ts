@@ -46,7 +46,7 @@ export async function writeDocument(transaction: Writing, key: string, change: D
     case "begun":
       if (before !== undefined && isBehind(change.position, before.position)) return;
       await pieces.delete(allOf(key));
-      await heads.put({ room: key, position: change.position, last: undefined, place: 1, bytes: 0, condensedBytes: change.payload.byteLength });
+      await heads.put({ room: key, position: change.position, last: change.last, place: 1, bytes: 0, condensedBytes: change.payload.byteLength });
       await pieces.put({ room: key, place: 1, payloads: [ownBytes(change.payload)] });
       return;
     case "continued": {

@@ -114,9 +114,9 @@ test("[SNA1] a snapshot comes with its position, for the token that asks", async
   let authorization: string | undefined;
   answerWith = (request, response) => {
     authorization = request.headers.authorization;
-    response.writeHead(200, { "x-coroom-seq": "70", "x-coroom-epoch": "3" }).end(new Uint8Array([1, 2]));
+    response.writeHead(200, { "x-coroom-seq": "70", "x-coroom-epoch": "3", "x-coroom-last-edit": "annannannannann1.12" }).end(new Uint8Array([1, 2]));
   };
-  expect(await fetchSnapshot(`http://${url}/v1/rooms/notes/snapshot`, "t.o.k", NEVER)).toEqual({ kind: "snapshot", position: { epoch: 3, seq: 70 }, payload: new Uint8Array([1, 2]) });
+  expect(await fetchSnapshot(`http://${url}/v1/rooms/notes/snapshot`, "t.o.k", NEVER)).toEqual({ kind: "snapshot", position: { epoch: 3, seq: 70 }, last: { client: "annannannannann1", counter: 12 }, payload: new Uint8Array([1, 2]) });
   expect(authorization).toBe("Bearer t.o.k");
 });
 

@@ -69,7 +69,7 @@ export type KeptChange = {
 export type DocumentChange =
   /** The edits behind `after`, up to the position. What is kept may be further: other pages keep the same document. What does not join on to it is left out. */
   | { readonly kind: "continued"; readonly after: Seq; readonly position: Position; readonly last: EditName; readonly payloads: readonly Uint8Array[] }
-  /** A snapshot; left out where what is kept is further. */
-  | { readonly kind: "begun"; readonly position: Position; readonly payload: Uint8Array }
+  /** A snapshot; left out where what is kept is further. `last`: as of a document. */
+  | { readonly kind: "begun"; readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array }
   /** It is not of the server's log. */
   | { readonly kind: "forgotten" };

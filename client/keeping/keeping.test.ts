@@ -284,6 +284,26 @@ test("[KPO2] a log trimmed beyond what is kept is caught up by a snapshot, and n
   }
 });
 
+test("[KPO5] a document that ended in a snapshot goes on from there, where the log still has its last edit", async () => {
+  const [server, device] = [serverOn(), new MemoryStore()];
+  const bob = new Page(server, undefined, 1);
+  await server.clock.advance(1_000);
+  for (const word of ["a ", "b "]) {
+    bob.type(word);
+    await server.clock.advance(1_000);
+  }
+  Object.assign(server.room(NOTES), { trimmedThrough: 1, snapshotThrough: 2 });
+  const ann = new Page(server, device, 2);
+  await server.clock.advance(1_000);
+  ann.close();
+  server.snapshotsAvailable = false;
+  const joins = heard(server, "join").length;
+  const again = new Page(server, device, 3);
+  await server.clock.advance(1_000);
+  expect([again.text, again.provider.synced, again.provider.seq, again.told]).toEqual(["a b ", true, 2, ["restored"]]);
+  expect(heard(server, "join").slice(joins).map(({ position }) => position.seq)).toEqual([1]);
+});
+
 test("[KPO2] what was typed offline upon a document that ended in a snapshot is sent and counted once", async () => {
   const [server, device] = [serverOn(), new MemoryStore()];
   const bob = new Page(server, undefined, 1);

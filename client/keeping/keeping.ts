@@ -193,7 +193,7 @@ export class Keeping {
       case "deliver":
         return this.#continueBy(effect.edits, position);
       case "load-snapshot":
-        return this.#beginAt(effect.position, effect.payload);
+        return this.#beginAt(effect);
       case "log-rolled-back":
         this.#startOver({ kind: "forgotten" });
         return;
@@ -209,8 +209,8 @@ export class Keeping {
     this.#add({ kind: "continued", after, position: { epoch: position.epoch, seq }, last, payloads: edits.map(({ payload }) => payload) });
   }
 
-  #beginAt(position: Position, payload: Uint8Array): void {
-    this.#startOver(...this.#document.filter(({ kind }) => kind === "forgotten"), { kind: "begun", position, payload });
+  #beginAt({ position, last, payload }: RoomEffect & { kind: "load-snapshot" }): void {
+    this.#startOver(...this.#document.filter(({ kind }) => kind === "forgotten"), { kind: "begun", position, last, payload });
   }
 
   /** What was to be written before is void. What is being written is not. */

@@ -106,9 +106,10 @@ export class CatchingUp {
     if (answer.kind === "unavailable") effects.push({ kind: "problem", problem: snapshotUnavailable(answer.why) });
     const beginning = this.#resync.receive(answer, this.position, now);
     if (beginning === undefined) return "go-on";
-    const { position, payload } = beginning;
+    const { position, last, payload } = beginning;
     this.#feed.startAt(position);
-    if (payload !== undefined) effects.push({ kind: "load-snapshot", position, payload });
+    if (payload !== undefined) effects.push({ kind: "load-snapshot", position, last, payload });
+    if (last !== undefined) this.#feed.receiveLast(last, effects);
     return "rejoin";
   }
 

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import type { ClientId, ClientKey, Epoch, Millis, Seq } from "../../shared/ids.ts";
+import type { ClientId, ClientKey, Epoch, Millis, Seq, UserId } from "../../shared/ids.ts";
 import { OUTBOX, ROOM } from "../defaults.ts";
 import { EditFeed } from "./edit-feed.ts";
 import { Outbox } from "./outbox.ts";
@@ -54,6 +54,16 @@ test("[FEE3] tentative edits whose author and owner are gone are sent in by whoe
   await server.clock.advance(30_000);
   expect(server.room(NOTES).log.map(({ payload }) => `${payload}`)).toEqual(["1", "2"]);
   expect([bob.edits, cid.edits]).toEqual([["1:1", "2:2"], ["1:1", "2:2"]]);
+});
+
+test("[FEE7] a tentative edit that comes with a snapshot, by the author of its last edit, is not sent in again", () => {
+  const feed = new EditFeed(ROOM.feed, new Outbox({ ...OUTBOX, format: undefined, mergeUnsent: true }), () => 0);
+  const bob = "bobbobbobbobbob1" as ClientId;
+  const effects: RoomEffect[] = [];
+  const tentative = (counter: number) => ({ epoch: 1 as Epoch, user: "bob" as UserId, client: bob, counter, ackedThrough: 0, parentSeq: 0 as Seq, mac: bytes(0), payload: bytes(counter) });
+  for (const counter of [1, 2, 3]) feed.receiveTentative(tentative(counter), 0 as Millis, effects);
+  feed.receiveLast({ client: bob, counter: 2 }, effects);
+  expect(feed.takeResubmits(MINUTE as Millis).resubmit.map(({ counter }) => counter)).toEqual([3]);
 });
 
 test("[FEE4] a hole in what comes is asked for, and filled before anything behind it is delivered", async () => {

@@ -1,6 +1,6 @@
 /**
  * What comes into a room: committed edits in order, acknowledgements of this client's own, tentative edits until
- * they are confirmed. Rules FEE1 to FEE6.
+ * they are confirmed. Rules FEE1 to FEE7.
  *
  * Only an edit under this client's own id acknowledges; nobody else's is ever taken for one.
  */
@@ -8,6 +8,7 @@
 import type { ClientId, Millis, Position, Seq } from "../../shared/ids.ts";
 import type { Counter, SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
 import { type Batch, Inbox, type InboxOptions, type Repair, type RoomEdit } from "./inbox.ts";
+import type { EditName } from "../keeping/edit-store.ts";
 import type { Inheritance } from "../keeping/inheritance.ts";
 import type { Outbox } from "./outbox.ts";
 import type { RoomEffect, RoomFrame } from "./room-messages.ts";
@@ -91,6 +92,11 @@ export class EditFeed {
 
   startAt(position: Position): void {
     this.#inbox.startAt(position);
+  }
+
+  /** A snapshot has this edit, and with it all that its author made before. */
+  receiveLast({ client, counter }: EditName, effects: RoomEffect[]): void {
+    if (!this.#isOwn(client, counter)) show(this.#tentative.receiveCommitted(client, counter), effects);
   }
 
   receiveCommitted({ edits: { epoch, firstSeq, edits } }: RoomFrame & { type: "committed" }, catchingUp: boolean, now: Millis, effects: RoomEffect[]): void {

@@ -6,10 +6,11 @@
 import { type Millis, type Position, START } from "../../shared/ids.ts";
 import type { ResyncReason } from "../../shared/wire/frames.ts";
 import { type Backoff, backoffMs } from "../connection/backoff.ts";
+import type { EditName } from "../keeping/edit-store.ts";
 import type { SnapshotAnswer } from "../ports.ts";
 
 /** Where the room is to be joined anew, and what the snapshot holds up to there. */
-export type Beginning = { readonly position: Position; readonly payload: Uint8Array | undefined };
+export type Beginning = { readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array | undefined };
 
 type State = { readonly kind: "idle" } | { readonly kind: "waiting"; readonly until: Millis } | { readonly kind: "fetching" };
 
@@ -55,9 +56,9 @@ export class Resync {
     if (this.#state.kind === "idle") return undefined;
     switch (answer.kind) {
       case "snapshot":
-        return this.#beginAt(answer.position, answer.payload, held);
+        return this.#beginAt(answer, held);
       case "none":
-        return this.#beginAt(START, undefined, held); // Nothing was trimmed yet: the log has it all.
+        return this.#beginAt({ position: START, payload: undefined }, held); // Nothing was trimmed yet: the log has it all.
       case "unavailable":
         this.#attempts += 1;
         this.#state = { kind: "waiting", until: Math.max(now + answer.retryAfterMs, this.#later(now)) as Millis };
@@ -75,9 +76,9 @@ export class Resync {
   }
 
   /** A catch-up may break off after it has led beyond the newest snapshot: then the room goes on from there. */
-  #beginAt(position: Position, payload: Uint8Array | undefined, held: Position): Beginning {
+  #beginAt({ position, last, payload }: Beginning, held: Position): Beginning {
     this.#state = { kind: "idle" };
-    return this.#rolledBack || position.seq > held.seq ? { position, payload } : { position: held, payload: undefined };
+    return this.#rolledBack || position.seq > held.seq ? { position, last, payload } : { position: held, payload: undefined };
   }
 
   #later(now: Millis): Millis {

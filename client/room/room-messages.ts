@@ -2,7 +2,7 @@
 
 import type { ClientKey, Millis, Position } from "../../shared/ids.ts";
 import type { ClientFrame, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
-import type { KeptChange, KeptRoom } from "../keeping/edit-store.ts";
+import type { EditName, KeptChange, KeptRoom } from "../keeping/edit-store.ts";
 import type { Line } from "./edit-sender.ts";
 import type { RoomEdit } from "./inbox.ts";
 import type { SnapshotAnswer } from "../ports.ts";
@@ -39,7 +39,7 @@ export type RoomEffect =
   | { kind: "show-tentative"; edits: readonly TentativeEdit[] }
   /** Shown before, and given up: nobody else may have them. */
   | { kind: "unconfirmed"; edits: readonly TentativeEdit[] }
-  | { kind: "load-snapshot"; position: Position; payload: Uint8Array }
+  | { kind: "load-snapshot"; position: Position; last?: EditName | undefined; payload: Uint8Array }
   /** The server's log has lost edits that this client had received. */
   | { kind: "log-rolled-back" }
   /** What was made here and is not acknowledged, as it was kept: to be shown again. */

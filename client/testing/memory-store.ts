@@ -93,7 +93,7 @@ function apply(kept: Kept, rows: Map<number, KeptEdit>, { put, drop, document }:
     const before = kept.document;
     if (change.kind === "forgotten") kept.document = undefined;
     else if (change.kind === "begun") {
-      if (before === undefined || change.position.seq > before.position.seq || change.position.epoch > before.position.epoch) kept.document = { position: change.position, last: undefined, payloads: [change.payload] };
+      if (before === undefined || change.position.seq > before.position.seq || change.position.epoch > before.position.epoch) kept.document = { position: change.position, last: change.last, payloads: [change.payload] };
     } else {
       const from = before?.position.seq ?? 0;
       if (from < change.after || change.position.seq <= from || change.position.epoch < (before?.position.epoch ?? 0)) continue;

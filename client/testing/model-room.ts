@@ -18,6 +18,8 @@ export class ModelRoom {
   /** Everything that was ever committed; `trimmedThrough` is no longer to be had edit by edit. */
   readonly log: (CommittedEdit & { readonly epoch: Epoch })[] = [];
   trimmedThrough = 0;
+  /** Undefined: as far as the log is trimmed. */
+  snapshotThrough: number | undefined;
   readonly #accepted = new Map<ClientId, number>();
   readonly #committed = new Map<ClientId, number>();
   #waiting: SubmittedEdit[] = [];

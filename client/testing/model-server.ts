@@ -265,7 +265,8 @@ export class ModelServer {
     const room = this.room(id);
     if (!this.snapshotsAvailable) return { kind: "unavailable", retryAfterMs: 100, why: "HTTP 503" };
     if (room.trimmedThrough === 0) return { kind: "none" };
-    return { kind: "snapshot", position: this.#positionAt(id, room.trimmedThrough), payload: this.snapshotOf(room.log.slice(0, room.trimmedThrough)) };
+    const through = room.snapshotThrough ?? room.trimmedThrough;
+    return { kind: "snapshot", position: this.#positionAt(id, through), last: room.log[through - 1], payload: this.snapshotOf(room.log.slice(0, through)) };
   }
 
   #headOf(id: RoomId): Position {

@@ -61,7 +61,7 @@ export function readRoutes(documents: Documents, reading: Reading, { documentsAn
     return bytes === body ? answer : { ...answer, headers: { ...headers, etag: String(headers["etag"]).replace(/"$/, '-gzip"'), "x-coroom-encoding": "gzip" }, body: bytes };
   };
 
-  const snapshot = async ({ state }: Snapshot): Promise<InternalAnswer> => ({ status: 200, name: "snapshot", headers: { "content-type": BINARY }, body: state });
+  const snapshot = async ({ state, last }: Snapshot): Promise<InternalAnswer> => ({ status: 200, name: "snapshot", headers: { "content-type": BINARY, ...(last && { "x-coroom-last-edit": `${last.client}.${last.counter}` }) }, body: state });
 
   const json = async ({ state }: Snapshot, { query }: RoomQuestion): Promise<InternalAnswer> => {
     const wanted = wantedOf(query.getAll("type"));

@@ -333,6 +333,15 @@ test("[RMH18] a service that is late with a snapshot or a version of a deleted r
   expectNothingLeft(stores);
 });
 
+test("[RMH36] a snapshot names the edit that it ends in, merged or as it was saved", async () => {
+  const stores = new Stores();
+  const run = new Run(stores);
+  await run.take(...recordsOf("abc"));
+  expect(await run.room.serve("newest")).toMatchObject({ position: { seq: 3 }, last: { client: ann, counter: 3 } });
+  await run.room.save();
+  expect(await new Run(stores).room.serve("newest")).toMatchObject({ position: { seq: 3 }, last: { client: ann, counter: 3 } });
+});
+
 test("[RMH35] nothing is merged for whoever waits for a seq that has not come", async () => {
   const stores = new Stores();
   let merges = 0;

@@ -27,6 +27,7 @@ import type { Checkpoints, Deletions, Merging, News, ObjectStore } from "../port
 import { OrphansHost } from "./orphans-host.ts";
 import { SaveHost } from "./save-host.ts";
 import { TrimHost } from "./trim-host.ts";
+import type { Watermark } from "./watermarks.ts";
 import { WipeHost } from "./wipe-host.ts";
 import { WorkHost } from "./work-host.ts";
 
@@ -45,8 +46,12 @@ export type RoomDeps = { readonly clock: Clock; readonly log: Log; readonly metr
 /** "joinable": of a long document the few newest edits may be missing, for whoever joins from there is sent them. */
 export type Freshness = "newest" | "joinable";
 
+/** What tells an edit from every other one. */
+export type EditName = Pick<Watermark, "client" | "counter">;
+
 export type Served =
-  | { kind: "snapshot"; state: Uint8Array; position: Position }
+  /** `last`: the edit at the position, where it is known. */
+  | { kind: "snapshot"; state: Uint8Array; position: Position; last?: EditName | undefined }
   /** The room never had an edit, as far as is known here. */
   | { kind: "no-document" }
   /** None of its edits is a Yjs update. */
@@ -194,9 +199,9 @@ export class RoomHost {
     const merged = nearly ?? (await this.#present());
     if (this.isDeleted) return { kind: "deleted" };
     if (merged === undefined || merged.applied.seq === 0) return { kind: "loading" };
-    const { state, applied, leftOut } = merged;
+    const { state, applied, clients, leftOut } = merged;
     if (leftOut > 0 && state.byteLength <= EMPTY_STATE.byteLength) return { kind: "not-a-document" };
-    return { kind: "snapshot", state, position: { epoch: applied.epoch, seq: applied.seq } };
+    return { kind: "snapshot", state, position: { epoch: applied.epoch, seq: applied.seq }, last: clients.findLast(({ seq }) => seq === applied.seq) };
   }
 
   #tellNews({ applied, checkpoint }: Document): void {

@@ -11,7 +11,7 @@ import { errorAnswer, type HttpAnswer, type HttpQuestion } from "./http-routes.t
 import type { HttpTokens } from "./http-tokens.ts";
 import type { Services } from "./nats-services.ts";
 
-const PASSED_ON = ["content-type", "etag", "x-coroom-seq", "x-coroom-epoch", "cache-control", "retry-after", "vary"];
+const PASSED_ON = ["content-type", "etag", "x-coroom-seq", "x-coroom-epoch", "x-coroom-last-edit", "cache-control", "retry-after", "vary"];
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 304]);
 /** node:http types a status as one that may be missing; of an answer it never is. */
 const BROKEN_GATEWAY = 502;

@@ -11,7 +11,7 @@ export function corsHeaders(origin: string, allowed: readonly string[]): Record<
     "access-control-allow-origin": origin,
     "access-control-allow-headers": "authorization, content-type, idempotency-key, if-none-match",
     "access-control-allow-methods": "GET, POST, PUT, DELETE",
-    "access-control-expose-headers": "etag, retry-after, x-coroom-seq, x-coroom-epoch",
+    "access-control-expose-headers": "etag, retry-after, x-coroom-seq, x-coroom-epoch, x-coroom-last-edit",
     "access-control-max-age": "600",
     vary: "origin, accept-encoding",
   };
