@@ -98,6 +98,34 @@ test("[PRS8] what the room has no bytes for is not shown; what is taken back giv
   expect(room.bytes).toBe(0);
 });
 
+test("[PRS8] whoever the room had no bytes for is shown once there are: a value shrinks, a name, or somebody goes; a long name does not keep a short one out", () => {
+  const room = roster({ presenceBytesMax: 1_000 });
+  room.enter(here, member(ann));
+  room.setFields(here, ann, [field("avatar", "x".repeat(800))], true);
+  expect(room.enter(here, member(bob))).toBe("presence-bytes");
+  room.takeNews();
+  room.setFields(here, ann, [field("avatar", "x".repeat(500))], true);
+  expect(room.takeNews().present.map(({ client }) => client), "a value shrank").toEqual([bob]);
+
+  room.exit(here, bob);
+  room.setFields(here, ann, [field("avatar", "")], true);
+  room.enter(here, member(ann, { name: "x".repeat(280) }));
+  expect(room.enter(here, member(bob))).toBe("presence-bytes");
+  room.enter(here, member(ann));
+  expect(shown(room, bob), "a name shrank").toEqual({});
+
+  const long = "longlonglonglon1" as ClientId;
+  room.exit(here, bob);
+  room.setFields(here, ann, [field("avatar", "x".repeat(800))], true);
+  expect(room.enter(here, member(long, { name: "x".repeat(320) }))).toBe("presence-bytes");
+  expect(room.enter(here, member(bob))).toBe("presence-bytes");
+  room.exit(here, ann);
+  expect([shown(room, long), shown(room, bob), room.size], "somebody has gone").toEqual([undefined, {}, 1]);
+  room.exit(here, long);
+  room.exit(here, bob);
+  expect([room.size, room.bytes]).toEqual([0, 0]);
+});
+
 test("[PRS9] a participant is a spectator where all who hold it say so", () => {
   const room = roster();
   room.enter(here, member(ann, { spectator: true }));

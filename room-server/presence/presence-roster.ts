@@ -40,6 +40,8 @@ const BYTES_PER_CODE_UNIT = 3;
 export class Roster {
   readonly #options: RosterOptions;
   readonly #entries = new Map<ClientId, Entry>();
+  /** Those without a number. */
+  readonly #waiting = new SeldomSet<Entry>();
   #numbered = 0;
   #lastNumber: ParticipantNumber = 0;
   #bytes = 0;
@@ -70,26 +72,36 @@ export class Roster {
     const entry = this.#entries.get(client) ?? { client, holders: [], number: undefined, participant: undefined, home: undefined, fields: NO_FIELDS, bytes: 0 };
     this.#entries.set(client, entry);
     entry.holders = entry.holders.filter((holder) => holder.gateway !== gateway).concat({ gateway, member }); // Spreading would make room for sixteen more.
-    return this.#show(entry);
+    const before = this.#bytes;
+    const limit = this.#show(entry);
+    if (entry.number === undefined) this.#waiting.add(entry);
+    if (this.#bytes < before) this.#showWaiting();
+    return limit;
   }
 
   exit(gateway: GatewayId, client: ClientId): void {
     const entry = this.#entries.get(client);
     if (entry === undefined || !isHeldBy(entry, gateway)) return;
     entry.holders = entry.holders.filter((holder) => holder.gateway !== gateway);
-    if (entry.holders.length === 0) return this.#remove(entry);
-    if (entry.home === gateway) this.#moveHome(entry, undefined);
-    this.#show(entry);
+    const before = this.#bytes;
+    if (entry.holders.length === 0) this.#remove(entry);
+    else {
+      if (entry.home === gateway) this.#moveHome(entry, undefined);
+      this.#show(entry);
+    }
+    if (this.#bytes < before) this.#showWaiting();
   }
 
   /** `fresh`: just said by the client itself, which therefore is where `gateway` is. */
   setFields(gateway: GatewayId, client: ClientId, fields: readonly PresenceField[], fresh: boolean): RosterLimit | undefined {
     const entry = this.#entries.get(client);
     if (entry === undefined || !isHeldBy(entry, gateway)) return undefined;
+    const before = this.#bytes;
+    let limit: RosterLimit | undefined;
     if (fresh || entry.home === undefined) this.#moveHome(entry, gateway);
     if (entry.home !== gateway || entry.number === undefined) return undefined;
-    let limit: RosterLimit | undefined;
     for (const field of fields) if (!this.#setField(entry, field)) limit = "presence-bytes";
+    if (this.#bytes < before) this.#showWaiting();
     return limit;
   }
 
@@ -121,6 +133,7 @@ export class Roster {
     const fits = bytes <= 0 || this.#bytes + bytes <= this.#options.presenceBytesMax;
     if (before === undefined) {
       if (!fits) return "presence-bytes";
+      this.#waiting.delete(entry);
       this.#numbered += 1;
       entry.number = this.#lastNumber += 1;
     }
@@ -159,14 +172,21 @@ export class Roster {
 
   #remove(entry: Entry): void {
     this.#entries.delete(entry.client);
+    this.#waiting.delete(entry);
     this.#present.delete(entry);
     this.#changed.delete(entry);
     this.#bytes -= entry.bytes;
     if (entry.number === undefined) return;
     this.#gone.push(entry.number);
     this.#numbered -= 1;
-    if (this.#numbered === this.#entries.size) return;
-    for (const waiting of this.#entries.values()) if (waiting.number === undefined && this.#show(waiting) !== undefined) return;
+  }
+
+  /** Bytes have become free. Where a long name does not fit, a short one behind it may. */
+  #showWaiting(): void {
+    for (const entry of this.#waiting) {
+      if (this.#numbered >= this.#options.participantsMax || this.#bytes + PARTICIPANT_BYTES > this.#options.presenceBytesMax) return;
+      this.#show(entry);
+    }
   }
 }
 
