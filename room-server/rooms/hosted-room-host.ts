@@ -76,7 +76,7 @@ export class HostedRoom {
 
   /** Begins the claim. */
   claim(): Promise<ClaimOutcome> {
-    const outcome = this.untilClaimed();
+    const outcome = this.#untilClaimed();
     this.#carryOut({ kind: "subscribe" });
     return outcome;
   }
@@ -91,19 +91,14 @@ export class HostedRoom {
 
   /** Claims the room that was expected. `end`: as its owner told it. */
   claimExpected(end: LogEnd | undefined): Promise<ClaimOutcome> {
-    const outcome = this.untilClaimed();
+    const outcome = this.#untilClaimed();
     this.receive(end === undefined ? { kind: "claimed" } : { kind: "end-told", end });
     return outcome;
   }
 
-  /** Of the claim under way. */
-  untilClaimed(): Promise<ClaimOutcome> {
-    return new Promise((resolve) => this.#claimers.push(resolve));
-  }
-
-  /** Somebody does not get through to the owner that this server takes itself for. Whether it is one, the log knows. */
+  /** Somebody asks for a room that is here: of a claim under way the outcome; whether this server still owns one that it takes for its own, the log knows. */
   confirm(): Promise<ClaimOutcome> {
-    const outcome = this.untilClaimed();
+    const outcome = this.#untilClaimed();
     this.receive(this.#subscription?.isOpen() === false ? { kind: "unsubscribed" } : { kind: "doubted" });
     return outcome;
   }
@@ -129,6 +124,11 @@ export class HostedRoom {
     for (const effect of this.#ownership.receive(input, this.#deps.clock.now())) this.#carryOut(effect);
     const { pace } = this.#ownership;
     if (pace !== "never") this.#deps.receivePace(this, pace);
+  }
+
+  /** What the claim under way comes to, or the doubt about the ownership. */
+  #untilClaimed(): Promise<ClaimOutcome> {
+    return new Promise((resolve) => this.#claimers.push(resolve));
   }
 
   #carryOut(effect: OwnershipEffect): void {

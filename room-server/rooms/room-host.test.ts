@@ -24,7 +24,7 @@ const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
 function world(options: { settings?: Record<string, string>; entry?: RoomEntry; registry?: Registry } = {}) {
   const clock = new FakeClock();
   const stored: LastRecord[] = [];
-  const state = { logAnswers: true, natsAnswers: true, inhabited: false, entry: options.entry, subscribed: false, givenUp: 0, withdrawMs: 0, copy: "none" as "none" | "cold" | "warm", shown: Number.POSITIVE_INFINITY };
+  const state = { logAnswers: true, natsAnswers: true, inhabited: false, entry: options.entry, subscribed: false, givenUp: 0, withdrawMs: 0, entryFound: Promise.resolve(), copy: "none" as "none" | "cold" | "warm", shown: Number.POSITIVE_INFINITY };
   let deliver: ((message: ToOwner, bytes: number) => void) | undefined;
   const logs = new Map([[room, stored]]);
   const logOf = (key: RoomKey): LastRecord[] => logs.get(key) ?? logs.set(key, []).get(key)!;
@@ -62,7 +62,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     presence: { begin: () => {}, end: () => {}, isInhabited: () => state.inhabited },
     checkpoints: { newest: async () => undefined },
     entries: {
-      find: async () => state.entry,
+      find: () => state.entryFound.then(() => state.entry),
       announce: async (_, epoch) => void (state.entry = { owner: own, epoch }),
       withdraw: async () => {
         if (state.withdrawMs > 0) await new Promise<void>((resolve) => clock.after(state.withdrawMs, resolve));
@@ -311,4 +311,19 @@ test("[HOST25] a copy that is to be kept no longer is not kept again after the c
     kept.push(state.copy);
   }
   expect(kept).toEqual(["cold", "none"]);
+});
+
+test("[HOST26] a claim that the bucket keeps waiting until a takeover is through is answered like one that comes then", async () => {
+  const { host, clock, stored, state } = world();
+  let answerEntry = (): void => {};
+  state.entryFound = new Promise((resolve) => (answerEntry = resolve));
+  state.copy = "warm";
+  stored.push({ record: otherClaim(1), streamSeq: 1 });
+  const replies: unknown[] = [];
+  void host.claim({ room }).then((reply) => replies.push(reply));
+  expect(await host.takeOver(room, peer)).toBe(true);
+  expect(replies).toEqual([]);
+  answerEntry();
+  await clock.advance(100);
+  expect(replies).toEqual([claimed(2)]);
 });

@@ -203,7 +203,7 @@ export class RoomHost {
   #take(request: ClaimRequest): Promise<ClaimOutcome> {
     const here = this.#rooms.get(request.room);
     if (here === undefined) return this.#host(request.room, this.#isCopied(request) ? { kind: "takeover", from: request.suspect! } : { kind: "claim" }).claim();
-    return here.isExpecting ? here.claimExpected(request.end) : here.untilClaimed();
+    return here.isExpecting ? here.claimExpected(request.end) : here.confirm(); // The bucket may have answered only once another claim was through.
   }
 
   /** Whether the suspect was the room's owner by what is heard in the room until now. */
