@@ -69,7 +69,7 @@ export interface ObjectStore {
   sweep(): Promise<number>;
 }
 
-/** "overran": it took longer than any question to a thread may, and was given up. "busy": too many wait already, or its thread died. "unreadable": what is in it cannot be read or made so, however often it is asked. */
+/** "overran": it took longer than any question to a thread may, and was given up. "busy": too many wait already, or its thread died. "unreadable": what is in it cannot be read or made so, however often it is asked, or ended every thread that tried. */
 export type Unread = "overran" | "busy" | "unreadable";
 
 /** `mergeEdits` (merge.ts), somewhere it blocks nobody. */

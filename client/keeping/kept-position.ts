@@ -1,7 +1,7 @@
 /**
  * Whether the document kept on this device is of the log that the server has. The same position can stand in another
  * log: one that was lost and begun anew. So the last edit known is asked for once more, and must be the same; where
- * none is known, everything is asked for. Rules KPO1 to KPO4.
+ * none is known, everything is asked for. Rules KPO1 to KPO5.
  */
 
 import { type ClientId, type Position, type Seq, START } from "../../shared/ids.ts";

@@ -121,6 +121,15 @@ test("[MTH7] a reader of what cannot be read is told so, one whose thread dies t
   expect(await threads.merge(state(1), [Uint8Array.of(1)])).toEqual(merged(1));
 });
 
+test("[MTH10] a question about a state that ends its thread each time is answered for good after a few, and no other question", async () => {
+  const threads = start();
+  const deadly = state(254);
+  const answers = [];
+  for (let asked = 0; asked < 5; asked++) answers.push(await threads.json(deadly, []));
+  expect(answers).toEqual(["busy", "busy", "busy", "unreadable", "unreadable"]);
+  expect([await threads.text(deadly, undefined), await threads.json(state(254), [])]).toEqual(["busy", "busy"]);
+});
+
 test("[MTH9] threads that do not begin are in the log, and nobody is told that a document cannot be read", async () => {
   const threads = start({ worker: pathToFileURL(join(folder, "missing.mjs")) });
   logged.length = 0;

@@ -24,6 +24,9 @@ const THREAD_IDLE_MS_MAX = 60_000;
  */
 const LONG_BYTES = 4 * 1024 ** 2;
 
+/** A question about a state that ended so many threads is not asked of that state again; edited it is another. */
+const DEATHS_MAX = 3;
+
 /** `worker`: the file that the threads run. `waiting`: questions that no thread has taken yet. */
 export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions, { clock, log }: { readonly clock: Clock; readonly log: Pick<Log, "info" | "warn"> }): Merging & Reading & Reverting & { readonly waiting: number; stop(): Promise<void> } {
   const poolOf = (idleTimeout: number): Piscina => {
@@ -33,6 +36,8 @@ export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, wor
   };
   const [lasting, passing] = [poolOf(THREAD_IDLE_MS_MAX), poolOf(0)];
   const waiting: (() => void)[] = [];
+  /** Of threads, by state and question. */
+  const deaths = new WeakMap<Uint8Array, Map<string, number>>();
   let free = mergeThreads;
 
   const takeThread = async (): Promise<void> => {
@@ -68,15 +73,26 @@ export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, wor
   };
   const askAsReader: typeof ask = async (task, question, signal) => (waiting.length >= readsWaitingMax ? "busy" : ask(task, question, signal));
 
+  /** `name`: of the question. Asked for ever, one that no thread has memory for would cost a thread each time. */
+  const askOf = async <T extends Task>(task: T, question: Question<T> & { readonly state: Uint8Array }, name: string): Promise<Answer<T> | Unread> => {
+    const ofState = deaths.get(question.state) ?? new Map<string, number>();
+    const died = ofState.get(name) ?? 0;
+    if (died >= DEATHS_MAX) return "unreadable";
+    if (waiting.length >= readsWaitingMax) return "busy";
+    const answer = await ask(task, () => question);
+    if (answer === "busy") deaths.set(question.state, ofState.set(name, died + 1));
+    return answer;
+  };
+
   return {
     get waiting() {
       return waiting.length;
     },
     merge: (state, edits) => ask("merge", () => ({ state, edits: pack(edits) })),
     mergePast: (state, edits, signal) => askAsReader("merge", () => ({ state, edits: pack(edits) }), signal),
-    diff: (state, vector) => askAsReader("diff", () => ({ state, vector })),
-    json: (state, wanted) => askAsReader("json", () => ({ state, wanted })),
-    text: (state, name) => askAsReader("text", () => ({ state, name })),
+    diff: (state, vector) => askOf("diff", { state, vector }, "diff"),
+    json: (state, wanted) => askOf("json", { state, wanted }, `json ${JSON.stringify(wanted)}`),
+    text: (state, name) => askOf("text", { state, name }, `text ${name ?? ""}`),
     check: (edit) => askAsReader("check", () => ({ edit })),
     make: (content) => askAsReader("make", () => ({ content })),
     revert: (current, past) => askAsReader("revert", () => ({ current, past })),
