@@ -7,7 +7,7 @@ import type { Clock } from "../shared/clock.ts";
 import type { Millis, RoomKey, ServerId } from "../shared/ids.ts";
 import type { Leases } from "../shared/lease.ts";
 import type { Log } from "../shared/log.ts";
-import { HEARTBEAT_MS_MAX, type Membership } from "../shared/membership.ts";
+import { HEARD_ALL_MS, type Membership } from "../shared/membership.ts";
 import type { Operations } from "../shared/operations.ts";
 import { unlessMistake } from "../shared/pause.ts";
 import { decide, type DecideOptions } from "./decide.ts";
@@ -22,10 +22,8 @@ export type LeaderOptions = DecideOptions & LeadershipOptions & { readonly contr
 export type LeaderDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: PlacementMetrics };
 
 const ROUND_MS = 50;
-/** It listens for as many of the silences that are allowed before it decides anything. */
+/** It listens for as many of the silences that are allowed before it decides anything, and until it has heard each server. */
 const SILENCES_LISTENED = 2;
-/** And for no less than this, however little silence is allowed: one that is heard seldom may not have been heard yet. */
-const LISTEN_MS_MIN = 1.5 * HEARTBEAT_MS_MAX;
 /** The one lease there is. */
 const LEASE = 0;
 /** Whoever has warm copies of a lost server's rooms takes them unasked. What it has not by then, it is told to. */
@@ -115,7 +113,7 @@ export class Leader {
   }
 
   async #tryToLead(now: number): Promise<void> {
-    const listenMs = Math.max(LISTEN_MS_MIN, SILENCES_LISTENED * this.#membership.silenceMsMost);
+    const listenMs = Math.max(HEARD_ALL_MS, SILENCES_LISTENED * this.#membership.silenceMsMost);
     if (now < Math.max(this.#askAt, this.#startedAt + listenMs)) return;
     this.#askAt = now + this.#options.leaseMs / 4;
     const { clock, log, metrics } = this.#deps;

@@ -8,6 +8,7 @@ import type { Membership } from "../shared/membership.ts";
 import { BacklogBudget } from "./rooms/backlog.ts";
 import type { CostlyRooms } from "./load/fair-share-host.ts";
 import { HandOvers } from "./ownership/hand-overs-host.ts";
+import { isBelievedAlive } from "./ownership/heart.ts";
 import type { LoadMeter, LoadMeterOptions } from "./load/load-meter.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
 import type { Activity, FanOut, OtherServers, PresenceBus } from "./ports.ts";
@@ -34,7 +35,8 @@ export function assembleRoomServer(server: ServerId, ports: RoomServerPorts, opt
       costs.receiveRecord(room, edits);
     },
   };
-  const rooms = new RoomHost(server, { ...ports, presence }, options, { ...deps, loads, budget, copies: replicas, isLive: (peer) => membership.isLive(peer, clock.now()) });
+  const listeningSince = clock.now();
+  const rooms = new RoomHost(server, { ...ports, presence }, options, { ...deps, loads, budget, copies: replicas, isLive: (peer) => isBelievedAlive(membership, listeningSince, peer, clock.now()) });
   const handOvers = new HandOvers(server, { rooms, replicas, others: ports.others }, options, { ...deps, available: () => membership.available(clock.now()) });
   const takeOvers = new TakeOvers({ rooms, replicas }, deps);
   const costly: CostlyRooms = {

@@ -8,8 +8,10 @@ import type { ServerHeartbeat } from "./bus/placement-messages.ts";
 
 /** Heartbeats that may be missed before a server is taken for dead. */
 export const BEATS_MISSED_MAX = 3;
-/** The seldomest that a server may be heard by its setting: whoever has just begun to listen has heard each that lives after one and a half of these. */
+/** The seldomest that a server may be heard by its setting. */
 export const HEARTBEAT_MS_MAX = 1_000;
+/** Whoever has just begun to listen has heard each that lives by then. */
+export const HEARD_ALL_MS = 1.5 * HEARTBEAT_MS_MAX;
 /** Of servers that do not say how often they are heard: earlier versions. */
 const EVERY_MS_UNSAID = 250;
 /** Less often than twice, and nobody could tell silence from a process that stood still. */

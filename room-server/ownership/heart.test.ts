@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 
 import type { ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { ServerId, UnixMillis } from "../../shared/ids.ts";
-import { Membership } from "../../shared/membership.ts";
+import { HEARTBEAT_MS_MAX, Membership } from "../../shared/membership.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
-import { beatHeart, listenToPeers } from "./heart.ts";
+import { beatHeart, isBelievedAlive, listenToPeers } from "./heart.ts";
 import type { Peers } from "../ports.ts";
 
 const beat = (server: string): ServerHeartbeat => ({ server: server as ServerId, rooms: 0, draining: false, time: 0 as UnixMillis });
@@ -16,7 +16,7 @@ function line() {
   let receiveUnreached: (server: ServerId) => void = () => {};
   const gone = new Set<string>();
   const peers: Peers = { sayAlive: (heartbeat) => void said.push(heartbeat), onHeartbeat: (receive) => (hear = receive), onUnreached: (receive) => (receiveUnreached = receive), isGone: async (server) => gone.has(server) };
-  return { clock, peers, said, gone, hear: (server: string) => hear(beat(server)), suspect: (server: string) => receiveUnreached(server as ServerId) };
+  return { clock, peers, said, gone, hear: (server: string, everyMs?: number) => hear({ ...beat(server), ...(everyMs === undefined ? {} : { everyMs }) }), suspect: (server: string) => receiveUnreached(server as ServerId) };
 }
 const own = "own" as ServerId;
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -86,4 +86,21 @@ test("[HRT4] a server that somebody does not reach is lost at once if nobody lis
   suspect("stranger");
   await clock.advance(0);
   expect(lost).toEqual(["peer"]);
+});
+
+test("[HRT5] an owner that was not heard is believed alive until each that lives was, however seldom it beats", () => {
+  const { clock, peers, hear } = line();
+  const membership = new Membership({ silenceMsMax: 150 }); // Its own beats come every 50 ms.
+  const since = clock.now();
+  const stop = listenToPeers(own, membership, peers, { clock, log, receiveLost: () => {} });
+  const believed = (): boolean[] => ["seldom", "dead"].map((server) => isBelievedAlive(membership, since, server as ServerId, clock.now()));
+  clock.turn(75);
+  expect(believed()).toEqual([true, true]);
+  clock.turn(924);
+  hear("seldom", HEARTBEAT_MS_MAX);
+  clock.turn(500);
+  expect(believed()).toEqual([true, true]);
+  clock.turn(1);
+  expect(believed()).toEqual([true, false]);
+  stop();
 });

@@ -6,13 +6,18 @@
 
 import type { ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Clock } from "../../shared/clock.ts";
-import type { ServerId } from "../../shared/ids.ts";
+import type { Millis, ServerId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import type { Membership } from "../../shared/membership.ts";
+import { HEARD_ALL_MS, type Membership } from "../../shared/membership.ts";
 import type { Peers } from "../ports.ts";
 
-/** How long a server listens before it takes rooms: until it has heard every live peer, else it would take theirs. */
+/** How long a server listens before it takes rooms: until it has heard every live peer that beats as often as itself. */
 export const LISTEN_BEATS = 1.5;
+
+/** Whether a room's owner is to be believed alive: one that beats more seldom may not have been heard yet, and a room would be taken from it while it lives. */
+export function isBelievedAlive(membership: Membership, listeningSince: Millis, server: ServerId, now: Millis): boolean {
+  return now < listeningSince + HEARD_ALL_MS || membership.isLive(server, now);
+}
 
 export type PeersDeps = { readonly clock: Clock; readonly log: Log; readonly receiveLost: (server: ServerId) => void };
 
