@@ -7,8 +7,8 @@ import { Shapes } from "./shapes.ts";
 function two(): { ann: Shapes; bob: Shapes; meet: () => void; doc: Y.Doc } {
   const [a, b] = [new Y.Doc(), new Y.Doc()];
   const meet = (): void => {
-    Y.applyUpdate(b, Y.encodeStateAsUpdate(a));
-    Y.applyUpdate(a, Y.encodeStateAsUpdate(b));
+    Y.applyUpdate(b, Y.encodeStateAsUpdate(a), "room");
+    Y.applyUpdate(a, Y.encodeStateAsUpdate(b), "room");
   };
   return { ann: new Shapes(a), bob: new Shapes(b), meet, doc: a };
 }
@@ -58,4 +58,36 @@ test("[CAN5] whatever else is in the document is not shown, and places have an e
   expect(ann.all()).toMatchObject([{ id: "odd", colour: 0, level: 0, text: "" }]);
   ann.move("odd", { x: 1e300, y: -1e300 });
   expect(ann.all()).toMatchObject([{ x: 1_000_000, y: -1_000_000 }]);
+});
+
+test("[CAN7] what was done here last is taken back, and done again; what others did stays", () => {
+  const { ann, bob, meet } = two();
+  ann.add("a", "note", { x: 0, y: 0 }, 0);
+  ann.write("a", "Call the printers");
+  meet();
+  bob.add("b", "ellipse", { x: 0, y: 0 }, 1);
+  meet();
+  ann.remove("a");
+  ann.undo();
+  meet();
+  expect(bob.all().map(({ id, text }) => [id, text])).toEqual([["a", "Call the printers"], ["b", ""]]);
+  ann.undo();
+  expect(ann.all().map(({ id, text }) => [id, text])).toEqual([["a", ""], ["b", ""]]);
+  ann.redo();
+  expect(ann.all().map(({ text }) => text)).toEqual(["Call the printers", ""]);
+  for (let more = 0; more < 5; more++) ann.undo();
+  expect(ann.all().map(({ id }) => id)).toEqual(["b"]);
+});
+
+test("[CAN7] the steps of one way are taken back together, those of another shape by themselves", () => {
+  const { ann } = two();
+  ann.add("a", "note", { x: 90, y: 66 }, 0);
+  ann.add("b", "note", { x: 90, y: 66 }, 0);
+  for (const x of [10, 20, 30]) ann.move("a", { x, y: 0 });
+  for (const x of [10, 20]) ann.move("b", { x, y: 0 });
+  const places = () => Object.fromEntries(ann.all().map(({ id, x }) => [id, x]));
+  ann.undo();
+  expect(places()).toEqual({ a: 30, b: 0 });
+  ann.undo();
+  expect(places()).toEqual({ a: 0, b: 0 });
 });

@@ -23,10 +23,15 @@ const COLOURS = 8;
 export class Shapes {
   readonly #doc: Y.Doc;
   readonly #shapes: Y.Map<Y.Map<unknown>>;
+  /** What was done here, and by nobody else. */
+  readonly #past: Y.UndoManager;
+  /** The shape that was moved last, with nothing done since: steps of one way are undone together. */
+  #moving: string | undefined;
 
   constructor(doc: Y.Doc) {
     this.#doc = doc;
     this.#shapes = doc.getMap("shapes");
+    this.#past = new Y.UndoManager(this.#shapes);
   }
 
   /** The lowest first. */
@@ -39,6 +44,7 @@ export class Shapes {
   add(id: string, kind: ShapeKind, middle: Point, colour: number): void {
     const { width, height } = SIZES[kind];
     const shape = new Y.Map<unknown>(Object.entries({ kind, colour, level: this.#levelAbove(), place: placeOf({ x: middle.x - width / 2, y: middle.y - height / 2 }) }));
+    this.#begin(undefined);
     this.#shapes.set(id, shape);
   }
 
@@ -46,6 +52,7 @@ export class Shapes {
   move(id: string, to: Point): void {
     const shape = this.#shapes.get(id);
     if (shape === undefined) return; // Somebody has removed it meanwhile.
+    this.#begin(id);
     this.#doc.transact(() => {
       shape.set("place", placeOf(to));
       shape.set("level", this.#levelAbove());
@@ -55,15 +62,36 @@ export class Shapes {
   write(id: string, text: string): void {
     const kept = text.slice(0, TEXT_CHARS_MAX).toWellFormed();
     const shape = this.#shapes.get(id);
-    if (shape !== undefined && (shape.get("text") ?? "") !== kept) shape.set("text", kept);
+    if (shape === undefined || (shape.get("text") ?? "") === kept) return;
+    this.#begin(undefined);
+    shape.set("text", kept);
   }
 
   remove(id: string): void {
+    this.#begin(undefined);
     this.#shapes.delete(id);
+  }
+
+  /** Takes back what was done here last. */
+  undo(): void {
+    this.#begin(undefined);
+    this.#past.undo();
+  }
+
+  /** Does again what was taken back last. */
+  redo(): void {
+    this.#begin(undefined);
+    this.#past.redo();
   }
 
   observe(changed: () => void): void {
     this.#shapes.observeDeep(changed);
+  }
+
+  /** What comes is undone by itself. `moved`: unless it is one more step of the same way. */
+  #begin(moved: string | undefined): void {
+    if (moved === undefined || moved !== this.#moving) this.#past.stopCapturing();
+    this.#moving = moved;
   }
 
   #levelAbove(): number {

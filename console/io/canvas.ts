@@ -44,7 +44,14 @@ export class Canvas {
     this.#colour = colour;
     this.#shapes = new Shapes(provider.doc);
     this.#tools = watchTools({ add: (kind) => this.#add(kind), zoom: (factor) => this.#zoomBy(factor, this.#middle), seeAll: () => this.#look(cameraOn(this.#shapes.all(), this.#size)) });
-    watchShapeKeys(this.#stage, { moveBy: (id, by) => this.#moveBy(id, by), remove: (id) => this.#writable && this.#shapes.remove(id), write: (id) => this.#write(id), reached: (id) => this.#show(id) });
+    watchShapeKeys(element("canvas", HTMLElement), this.#stage, {
+      moveBy: (id, by) => this.#moveBy(id, by),
+      remove: (id) => this.#remove(id),
+      write: (id) => this.#write(id),
+      undo: () => this.#writable && this.#shapes.undo(),
+      redo: () => this.#writable && this.#shapes.redo(),
+      reached: (id) => this.#show(id),
+    });
     watchHands(this.#stage, {
       pointed: (at) => provider.presence.set({ cursor: at === undefined ? null : toCanvas(this.#cameraNow, at) }),
       pannedBy: (pixels) => this.#look(panned(this.#cameraNow, pixels)),
@@ -110,6 +117,14 @@ export class Canvas {
     const aside = (): number => (2 * Math.random() - 1) * ASIDE;
     this.#shapes.add(id, kind, { x: x + aside(), y: y + aside() }, this.#colour());
     if (kind === "note") this.#write(id);
+    else this.#view.focus(id);
+  }
+
+  /** Keys go on to the canvas: with the shape their place would be gone. */
+  #remove(id: string): void {
+    if (!this.#writable) return;
+    this.#shapes.remove(id);
+    this.#stage.focus();
   }
 
   #write(id: string): void {

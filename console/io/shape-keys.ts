@@ -1,4 +1,4 @@
-/** What keys and a double click do to a shape: whatever a mouse does, a keyboard does too. */
+/** What keys and a double click do on the canvas: whatever a mouse does, a keyboard does too. */
 
 import type { Point } from "@coroom/client";
 
@@ -6,6 +6,8 @@ export type ShapeKeys = {
   moveBy(id: string, by: Point): void;
   remove(id: string): void;
   write(id: string): void;
+  undo(): void;
+  redo(): void;
   /** It has the focus, and not because a mouse pressed it. */
   reached(id: string): void;
 };
@@ -13,7 +15,8 @@ export type ShapeKeys = {
 const STEP = 10;
 const ARROWS: Readonly<Record<string, Point>> = { ArrowLeft: { x: -STEP, y: 0 }, ArrowRight: { x: STEP, y: 0 }, ArrowUp: { x: 0, y: -STEP }, ArrowDown: { x: 0, y: STEP } };
 
-export function watchShapeKeys(stage: HTMLElement, { moveBy, remove, write, reached }: ShapeKeys): void {
+/** `canvas`: the stage and the tools around it. */
+export function watchShapeKeys(canvas: HTMLElement, stage: HTMLElement, { moveBy, remove, write, undo, redo, reached }: ShapeKeys): void {
   const act = (key: string, id: string): boolean => {
     const step = ARROWS[key];
     if (step !== undefined) moveBy(id, step);
@@ -25,11 +28,18 @@ export function watchShapeKeys(stage: HTMLElement, { moveBy, remove, write, reac
   stage.addEventListener("keydown", (event) => {
     const { target, key } = event;
     if (isWritten(target)) {
-      if (key === "Escape") target.blur();
+      if (key === "Escape") target.closest<HTMLElement>(".shape")?.focus(); // From there keys move it, or go on to the next.
       return;
     }
     const id = shapeAt(target);
     if (id !== undefined && act(key, id)) event.preventDefault();
+  });
+  canvas.addEventListener("keydown", (event) => {
+    const what = isWritten(event.target) ? undefined : pastKeyOf(event);
+    if (what === undefined) return;
+    event.preventDefault();
+    if (what === "undo") undo();
+    else redo();
   });
   stage.addEventListener("focusin", ({ target }) => {
     const id = shapeAt(target);
@@ -39,6 +49,13 @@ export function watchShapeKeys(stage: HTMLElement, { moveBy, remove, write, reac
     const id = shapeAt(target);
     if (id !== undefined && !isWritten(target)) write(id); // On what is being written it selects a word.
   });
+}
+
+/** As in a text: of Macs too. */
+function pastKeyOf({ key, ctrlKey, metaKey, shiftKey, altKey }: KeyboardEvent): "undo" | "redo" | undefined {
+  if (altKey || ctrlKey === metaKey) return undefined;
+  if (key.toLowerCase() === "z") return shiftKey ? "redo" : "undo";
+  return key.toLowerCase() === "y" && ctrlKey ? "redo" : undefined;
 }
 
 function isWritten(target: EventTarget | null): target is HTMLElement {

@@ -62,13 +62,17 @@ export class ShapesView {
     }, { once: true });
   }
 
+  focus(id: string): void {
+    this.#drawn.get(id)?.node.focus();
+  }
+
   #add(id: string): Drawn {
     const words = tagged("div", "words");
     const node = tagged("div", "shape", words);
     node.dataset["id"] = id;
     node.tabIndex = 0;
     node.role = "group"; // No button: those hold no text that can be written.
-    node.setAttribute("aria-keyshortcuts", "Enter Delete");
+    node.setAttribute("aria-keyshortcuts", "Enter Delete Control+Z");
     this.#layer.append(node);
     const drawn = { node, words };
     this.#drawn.set(id, drawn);

@@ -82,6 +82,30 @@ test("[PAGE28] a note is told as a group with its text, and as a field while it 
   await eventually("it is a field", () => note.getByRole("textbox", { name: "Text" }).isVisible());
 });
 
+test("[PAGE31] keys alone write a note, move it, remove it and take that back, and always know where they are", async () => {
+  const ada = await demo.open("keys", "Ada");
+  const { page } = ada;
+  const shapes = page.locator(".shape");
+  const hasFocus = (what: string): Promise<boolean> => page.evaluate((selector) => document.activeElement?.matches(selector) === true, what);
+  await page.locator("#add-note").focus();
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("Call the printers");
+  await page.keyboard.press("Escape");
+  await eventually("the note has the focus", () => hasFocus(".shape.note"));
+  const before = (await shapes.boundingBox())!;
+  await page.keyboard.press("ArrowRight");
+  await eventually("it has moved", async () => (await shapes.boundingBox())!.x > before.x);
+  await page.keyboard.press("Delete");
+  await eventually("it is gone, and the canvas has the focus", async () => (await shapes.count()) === 0 && hasFocus("#stage"));
+  await page.keyboard.press("Control+z");
+  await eventually("it is back", async () => (await shapes.count()) === 1 && (await shapes.innerText()) === "Call the printers");
+  await page.keyboard.press("Control+Shift+z");
+  await eventually("it is gone again", async () => (await shapes.count()) === 0);
+  await page.locator("#add-rectangle").focus();
+  await page.keyboard.press("Enter");
+  await eventually("what was added has the focus", () => hasFocus(".shape.rectangle"));
+});
+
 test("[PAGE29] who opens a canvas sees what lies on it, wherever that is", async () => {
   const ada = await demo.open("elsewhere", "Ada");
   const stage = (await ada.page.locator("#stage").boundingBox())!;
