@@ -7,11 +7,15 @@ export function botsView(room: string): void {
   const section = element("bots", HTMLElement);
   const buttons = [...section.querySelectorAll<HTMLButtonElement>("button[data-bots]")];
 
+  const setAsking = (isAsking: boolean): void => {
+    for (const button of buttons) button.ariaDisabled = String(isAsking); // Not disabled: it would lose the focus.
+  };
   const ask = async (count: string): Promise<void> => {
-    for (const button of buttons) button.disabled = true;
+    if (buttons.some((button) => button.ariaDisabled === "true")) return;
+    setAsking(true);
     remark.textContent = count === "0" ? "They are leaving…" : "They are on their way…";
     remark.textContent = await answerTo(room, count);
-    for (const button of buttons) button.disabled = false;
+    setAsking(false);
   };
   for (const button of buttons) button.addEventListener("click", () => void ask(button.dataset["bots"] ?? "0"));
 }
