@@ -9,6 +9,7 @@ import type { RoomServerMetrics } from "../metrics.ts";
 export type CostlyRooms = {
   /** What each has cost since it is here: only ever more. */
   costs(): Iterable<readonly [RoomKey, number]>;
+  /** Told once a second, as long as the level is not 0. */
   holdBack(room: RoomKey, level: BudgetLevel): void;
 };
 
@@ -26,9 +27,10 @@ export function watchBudgets(share: FairShare, rooms: CostlyRooms, measureDelayM
     const delayMs = measureDelayMs();
     metrics.loopDelaySeconds.set(delayMs / 1000);
     for (const { room, from, to } of share.receiveCosts(costs, delayMs, clock.now())) {
-      rooms.holdBack(room, to);
+      if (to === 0) rooms.holdBack(room, to);
       operations.report({ kind: "room_budget", room, from, to, cost: costs.get(room) ?? 0, delayMs });
     }
+    for (const [room, level] of share.held) rooms.holdBack(room, level); // Each time: it may have begun anew since the last, or may not be ready to hear it yet.
     for (let level = 1; level <= BUDGET_LEVEL_MAX; level++) metrics.roomsHeldBack.set({ level }, share.heldAt(level));
     cancel = clock.after(LOOK_MS, look);
   };

@@ -53,6 +53,11 @@ export class FairShare {
     return this.#roomsAt(level).length;
   }
 
+  /** Those that are held back. */
+  get held(): ReadonlyMap<RoomKey, BudgetLevel> {
+    return this.#levels;
+  }
+
   /** They take nobody new. */
   get full(): readonly RoomKey[] {
     return this.#roomsAt(BUDGET_LEVEL_MAX);
