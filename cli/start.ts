@@ -55,7 +55,7 @@ async function startRoles(given: StartConfig, registry: Registry, add: (part: Ru
   if (runs("engines")) {
     const engines = await startLocalEngines(config, { log: deps("engines").log, say });
     add(engines);
-    rememberNatsUrl(config.dataDir, engines.natsUrl);
+    if (config.natsUrl === "") rememberNatsUrl(config.dataDir, engines.natsUrl);
     config = { ...config, natsUrl: engines.natsUrl, redisUrl: engines.redisUrl };
   }
   if (config.natsUrl === "") config = { ...config, natsUrl: DEFAULT_NATS_URL };
