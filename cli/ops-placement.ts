@@ -110,9 +110,9 @@ export function moveRoom(config: Values<typeof opsMoveSettings>, say: Say): Prom
 export function drainServer(config: Values<typeof opsDrainSettings>, say: Say): Promise<void> {
   return connected(config, async (nats) => {
     await order(nats, config, config.server as ServerId, { kind: "drain" });
-    const until = Date.now() + DRAIN_MS_MAX;
+    const until = performance.now() + DRAIN_MS_MAX;
     let heartbeat: ServerHeartbeat | undefined;
-    for (let left = Number.NaN; Date.now() < until; left = heartbeat?.rooms ?? left) {
+    for (let left = Number.NaN; performance.now() < until; left = heartbeat?.rooms ?? left) {
       heartbeat = (await listen(nats, config)).find(({ server }) => server === config.server);
       if (heartbeat?.rooms === 0) return say(`${config.server} has no rooms any more: it can be stopped`);
       if (heartbeat !== undefined && heartbeat.rooms !== left) say(`${config.server} has ${heartbeat.rooms} rooms`);
