@@ -19,9 +19,8 @@ import { startRelay } from "./systems/relay.ts";
 import type { MeasuredSystem } from "./systems/system.ts";
 
 const ROOM_OF = 8;
-/** What the arrivals left behind V8 collects when it sees fit: it is looked again. */
-const QUIET_MS = 30_000;
-const LATER_MS = 90_000;
+/** By then a process has collected what the arrivals left behind (COROOM_IDLE_MEMORY_MS). */
+const QUIET_MS = 60_000;
 /** The load's clients say nothing at all, for which a gateway would close them by then. */
 const NOBODY_PINGS_MS = 600_000;
 const SMALL_QUIET_MS = 100;
@@ -46,10 +45,10 @@ export const idle: Experiment = {
 };
 
 async function measure(system: MeasuredSystem, { clients, small, loadProcesses, say }: ExperimentOptions): Promise<Figures> {
-  const [quietMs, laterMs] = small ? [SMALL_QUIET_MS, SMALL_QUIET_MS] : [QUIET_MS, LATER_MS];
+  const quietMs = small ? SMALL_QUIET_MS : QUIET_MS;
   const warmUp = await LoadProcesses.open(await planRooms(system, "warm", Math.ceil(clients / 10)), loadProcesses);
   await warmUp.close();
-  await sleep(quietMs + laterMs); // Else the growth is counted from a process that still holds what those left behind.
+  await sleep(quietMs); // Else the growth is counted from a process that still holds what those left behind.
 
   const before = memoryByRole(system.processes);
   const started = performance.now();
@@ -58,23 +57,20 @@ async function measure(system: MeasuredSystem, { clients, small, loadProcesses, 
     const joinedSeconds = (performance.now() - started) / 1000;
     await sleep(quietMs);
     const after = memoryByRole(system.processes);
-    await sleep(laterMs);
-    const later = memoryByRole(system.processes);
     const joined = (await loads.close()).reduce((sum, { members }) => sum + members, 0);
     if (joined !== clients) throw new Error(`${joined} of ${clients} were joined`);
     say(`${system.name}: ${joined} joined in ${joinedSeconds.toFixed(1)} s, all still there at the end`);
-    return { ...growth(before, after, clients, quietMs), ...growth(before, later, clients, quietMs + laterMs) };
+    return growth(before, after, clients);
   } finally {
     await loads.end();
   }
 }
 
-function growth(before: Figures, after: Figures, clients: number, quietMs: number): Figures {
-  const when = `quiet for ${quietMs / 1000} s`;
+function growth(before: Figures, after: Figures, clients: number): Figures {
   const each = Object.keys(after).map((role) => [role, (after[role]! - before[role]!) / clients] as const);
   return {
-    [`bytes a connection, ${when}`]: each.reduce((sum, [, bytes]) => sum + bytes, 0),
-    ...Object.fromEntries(each.map(([role, bytes]) => [`  ${role}, ${when}`, bytes])),
+    "bytes a connection": each.reduce((sum, [, bytes]) => sum + bytes, 0),
+    ...Object.fromEntries(each.map(([role, bytes]) => [`  ${role}`, bytes])),
   };
 }
 
