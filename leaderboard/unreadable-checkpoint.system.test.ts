@@ -53,3 +53,26 @@ test.each([
   await expectReference(log, second);
   await nats.close();
 });
+
+test("[LB20] a room that is deleted while its checkpoint cannot be understood is removed like any other, and holds back nothing", async () => {
+  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(20)];
+  const first = await rig.start("lb20", log, clock);
+  const bad = ROOMS[0]!;
+  type(log, prng, clock.wallNow(), 60);
+  await eventually("all is counted", () => counted(log, first));
+  await eventually("it has a checkpoint", async () => (await first.ports.checkpoints.mark(bad)).revision > 0);
+  await first.host.stop();
+
+  const nats = await connectNats({ servers: rig.natsUrl, name: "test" });
+  const kv = await new Kvm(jetstream(nats)).open(subjectsOf("lb20").boardCheckpointsBucket);
+  await kv.put(`${partitionOf(bad, 1)}.${bad}`, "{}");
+  const second = await rig.start("lb20", log, clock);
+  type(log, prng, clock.wallNow(), 60);
+  await eventually("it stands aside", async () => (await asideOf(second)) === 1);
+  log.delete(bad, clock.wallNow());
+  await eventually("its checkpoint says that it is deleted", () => second.ports.checkpoints.mark(bad).then(({ isDeleted }) => isDeleted, () => false));
+  await eventually("only that is left of its boards", async () => (await second.line.redis.keys(`lb20:board:{${bad}}*`)).join() === `lb20:board:{${bad}}:applied`);
+  await eventually("all is in checkpoints", async () => (await second.ports.leases.read(0)).lease?.floor === (await log.end(0)));
+  await eventually("it stands aside no more", async () => (await asideOf(second)) === 0);
+  await nats.close();
+});

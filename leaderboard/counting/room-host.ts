@@ -117,7 +117,6 @@ export class BoardRoom {
   async open(): Promise<void> {
     try {
       await this.#open();
-      this.#isOpen = true;
     } catch (cause) {
       if (!(cause instanceof Undecodable)) throw cause;
       this.#isAside = true;
@@ -125,6 +124,7 @@ export class BoardRoom {
       this.#waitingEntries = 0;
       this.#deps.onAside(this.room, cause);
     }
+    this.#isOpen = true; // Also where it stands aside: deleted, its boards are removed as others are.
   }
 
   async #open(): Promise<void> {
