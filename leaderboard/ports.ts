@@ -21,7 +21,10 @@ export interface EditLog {
 export interface ActivityStream {
   /** As in the log; `bytes` are an activity. */
   follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
+  /** The last stream sequence that was given. What had it may have been of a room that is deleted, and be gone. */
   end(partition: number): Promise<number>;
+  /** The stream sequence of the last that is there. 0: nothing is. */
+  last(partition: number): Promise<number>;
   readNow(partition: number): Promise<void>;
   /** Everything up to there is in checkpoints. What is told afterwards gets numbers behind it, also where the stream ended before. */
   forget(partition: number, through: number): Promise<void>;

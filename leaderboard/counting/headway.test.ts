@@ -24,3 +24,11 @@ test("[HEAD2] catching up is said once, and without a question nothing is known 
   expect(headway.count({ edits: 1, activities: 0 })).toBe(false);
   expect(headway.through).toBe(20);
 });
+
+test("[HEAD3] what was removed before it was read is not waited for", () => {
+  const headway = new Headway({ edits: 0, activities: 0 }, date(0));
+  headway.aimAt({ edits: 2, activities: 7 }, date(100));
+  headway.aimAt({ edits: 3, activities: 4 }, date(200));
+  expect(headway.count({ edits: 2, activities: 3 })).toBe(false);
+  expect([headway.count({ edits: 2, activities: 4 }), headway.through]).toEqual([true, 100]);
+});

@@ -42,9 +42,11 @@ export class Headway {
     this.#received[source] = Math.max(this.#received[source], streamSeq);
   }
 
-  /** The streams ended there when they were asked, after `asked`. */
+  /** The last that the streams had were there when they were asked, after `asked`. What is removed since then never comes. */
   aimAt(ends: Ends, asked: UnixMillis): void {
-    this.#target ??= { ends, asked };
+    const target = this.#target ?? { ends, asked };
+    const lower = (source: Source): number => Math.min(target.ends[source], ends[source]);
+    this.#target = { asked: target.asked, ends: { edits: lower("edits"), activities: lower("activities") } };
   }
 
   /** All that was received up to there is counted. True: that is the first time that nothing is left. */

@@ -246,7 +246,9 @@ export class PassHost {
       for (const [source, end] of [["edits", edits], ["activities", activities]] as const) {
         if (end < received[source]) throw new Error(`the stream of ${source} ends at ${end}, before ${received[source]} which had been read: it was lost or put back from a backup`);
       }
-      this.#headway.aimAt({ edits, activities }, asked);
+      // Those of rooms that are deleted are removed before anyone counts them, the last of all among them.
+      const last = activities > received.activities ? await this.#ports.activities.last(this.#partition) : activities;
+      this.#headway.aimAt({ edits, activities: last }, asked);
       await pause(this.#deps.clock, BEAT_MS, this.#over.signal);
     }
   }

@@ -29,6 +29,7 @@ export async function jetstreamActivities(nats: NatsConnection, subjects: Subjec
   return {
     follow: await followStream(nats, subjects.activityStream, (partition, signal) => paces[partition]!.rest(signal)),
     end: async (partition) => (await manager.streams.info(subjects.activityStream(partition))).state.last_seq,
+    last: async (partition) => (await manager.streams.getMessage(subjects.activityStream(partition), { last_by_subj: subjects.activityOfPartition(partition) }))?.seq ?? 0,
     readNow: (partition) => paces[partition]!.readNow(),
     forgotten: async (partition) => {
       await ensure(partition);

@@ -89,6 +89,7 @@ export class MadeUpLog implements EditLog {
     return {
       follow: (partition, after, signal) => this.#told[partition]!.follow(after, signal),
       end: async (partition) => this.#told[partition]!.stored.length,
+      last: async (partition) => this.#told[partition]!.stored.length,
       readNow: () => this.readNow(),
       forgotten: async (partition) => this.#told[partition]!.forgotten,
       forget: async (partition, through) => void (this.#told[partition]!.forgotten = Math.max(this.#told[partition]!.forgotten, through)),

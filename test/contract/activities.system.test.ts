@@ -4,7 +4,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { natsActivities } from "../../gateway/io/nats-activities.ts";
-import { jetstreamActivities } from "../../leaderboard/io/jetstream-activities.ts";
+import { activityRemoval, jetstreamActivities } from "../../leaderboard/io/jetstream-activities.ts";
 import { HURRY, ReadingPace } from "../../leaderboard/counting/reading-pace.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
@@ -98,4 +98,17 @@ test("[ACT6] a stream goes on behind what it is told to forget, also where that 
   await stream.forget(0, far);
   await activities.tell(ROOM, ANN, "b");
   expect(await stream.end(0)).toBe(far + 1);
+});
+
+test("[ACT7] where the last ones are removed with their room the last is one before them, and numbers go on behind the end", async () => {
+  const { stream, activities } = await begin("act7");
+  const [end, { removeAll }] = [await stream.end(0), await activityRemoval(nats, subjectsOf("act7"), 1)];
+  expect(await stream.last(0)).toBe(0);
+  await activities.tell("acme.other" as RoomKey, ANN, "a");
+  for (const id of ["a", "b"]) await activities.tell(ROOM, ANN, id);
+  expect([await stream.last(0), await stream.end(0)]).toEqual([end + 3, end + 3]);
+  await removeAll(ROOM);
+  expect([await stream.last(0), await stream.end(0)]).toEqual([end + 1, end + 3]);
+  await removeAll("acme.other" as RoomKey);
+  expect([await stream.last(0), await stream.end(0)]).toEqual([0, end + 3]);
 });
