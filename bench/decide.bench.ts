@@ -75,7 +75,7 @@ export class Fleet {
   decide(now: () => number): { plan: Plan; ms: number } {
     const previous: Placements = { generation: this.#generation, rooms: this.#replicas };
     const begun = now();
-    const plan = decide({ servers: this.servers, rooms: this.rooms, pins: new Map(), shares: new Map() }, previous, OPTIONS);
+    const plan = decide({ servers: this.servers, rooms: this.rooms, pins: new Map(), shares: new Map(), cooled: new Set() }, previous, OPTIONS);
     const ms = now() - begun;
     this.#generation = plan.generation;
     for (const { room, action, reason } of plan.steps) {

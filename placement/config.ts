@@ -8,6 +8,7 @@ export const placementSettings = {
   placementLeaseMs: { parse: positiveInteger, fallback: 3_000, meaning: "a leading placement process that stands still for so long is succeeded by another" },
   controlLoopMs: { parse: positiveInteger, fallback: 10_000, meaning: "how often placement looks at the rooms' and servers' load" },
   hotRoomPercent: { parse: positiveInteger, fallback: 30, meaning: "a room that takes a larger share of its server's budget is moved away from its neighbours" },
+  hotRoomCalmMs: { parse: positiveInteger, fallback: 600_000, meaning: "a room in the pool dedicated that took less than half as much for so long goes back to the others" },
   imbalancePercent: { parse: positiveInteger, fallback: 10, meaning: "how far from the mean a server's number of rooms may be before some are moved" },
   movesPerPlanMax: { parse: positiveInteger, fallback: 64, meaning: "rooms that one plan moves; those of lost servers are not counted" },
   followsPerPlanMax: { parse: positiveInteger, fallback: 500, meaning: "warm copies that one plan begins" },

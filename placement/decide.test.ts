@@ -13,9 +13,9 @@ function server(name: string, more: Partial<ServerState> = {}): ServerState {
   return { server: id(name), host: name, zone: "", pool: "", draining: false, used: 0, ...more };
 }
 
-function world(servers: readonly ServerState[], owners: Record<string, string>, more: { pins?: Record<string, Pin>; shares?: Record<string, number> } = {}): World {
+function world(servers: readonly ServerState[], owners: Record<string, string>, more: { pins?: Record<string, Pin>; shares?: Record<string, number>; cooled?: string[] } = {}): World {
   const entries = <Value>(record: Record<string, Value>): [RoomKey, Value][] => Object.entries(record).map(([room, value]) => [key(room), value]);
-  return { servers, rooms: new Map(entries(owners).map(([room, owner]) => [room, { owner: id(owner) }])), pins: new Map(entries(more.pins ?? {})), shares: new Map(entries(more.shares ?? {})) };
+  return { servers, rooms: new Map(entries(owners).map(([room, owner]) => [room, { owner: id(owner) }])), pins: new Map(entries(more.pins ?? {})), shares: new Map(entries(more.shares ?? {})), cooled: new Set((more.cooled ?? []).map(key)) };
 }
 
 const previously = (replicas: Record<string, string>): Placements => ({ generation: 7, rooms: new Map(Object.entries(replicas).map(([room, replica]) => [key(room), { replica: id(replica), reason: "", generation: 7 }])) });
@@ -126,4 +126,16 @@ test("[DEC17] where no general server is up, rooms stay in the pool that they fl
   const pools = [server("p1", { pool: "a" }), server("p2", { pool: "a" }), server("q1", { pool: "b" })];
   expect(said(decide(world(pools, { x: "p1", y: "p1", z: "q1" }), NOTHING_PLANNED, quiet))).toEqual([]);
   expect(said(decide(world([...pools, server("g")], { x: "p1" }), NOTHING_PLANNED, quiet))).toEqual(["x: move p1 to g"]);
+});
+
+test("[DEC18] a room that has cooled leaves the dedicated pool for the general server with the fewest rooms that has as much to spare", () => {
+  const servers = [server("a", { used: 0.85 }), server("b", { used: 0.4 }), server("d", { used: 0.2, pool: "dedicated" }), server("g", { pool: "gold" })];
+  const owners = { hot: "d", y: "b", z: "d" };
+  const cooled = (change: Partial<Parameters<typeof world>[2]> = {}, on = servers) => said(decide(world(on, owners, { cooled: ["hot"], shares: { hot: 0.1 }, ...change }), NOTHING_PLANNED, quiet)).filter((step) => step.startsWith("hot"));
+  expect(cooled()).toEqual(["hot: move d to b"]);
+  expect(cooled({ shares: {} })).toEqual(["hot: move d to a"]);
+  expect(cooled({ pins: { hot: { pool: "dedicated" } } })).toEqual([]);
+  expect(cooled({}, servers.filter(({ pool }) => pool !== ""))).toEqual([]);
+  expect(cooled({}, servers.map((each) => ({ ...each, used: 0.85 })))).toEqual([]);
+  expect(said(decide(world(servers, { ...owners, hot: "b" }, { shares: { hot: 0.1 } }), NOTHING_PLANNED, quiet)), "there it stays").toEqual([]);
 });

@@ -1,7 +1,7 @@
 /**
  * Decides what should change: from what is, and what was planned before, to a plan. Deterministic, and idle where
  * nothing is wrong: a room stays where it is unless its server is gone, it may not be there, it is too hot for its
- * neighbours, or its server has far more to do, or far more rooms, than others. Rules DEC1 to DEC17.
+ * neighbours or no longer so, or its server has far more to do, or far more rooms, than others. Rules DEC1 to DEC18.
  */
 
 import type { RoomKey, ServerId } from "../shared/ids.ts";
@@ -33,6 +33,7 @@ export function decide(world: World, previous: Placements, options: DecideOption
   const decision = new Decision(world, previous, options);
   decision.placeRooms();
   decision.coolDown();
+  decision.bringBack();
   decision.relieve();
   decision.balance();
   return { generation: previous.generation + 1, steps: [...decision.steps(), ...decision.placeCopies()] };
@@ -78,6 +79,17 @@ class Decision {
       if (from === undefined || from.state.pool === DEDICATED || from.rooms <= 1) continue;
       const to = this.#coolerFor(share, from);
       if (to !== undefined) this.#move(room, from, to, share, `it takes ${percent(share)} of its server's budget, over ${percent(this.#options.hotShare)}; ${to.state.server} has most to spare`);
+    }
+  }
+
+  /** Rooms that were such, and leave a server that is kept for them. */
+  bringBack(): void {
+    for (const room of [...this.#world.cooled].sort()) {
+      if (this.#moves.size >= this.#options.movesMax) return;
+      const from = this.#movable(room);
+      const share = this.#world.shares.get(room) ?? 0;
+      const to = least(this.#tallies.takers.filter((tally) => tally.state.pool === "" && hasRoomFor(tally, share)), byRooms);
+      if (from?.state.pool === DEDICATED && to !== undefined) this.#move(room, from, to, share, `it takes ${percent(share)} of its server's budget, and has not been hot for a while; ${to.state.server} has the fewest rooms of those with as much to spare`);
     }
   }
 

@@ -14,7 +14,7 @@ const [a, b] = ["a", "b"] as ServerId[] as [ServerId, ServerId];
 const [room, other] = ["acme.notes", "acme.other"] as RoomKey[] as [RoomKey, RoomKey];
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const HEARTBEAT_MS = 50;
-const OPTIONS: LeaderOptions = { holder: "one", leaseMs: 1_000, controlLoopMs: 10_000, hotShare: 0.3, imbalance: 0.1, movesMax: 64, followsMax: 500, fullShare: 0.9, reliefMax: 8, keepsReplicas: true };
+const OPTIONS: LeaderOptions = { holder: "one", leaseMs: 1_000, controlLoopMs: 10_000, hotShare: 0.3, hotRoomCalmMs: 30_000, imbalance: 0.1, movesMax: 64, followsMax: 500, fullShare: 0.9, reliefMax: 8, keepsReplicas: true };
 const beat = (server: ServerId, more: Partial<ServerHeartbeat> = {}): ServerHeartbeat => ({ server, rooms: 1, draining: false, time: 0 as UnixMillis, ...more });
 
 function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
@@ -22,7 +22,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
   const kept: { lease: Lease | undefined; revision: number } = { lease: undefined, revision: 0 };
   const said: string[] = [];
   const planned = new Map<RoomKey, PlannedRoom | undefined>();
-  const state = { bucketAnswers: true, planIsKept: true, alive: [a, b], refuses: false, claims: Promise.resolve(), orders: Promise.resolve() };
+  const state = { bucketAnswers: true, planIsKept: true, alive: [a, b], says: new Map<ServerId, Partial<ServerHeartbeat>>(), refuses: false, claims: Promise.resolve(), orders: Promise.resolve() };
   const ports = {
     leases: {
       read: async () => {
@@ -63,7 +63,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
   leader.start();
   const pass = async (ms: number): Promise<void> => {
     for (let left = ms; left > 0; left -= HEARTBEAT_MS) {
-      for (const server of state.alive) membership.receiveHeartbeat(beat(server), clock.now());
+      for (const server of state.alive) membership.receiveHeartbeat(beat(server, state.says.get(server)), clock.now());
       await clock.advance(HEARTBEAT_MS);
     }
   };
@@ -222,4 +222,18 @@ test("[LDR12] it decides nothing before a server was heard that is heard as seld
     await clock.advance(HEARTBEAT_MS);
   }
   expect(said).toEqual(["b: follow of plan 1"]);
+});
+
+test("[LDR13] a room that was too hot once goes back to the others when it has been calm for long, and not before", async () => {
+  const { view, pass, said, state } = leaderOf({ controlLoopMs: 1_000, hotRoomCalmMs: 5_000, keepsReplicas: false });
+  const labels = { host: "", zone: "", pool: "dedicated" };
+  const load = (share: number) => state.says.set(b, { labels, load: { used: share, hot: [{ room, share }] } });
+  view.receiveEntry(room, { owner: b, epoch: 1 as Epoch });
+  load(0.5);
+  await pass(9_000);
+  load(0.1);
+  await pass(4_000);
+  expect(said).toEqual([]);
+  await pass(3_000);
+  expect([...new Set(said.map((each) => each.split(" of plan")[0]))], "planned until the world shows it").toEqual(["b: hand-over"]);
 });

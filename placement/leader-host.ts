@@ -10,6 +10,7 @@ import type { Log } from "../shared/log.ts";
 import { HEARD_ALL_MS, type Membership } from "../shared/membership.ts";
 import type { Operations } from "../shared/operations.ts";
 import { unlessMistake } from "../shared/pause.ts";
+import { Cooled, type CooledOptions } from "./cooled.ts";
 import { decide, type DecideOptions } from "./decide.ts";
 import { Leadership, type LeadershipOptions } from "./leadership.ts";
 import type { PlacementMetrics } from "./metrics.ts";
@@ -18,7 +19,7 @@ import type { Plans, RoomServers } from "./ports.ts";
 import type { View } from "./view.ts";
 
 export type LeaderPorts = { readonly leases: Leases; readonly plans: Plans; readonly servers: RoomServers; readonly operations: Operations };
-export type LeaderOptions = DecideOptions & LeadershipOptions & { readonly controlLoopMs: number };
+export type LeaderOptions = DecideOptions & CooledOptions & LeadershipOptions & { readonly controlLoopMs: number };
 export type LeaderDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: PlacementMetrics };
 
 const ROUND_MS = 50;
@@ -47,6 +48,7 @@ export class Leader {
   readonly #options: LeaderOptions;
   readonly #deps: LeaderDeps;
   readonly #leadership: Leadership;
+  readonly #cooled: Cooled;
   /** With a step under way: what is known of them is about to change. */
   readonly #busy = new Set<RoomKey>();
   readonly #promotions: Queue = { atOnce: PROMOTIONS_AT_ONCE, waiting: [], generation: 0, underWay: 0 };
@@ -66,6 +68,7 @@ export class Leader {
     this.#options = options;
     this.#deps = deps;
     this.#leadership = new Leadership(options);
+    this.#cooled = new Cooled(options);
   }
 
   /** Before it decides anything it listens: whoever it has not heard yet would look lost. */
@@ -122,6 +125,7 @@ export class Leader {
     if (own === undefined) return;
     this.#leadership.receiveWritten(own, await this.#ports.leases.write(LEASE, own, revision), clock.now());
     if (!this.#leadership.leads) return;
+    this.#cooled.forget();
     metrics.leads.set(1);
     log.info({ generation: own.floor }, "leading placement");
     this.#ports.operations.report({ kind: "placement_leads", generation: own.floor });
@@ -141,7 +145,8 @@ export class Leader {
   async #decide(now: Millis): Promise<void> {
     this.#decideAt = now + this.#options.controlLoopMs;
     this.#forgetReleased();
-    const world = this.#view.world(this.#membership.live(this.#deps.clock.now()));
+    const observed = this.#view.world(this.#membership.live(this.#deps.clock.now()));
+    const world = { ...observed, cooled: this.#cooled.receiveLook(observed, now) };
     const begun = this.#deps.clock.now();
     const plan = decide(world, this.#view.placements(this.#leadership.generation), this.#options);
     this.#deps.metrics.decideSeconds.observe((this.#deps.clock.now() - begun) / 1_000);

@@ -12,7 +12,7 @@ const [a, b] = ["a", "b"] as ServerId[] as [ServerId, ServerId];
 const room = "acme.notes" as RoomKey;
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const HEARTBEAT_MS = 50;
-const OPTIONS: PlacementOptions = { holder: "one", serverSilenceMsMax: 750, placementLeaseMs: 1_000, controlLoopMs: 10_000, hotShare: 0.3, imbalance: 0.1, movesMax: 64, followsMax: 500, fullShare: 0.9, reliefMax: 8, keepsReplicas: true };
+const OPTIONS: PlacementOptions = { holder: "one", serverSilenceMsMax: 750, placementLeaseMs: 1_000, controlLoopMs: 10_000, hotShare: 0.3, hotRoomCalmMs: 30_000, imbalance: 0.1, movesMax: 64, followsMax: 500, fullShare: 0.9, reliefMax: 8, keepsReplicas: true };
 const PLANNED: PlannedRoom = { owner: a, replica: b, reason: "another server than its owner", generation: 1, at: 0 as UnixMillis };
 
 /** The plan is told at once, the room's entry when the test says so. */

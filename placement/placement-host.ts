@@ -5,6 +5,7 @@
 
 import type { LocateReply, LocateRequest } from "../shared/bus/placement-messages.ts";
 import { Membership } from "../shared/membership.ts";
+import type { CooledOptions } from "./cooled.ts";
 import type { DecideOptions } from "./decide.ts";
 import { Leader, type LeaderDeps, type LeaderPorts } from "./leader-host.ts";
 import { decideOwner } from "./locate.ts";
@@ -13,7 +14,7 @@ import { View } from "./view.ts";
 
 export type PlacementPorts = LeaderPorts & { readonly rooms: Rooms; readonly pins: Pins; readonly questions: Questions };
 /** `holder`: the name of this run; no other ever has it. */
-export type PlacementOptions = DecideOptions & { readonly holder: string; readonly serverSilenceMsMax: number; readonly placementLeaseMs: number; readonly controlLoopMs: number };
+export type PlacementOptions = DecideOptions & CooledOptions & { readonly holder: string; readonly serverSilenceMsMax: number; readonly placementLeaseMs: number; readonly controlLoopMs: number };
 
 export function hostPlacement(ports: PlacementPorts, options: PlacementOptions, deps: LeaderDeps): { stop(): void } {
   const { clock, log, metrics } = deps;

@@ -3,7 +3,7 @@
 import { ownerReasonIn, type PlannedRoom, type RoomEntry, type RoomPin, type ServerHeartbeat } from "../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 import type { Assignment, Placements } from "./plan.ts";
-import type { RoomState, ServerState, World } from "./world.ts";
+import type { Observed, RoomState, ServerState } from "./world.ts";
 
 /** `ownerReason`: of the step that gave the room to `owner`, if a plan or an operator did. */
 type Planned = Assignment & { readonly owner: ServerId; readonly ownerReason: string | undefined };
@@ -49,7 +49,7 @@ export class View {
     for (const [room, { replica }] of this.#planned) if (!this.#rooms.has(room)) yield { room, replica };
   }
 
-  world(heartbeats: readonly ServerHeartbeat[]): World {
+  world(heartbeats: readonly ServerHeartbeat[]): Observed {
     const shares = new Map<RoomKey, number>();
     for (const { server, load } of heartbeats) {
       for (const { room, share } of load?.hot ?? []) if (this.ownerOf(room) === server) shares.set(room, share);
