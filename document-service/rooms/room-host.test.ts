@@ -342,6 +342,35 @@ test("[RMH36] a snapshot names the edit that it ends in, merged or as it was sav
   expect(await new Run(stores).room.serve("newest")).toMatchObject({ position: { seq: 3 }, last: { client: ann, counter: 3 } });
 });
 
+test.each(["before", "after"] as const)("[RMH37] however often a checkpoint is not known to be written (%s), one snapshot of a state is, and in the end only the one that is named is left", async (when) => {
+  const stores = new Stores();
+  const run = new Run(stores);
+  const records = recordsOf("abcd");
+  await run.take(...records.slice(0, 2));
+  stores.failing = { step: "checkpoint", when };
+  for (let tries = 0; tries < 5; tries++) await run.room.save();
+  expect(stores.snapshots.size).toBe(1);
+  await run.take(records[2]!);
+  await run.room.save();
+  stores.failing = undefined;
+  await run.take(records[3]!);
+  for (let tries = 0; tries < 2; tries++) await run.room.save();
+  expect([[...stores.snapshots.keys()], stores.checkpoint?.seq]).toEqual([[stores.checkpoint?.snapshot.object], 4]);
+});
+
+test("[RMH37] a snapshot that reads back other than it was written goes with the next that does not", async () => {
+  const stores = new Stores();
+  let isDamaging = true;
+  const damaged: RoomPorts["snapshots"] = { ...stores.ports.snapshots, write: (name, bytes) => stores.ports.snapshots.write(name, isDamaging ? bytes.slice(1) : bytes) };
+  const run = new Run(Object.assign(new Stores(), { ports: { ...stores.ports, snapshots: damaged } }));
+  await run.take(...recordsOf("ab"));
+  await run.room.save();
+  expect(stores.snapshots.size).toBe(1);
+  isDamaging = false;
+  await run.room.save();
+  expect([...stores.snapshots.keys()]).toEqual([stores.checkpoint?.snapshot.object]);
+});
+
 test("[RMH35] nothing is merged for whoever waits for a seq that has not come", async () => {
   const stores = new Stores();
   let merges = 0;

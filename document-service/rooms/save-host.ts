@@ -9,11 +9,11 @@ import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { CheckpointHost } from "./checkpoint-host.ts";
 import { isSnapshotDue, type SnapshotPolicy } from "./compaction.ts";
-import type { Document } from "./document.ts";
+import type { Document, MergedState } from "./document.ts";
 import type { MergeHost } from "./merge-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { Digest, News, ObjectStore } from "../ports.ts";
-import { writeVerified } from "../verified-write-host.ts";
+import { writeVerified, type Written } from "../verified-write-host.ts";
 
 /** `newName`: unique among all snapshots ever written. */
 export type SaveDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly newName: () => string; readonly news: News };
@@ -30,6 +30,10 @@ export class SaveHost {
   readonly #deps: SaveDeps;
   #uncoveredSince: Millis | undefined;
   #lastSaved: Millis | undefined;
+  /** Snapshots of which it is not known whether the room's entry names them. */
+  readonly #unsettled = new Set<string>();
+  /** The last of them: where its state has not changed, the next try is to name the same one. */
+  #written: { readonly state: Uint8Array; readonly snapshot: Written } | undefined;
 
   constructor(room: RoomKey, ports: SavePorts, { checkpoints, merges }: { checkpoints: CheckpointHost; merges: MergeHost }, policy: SnapshotPolicy, deps: SaveDeps) {
     this.#room = room;
@@ -71,24 +75,36 @@ export class SaveHost {
   }
 
   async #save(document: Document): Promise<Saved> {
-    const { snapshots, digest } = this.#ports;
     const merged = await this.#merges.merge(document);
     if (merged === undefined || this.#merges.isStalled) return "failed";
     const { state, applied, clients, leftOut } = merged;
-    const object = `${this.#room}/${applied.epoch}-${applied.seq}-${this.#deps.newName()}`;
-    const snapshot = await writeVerified(snapshots, digest, object, state);
-    if (snapshot === undefined) {
-      this.#deps.log.error({ room: this.#room, object }, "a snapshot reads back other than it was written; it is not used");
-      return "failed";
-    }
+    const snapshot = this.#written?.state === state ? this.#written.snapshot : await this.#write(merged);
+    if (snapshot === undefined) return "failed";
+    this.#written = { state, snapshot };
     const time = this.#deps.clock.wallNow();
     const checkpoint: Checkpoint = { ...applied, time, clients: [...clients], ...(leftOut > 0 ? { leftOut } : {}), snapshot };
     await this.#deps.news.settle(this.#room);
-    if (await this.#checkpoints.replace(document, checkpoint)) {
-      await this.#deps.news.receiveSnapshot(this.#room, applied, state.byteLength);
-      return "saved";
-    }
-    await this.#checkpoints.removeSnapshot(object);
-    return "superseded";
+    const isNamed = await this.#checkpoints.replace(document, checkpoint);
+    this.#written = undefined;
+    await this.#removeUnnamed(document);
+    if (!isNamed) return "superseded";
+    await this.#deps.news.receiveSnapshot(this.#room, applied, state.byteLength);
+    return "saved";
+  }
+
+  /** Undefined: it reads back other than it was written. */
+  async #write({ state, applied }: MergedState): Promise<Written | undefined> {
+    const { snapshots, digest } = this.#ports;
+    const object = `${this.#room}/${applied.epoch}-${applied.seq}-${this.#deps.newName()}`;
+    this.#unsettled.add(object);
+    const snapshot = await writeVerified(snapshots, digest, object, state);
+    if (snapshot === undefined) this.#deps.log.error({ room: this.#room, object }, "a snapshot reads back other than it was written; it is not used");
+    return snapshot;
+  }
+
+  /** To be called when the room's entry is known: what it does not name of ours it never will. */
+  async #removeUnnamed({ checkpoint }: Document): Promise<void> {
+    for (const object of this.#unsettled) if (object !== checkpoint?.snapshot.object) await this.#checkpoints.removeSnapshot(object);
+    this.#unsettled.clear();
   }
 }
