@@ -234,6 +234,23 @@ test("[CON14] a gateway that lost its backbone is shown and left when the time h
   expect(driver.untilDue()).toBeGreaterThan(4_000); // The next ping.
 });
 
+test.each([
+  ["before", ["going-away", "lost", "found"]],
+  ["while", ["lost", "going-away", "found"]],
+] as const)("[CON14] a gateway that said it goes away %s its backbone was lost is left all the same once that is found again", (_, said) => {
+  const driver = new Driver();
+  driver.open();
+  for (const what of said) {
+    const frame: ServerFrame = what === "going-away" ? { type: "going-away", reconnectAfterMs: 12_000 } : { type: "degraded", backbone: what, reconnectAfterMs: 15_000 };
+    expect(driver.receive({ kind: "frame", frame })).toEqual([]);
+  }
+  expect(driver.connection.status).toBe("connected");
+  expect([driver.untilDue(), driver.tick()]).toEqual([12_000, ["move"]]);
+  const found: ServerFrame = { type: "degraded", backbone: "found", reconnectAfterMs: 0 };
+  driver.receive({ kind: "frame", frame: { ...found, backbone: "lost" } });
+  expect(driver.receive({ kind: "frame", frame: found })).toEqual([]); // It does not call off the move either.
+});
+
 test("[CON12] a token function is asked again after 80 % of the token's life, and the line stays", () => {
   const driver = new Driver();
   driver.open();

@@ -33,7 +33,7 @@ type State =
   | { readonly kind: "asking-token"; readonly until: Millis }
   | { readonly kind: "opening"; readonly token: string; readonly until: Millis }
   | { readonly kind: "greeting"; readonly until: Millis }
-  | { readonly kind: "open"; readonly limits: Limits; readonly since: Millis; heardAt: Millis; pingAt: Millis; moveAt: Millis | undefined; isDegraded: boolean; renewAt: Millis | undefined };
+  | { readonly kind: "open"; readonly limits: Limits; readonly since: Millis; heardAt: Millis; pingAt: Millis; moveAt: Millis | undefined; isDegraded: boolean; /** The gateway said so. */ isGoingAway: boolean; renewAt: Millis | undefined };
 
 type OpenState = State & { kind: "open" };
 
@@ -148,12 +148,15 @@ export class Connection {
     if (frame === undefined) return this.#giveUp(connectionRefused(CLOSE.badFrame.code, "the server sent bytes that are no frame: it may speak another protocol"));
     if (frame.type === "error") this.#said = frame.message;
     if (frame.type === "retry-later") this.#retry.asked(frame.retryAfterMs);
-    if (frame.type === "going-away" && state.kind === "open") state.moveAt = (now + frame.reconnectAfterMs) as Millis;
+    if (frame.type === "going-away" && state.kind === "open") {
+      state.moveAt = (now + frame.reconnectAfterMs) as Millis;
+      state.isGoingAway = true;
+    }
     if (frame.type === "degraded" && state.kind === "open") return receiveDegraded(state, frame, now);
     if (frame.type === "renewed" && state.kind === "open") state.renewAt = this.#renewAt(frame.tokenExpiresInMs, now);
     if (frame.type !== "welcome" || state.kind !== "greeting") return [];
     const { limits, tokenExpiresInMs } = frame;
-    this.#state = { kind: "open", limits, since: now, heardAt: now, pingAt: (now + limits.pingIntervalMs) as Millis, moveAt: undefined, isDegraded: false, renewAt: this.#renewAt(tokenExpiresInMs, now) };
+    this.#state = { kind: "open", limits, since: now, heardAt: now, pingAt: (now + limits.pingIntervalMs) as Millis, moveAt: undefined, isDegraded: false, isGoingAway: false, renewAt: this.#renewAt(tokenExpiresInMs, now) };
     return [{ kind: "line-open", limits }];
   }
 
@@ -263,12 +266,12 @@ export class Connection {
   }
 }
 
-/** Nobody moves twice: told again, it keeps to the first time. */
+/** Nobody moves twice: told again, it keeps to the first time. A gateway that goes away is not stayed with. */
 function receiveDegraded(state: OpenState, { backbone, reconnectAfterMs }: ServerFrame & { type: "degraded" }, now: Millis): ConnectionEffect[] {
   const wasDegraded = state.isDegraded;
   state.isDegraded = backbone === "lost";
   if (state.isDegraded && !wasDegraded) state.moveAt ??= (now + reconnectAfterMs) as Millis;
-  if (state.isDegraded || !wasDegraded) return [];
+  if (state.isDegraded || !wasDegraded || state.isGoingAway) return [];
   state.moveAt = undefined;
   return [{ kind: "stay" }];
 }
