@@ -76,18 +76,27 @@ export class SimLine {
     const sub: Sub = { subject, queue: options.queue, receive: options.callback, interest: undefined, closed: false };
     this.#subs.add(sub);
     if (this.#connected) this.#announce(sub);
-    const end = (): void => {
-      sub.closed = true;
-      this.#subs.delete(sub);
+    const forget = (): void => {
       if (this.#connected) this.up.send(() => this.#forget(sub));
     };
+    const close = (): void => {
+      sub.closed = true;
+      this.#subs.delete(sub);
+    };
+    let drained: Promise<void> | undefined;
     return {
       isClosed: () => sub.closed,
-      isDraining: () => false,
-      unsubscribe: end,
-      drain: async () => {
-        end();
-        await this.flush();
+      isDraining: () => drained !== undefined,
+      unsubscribe: () => {
+        forget();
+        close();
+      },
+      drain: () => {
+        if (drained === undefined) {
+          forget();
+          drained = this.flush().then(close, close); // What is on its way comes before the flush does.
+        }
+        return drained;
       },
     };
   }

@@ -1,0 +1,92 @@
+/** What the adapters take for granted of a subscription that ends, the same over a line to the real server and over the simulator's. */
+
+import type { Subscription } from "nats";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
+import { Scheduler } from "../sim/scheduler.ts";
+import { SimLine } from "../sim/sim-line.ts";
+import { SimNats } from "../sim/sim-nats.ts";
+import { SimProcess } from "../sim/sim-process.ts";
+import { Trace } from "../sim/trace.ts";
+import { Line } from "./line.ts";
+import { startRealNats } from "./real-nats.ts";
+
+/** `settle`: lets time pass until the promise is settled. `hold`: nothing arrives any more, neither here nor there. */
+type LineCase = { readonly connection: NatsConnection; settle<Value>(promise: Promise<Value>): Promise<Value>; hold(): void; cut(): void; stop(): Promise<void> };
+
+async function realCase(): Promise<LineCase> {
+  const server = await startRealNats();
+  const line = await Line.to(server.url);
+  const connection = await connectNats({ servers: line.url, name: "test" });
+  return {
+    connection,
+    settle: (promise) => promise,
+    hold: () => line.hold(),
+    cut: () => line.cut(),
+    stop: async () => {
+      await connection.close();
+      await line.close();
+      await server.stop();
+    },
+  };
+}
+
+function simulatedCase(): Promise<LineCase> {
+  const trace = new Trace({ verbose: false });
+  const scheduler = new Scheduler(trace, { explains: false });
+  const line = new SimLine(new SimProcess("test", scheduler, 0), new SimNats(trace), scheduler, () => 1);
+  return Promise.resolve({
+    connection: line.connection,
+    settle: async (promise) => {
+      let settled = false;
+      const all = promise.finally(() => (settled = true));
+      await scheduler.runUntil(scheduler.now + 10_000, () => settled);
+      return all;
+    },
+    hold: () => [line.up, line.down].forEach((pipe) => pipe.hold()),
+    cut: () => line.break(),
+    stop: () => Promise.resolve(),
+  });
+}
+
+describe.each([["the real server", realCase], ["the simulator", simulatedCase]] as const)("over a line to %s", (_, start) => {
+  let line: LineCase;
+  let heard: string[];
+  let subscription: Subscription;
+  beforeEach(async () => {
+    line = await start();
+    heard = [];
+    subscription = line.connection.subscribe("words", { callback: (_error, msg) => void heard.push(new TextDecoder().decode(msg.data)) });
+    await line.settle(line.connection.flush());
+  });
+  afterEach(() => line.stop());
+  const say = (word: string): void => line.connection.publish("words", new TextEncoder().encode(word));
+
+  test("[LIN1] a subscription that drains goes on until all that was said before has come, and hears nothing after", async () => {
+    for (const word of ["one", "two"]) say(word);
+    const drained = subscription.drain();
+    say("three");
+    expect([subscription.isDraining(), subscription.isClosed()]).toEqual([true, false]);
+    await line.settle(drained);
+    expect([heard, subscription.isClosed()]).toEqual([["one", "two"], true]);
+    await line.settle(line.connection.flush());
+    expect(heard).toEqual(["one", "two"]);
+  });
+
+  test("[LIN2] one whose line breaks while it drains is closed, and whoever waits for that is told no error", async () => {
+    line.hold();
+    say("one");
+    const drained = subscription.drain();
+    line.cut();
+    await line.settle(drained);
+    expect([heard, subscription.isClosed()]).toEqual([[], true]);
+  });
+
+  test("[LIN3] one that is ended hears nothing more, even of what is on its way", async () => {
+    say("one");
+    subscription.unsubscribe();
+    await line.settle(line.connection.flush());
+    expect([heard, subscription.isClosed()]).toEqual([[], true]);
+  });
+});
