@@ -84,6 +84,7 @@ export const gatewaySettings = {
   slowBytesMax: { parse: positiveInteger, fallback: 1_048_576, meaning: "a client so many bytes behind and not catching up within a second is closed, to resume from its last seq" },
   slowMsMax: { parse: positiveInteger, fallback: 1_000, meaning: "so is one that has not taken what it was sent so long ago" },
 
+  outboundP99MsMax: { parse: wholeNumber, fallback: 500, meaning: "where what is sent reaches a hundredth of the clients so late, for five seconds, /readyz says so until it is half of that for ten: new clients go elsewhere. 0: never" },
   presenceBurst: { parse: positiveInteger, fallback: 60, meaning: "frames of presence that one connection may send at once" },
   presencePerSecondMax: { parse: positiveInteger, fallback: 30, meaning: "frames of presence that one connection may send in the long run; one that sends four times as many is closed" },
   presenceMemberBytesMax: { parse: positiveInteger, fallback: 8_192, meaning: "bytes of all that one participant shows of itself" },

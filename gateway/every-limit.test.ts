@@ -50,6 +50,7 @@ const LIMITS: readonly Limit[] = [
   { settings: ["outboundBytesMax"], metric: "coroom_gateway_behind_bytes", tests: ["GW15"] },
   { settings: ["behindBytesMax"], metric: "coroom_gateway_presence_behind_total", tests: ["LIM12"] },
   { settings: ["slowBytesMax", "slowMsMax"], metric: "coroom_gateway_closes_total", tests: ["GW14", "OUT1", "OUT4"] },
+  { settings: ["outboundP99MsMax"], metric: "coroom_gateway_outbound_p99_seconds", tests: ["OUH1", "GW31"] },
   { settings: ["presenceBurst", "presencePerSecondMax", "presenceMemberBytesMax", "presenceFieldsMax"], metric: "coroom_gateway_presence_refused_total", tests: ["LIM8"] },
   { settings: ["forwardedEditsPerRoomMax", "forwardedBytesPerRoomMax", "forwardedBytesMax"], metric: "coroom_gateway_unacked_bytes", tests: ["UNA5", "ROOM8"] },
   { settings: ["gapBytesMax"], metric: "coroom_gateway_gaps_total", tests: ["ORD4"] },

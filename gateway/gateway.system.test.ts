@@ -509,6 +509,22 @@ test("[GW24] whoever comes while it is busy waits for a turn in a short queue; w
   expect(await metric("coroom_gateway_connect_wait_seconds_count")).toBeLessThan(20); // Who left took nobody's turn.
 });
 
+test("[GW31] a gateway whose clients are reached late is not ready for more, takes those who come, and is ready once they are reached", async () => {
+  startOwner("rs-1");
+  const address = await start({ editBurst: "100000", slowBytesMax: "1000000000", slowMsMax: "600000", outboundBytesMax: "1000000000" });
+  const isReady = async (): Promise<boolean> => (await fetch(`http://${address}/readyz`)).ok;
+  const ann = await enter(address, "ann");
+  const stuck = await Promise.all(Array.from({ length: 10 }, (_, index) => enter(address, `stuck-${index}`)));
+  await Promise.all(stuck.map((client, index) => client.join(ROOM, `stuckstuck${index}`)));
+  for (const client of stuck) client.pause();
+  expect(await isReady()).toBe(true);
+  await flood(ann, 120);
+  await until(async () => !(await isReady()), "the gateway to notice");
+  await enter(address, "bob");
+  for (const client of stuck) client.resume();
+  await until(isReady, "the gateway to be ready");
+});
+
 test("[GW27] a gateway that would name other parts of the log than there are does not start", async () => {
   await ensureLogStreams(line, subjectsOf(environment), { partitions: 2, replicas: 1 });
   await expect(start()).rejects.toThrow(/set COROOM_LOG_PARTITIONS=2 for every role/);

@@ -25,6 +25,7 @@ import type { Door, Unready } from "./io/upgrades.ts";
 import { uwsApp } from "./io/uws-app.ts";
 import { listen, uwsSockets } from "./io/uws-server.ts";
 import { countBehind, gatewayMetrics } from "./metrics.ts";
+import { OutboundHealth } from "./limits/outbound-health.ts";
 import { Shed } from "./limits/shed.ts";
 import { watchPressure } from "./limits/shed-host.ts";
 
@@ -54,9 +55,10 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   await bus.start(parts);
   parts.start();
   web.start(parts.lobby);
-  const pressures = measuredPressures(bus.nats, web.outboundBytes, () => rooms.backboneLostAt === undefined);
-  const stopWatching = watchPressure(new Shed(config), pressures, (level) => parts.presence.receiveShed(level), { ...deps, operations: bus.operations });
-  serveHttp(app, config, { ...bus.services, ...parts, orders: bus.ports.orders, activities: bus.ports.activities, tokens, clientIdOf, unready, drain: () => (void clients.drain(config.drainMsMax), clients.size) }, routes, { ...deps, registry });
+  const outbound = new OutboundHealth(config);
+  const pressures = measuredPressures(bus.nats, web, () => rooms.backboneLostAt === undefined);
+  const stopWatching = watchPressure({ shed: new Shed(config), outbound }, pressures, (level) => parts.presence.receiveShed(level), { ...deps, operations: bus.operations });
+  serveHttp(app, config, { ...bus.services, ...parts, orders: bus.ports.orders, activities: bus.ports.activities, tokens, clientIdOf, notReady: () => unready() ?? (outbound.isDegraded ? "slow" : undefined), drain: () => (void clients.drain(config.drainMsMax), clients.size) }, routes, { ...deps, registry });
 
   const end = async (): Promise<void> => {
     await parts.stop(config.drainMsMax === 0 ? 0 : SETTLE_MS_MAX); // Nobody is waited for: NATS may be about to end as well.

@@ -54,6 +54,7 @@ export const gatewayMetrics = (registry: Registry) => {
     boardWatchers: new Gauge({ name: "coroom_gateway_board_watchers", help: "Connections that watch boards, each counted once for each board", registers }),
     boardFrames: new Counter({ name: "coroom_gateway_board_frames_total", help: "Frames of boards: published, to all who watch at once; board and own-rank, each to one", labelNames: ["frame"], registers }),
     shedLevel: new Gauge({ name: "coroom_gateway_shed_level", help: "How far down the drop order this gateway is: 0 leaves nothing out", registers }),
+    outboundP99Seconds: new Gauge({ name: "coroom_gateway_outbound_p99_seconds", help: "How late what is sent reaches clients: the event loop's delay, and for how long the oldest waits that a connection has not taken, p99 of all connections; up to nine slow ones are passed over", registers }),
     loopDelaySeconds: new Gauge({ name: "coroom_gateway_loop_delay_seconds", help: "How late the event loop comes to what is due, p90 of the last half second", registers }),
     natsLagSeconds: new Gauge({ name: "coroom_gateway_nats_lag_seconds", help: "How long what is said on NATS takes to get there and back", registers }),
     events: new Counter({ name: "coroom_gateway_events_total", help: "Events that operations were told of, by kind", labelNames: ["kind"], registers }),

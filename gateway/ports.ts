@@ -143,4 +143,6 @@ export interface Clients {
 export interface Pressures {
   /** Since the last time. */
   measure(): Pressure;
+  /** For how long the oldest has waited that a connection has not taken: the p99 of all connections. */
+  outboundP99Ms(): number;
 }

@@ -11,6 +11,8 @@ import type { ConnectionId, Pace } from "../ports.ts";
 /** From one look at those who are behind to the next; in as many looks again it is looked who is. */
 export const LOOK_MS = 250;
 const LOOKS_PER_SWEEP = 4;
+/** So many slow lines may be the clients' own, however few there are in all. */
+const SLOW_LINES = 9;
 
 export type BehindOptions = Omit<OutboundOptions, "lookMs"> & { readonly behindBytesMax: number };
 
@@ -39,6 +41,13 @@ export class BehindClients {
     let bytes = 0;
     for (const outbound of this.#behind.values()) bytes += outbound.bytes;
     return bytes;
+  }
+
+  /** For how long the oldest has waited that a connection has not taken: the p99 of all connections. */
+  get p99AgeMs(): number {
+    const worseOff = Math.max(SLOW_LINES, Math.floor(this.#open.size / 100));
+    if (this.#behind.size <= worseOff) return 0;
+    return Array.from(this.#behind.values(), ({ ageMs }) => ageMs).sort((a, b) => b - a)[worseOff]!;
   }
 
   sent(to: ConnectionId, bytes: number): void {

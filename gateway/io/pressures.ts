@@ -5,7 +5,7 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Pressures } from "../ports.ts";
 
 /** `isLineUp`: without a line nothing is on its way, and NATS is not slow but away. */
-export function measuredPressures(nats: NatsConnection, outboundBytes: () => number, isLineUp: () => boolean): Pressures & { stop(): void } {
+export function measuredPressures(nats: NatsConnection, { outboundBytes, outboundP99Ms }: { outboundBytes(): number; outboundP99Ms(): number }, isLineUp: () => boolean): Pressures & { stop(): void } {
   const delay = loopDelay();
   let asked: number | undefined;
   let lagMs = 0;
@@ -29,6 +29,7 @@ export function measuredPressures(nats: NatsConnection, outboundBytes: () => num
       askNats();
       return { delayMs, outboundBytes: outboundBytes(), natsLagMs };
     },
+    outboundP99Ms,
     stop: () => delay.stop(),
   };
 }

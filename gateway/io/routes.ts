@@ -15,24 +15,23 @@ import { documentDeleteRoutes } from "./document-delete-routes.ts";
 import { documentHistoryRoutes } from "./document-history-routes.ts";
 import { documentReadRoutes } from "./document-read-routes.ts";
 import { type DocumentWritePorts, documentWriteRoutes } from "./document-write-routes.ts";
-import { healthRoutes } from "./health-routes.ts";
+import { healthRoutes, type NotReady } from "./health-routes.ts";
 import { type HttpRoute, serveRoutes } from "./http-routes.ts";
 import { httpTokens } from "./http-tokens.ts";
 import type { Services } from "./nats-services.ts";
 import { staticRoutes } from "./static-files.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
-import type { Unready } from "./upgrades.ts";
 
-export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> & { readonly tokens: Tokens; readonly documents: Services; readonly leaderboards: Services; readonly activities: Activities; readonly unready: () => Unready | undefined };
+export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> & { readonly tokens: Tokens; readonly documents: Services; readonly leaderboards: Services; readonly activities: Activities; readonly notReady: () => NotReady | undefined };
 export type RouteDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics; readonly registry: Registry };
 
 /** `more`: of whoever starts the gateway. Files come last: their path is every path. */
 export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: RoutePorts, more: readonly HttpRoute[], deps: RouteDeps): void {
-  const { documents, leaderboards, unready } = ports;
+  const { documents, leaderboards, notReady } = ports;
   const tokens = httpTokens(ports.tokens, ports.sanctions, deps);
   const streamed = new StreamedAnswers(streamedAnswersOptions(config), deps.metrics);
   const routes = [
-    ...healthRoutes(deps.registry, unready, config),
+    ...healthRoutes(deps.registry, notReady, config),
     ...documentReadRoutes({ tokens, documents, streamed }, documentReadOptions(config), deps),
     ...documentHistoryRoutes({ ...ports, tokens, streamed }, documentReadOptions(config), deps),
     ...documentWriteRoutes({ ...ports, tokens }, documentWriteOptions(config), deps),

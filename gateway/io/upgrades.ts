@@ -15,7 +15,7 @@ export type UpgradeOptions = { readonly allowedOrigins: readonly string[]; reado
 /** What is known of a socket. */
 export type Connection = { readonly id: ConnectionId; readonly address: ClientAddress | undefined };
 
-/** Why a gateway takes no connections. */
+/** Why a gateway takes no connections. One that only reaches its clients late takes them, for all gateways may be so: it says that it is not ready. */
 export type Unready = "degraded" | "draining" | "misconfigured";
 export type TurnedAway = "full" | "origin" | "ip" | Unready;
 

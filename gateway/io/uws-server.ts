@@ -36,8 +36,8 @@ const NO_FRAME = new Uint8Array(0);
 /** Frames up to so many times the limit are read, to be refused with a code; larger ones break the line. */
 const OVERSIZE_FACTOR = 4;
 
-/** `outboundBytes`: what clients have not taken yet. */
-export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door, onLooked: (behind: BehindClients) => void): { sockets: Sockets; topics: Topics; outboundBytes(): number; start(clients: Clients): void; stop(): Promise<void> } {
+/** `outboundBytes`: what clients have not taken yet. `outboundP99Ms`: for how long the oldest of it waits, p99 of all. */
+export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door, onLooked: (behind: BehindClients) => void): { sockets: Sockets; topics: Topics; outboundBytes(): number; outboundP99Ms(): number; start(clients: Clients): void; stop(): Promise<void> } {
   const open = new Map<ConnectionId, Socket>();
   const behind = new BehindClients(open, options);
   const gathered = new GatheredSends(open, endOfTurn());
@@ -117,7 +117,7 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door
     },
   };
 
-  return { sockets, topics, outboundBytes: () => behind.bytes, start, stop };
+  return { sockets, topics, outboundBytes: () => behind.bytes, outboundP99Ms: () => behind.p99AgeMs, start, stop };
 }
 
 /** What index.d.ts leaves out: the constant, and a host together with options. */

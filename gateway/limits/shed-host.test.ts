@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import type { OperationsReport } from "../../shared/bus/operations-events.ts";
 import type { Millis, UnixMillis } from "../../shared/ids.ts";
 import { gatewayMetrics } from "../metrics.ts";
+import { OutboundHealth } from "./outbound-health.ts";
 import { type Pressure, Shed } from "./shed.ts";
 import { watchPressure } from "./shed-host.ts";
 
@@ -16,8 +17,9 @@ test("[SHED6] a change of level is told to operations and to the rooms, and show
   const registry = new Registry();
   let now = 0;
   const clock = { now: () => now as Millis, wallNow: () => now as UnixMillis, after: (_: number, run: () => void) => (timers.push(run), () => timers.splice(0)) };
+  const outbound = new OutboundHealth({ outboundP99MsMax: 500 });
   const shed = new Shed({ shedDelayMsMin: 100, shedOutboundBytesMin: 1_000, shedNatsLagMsMin: 200, shedCalmMs: 500 });
-  const stop = watchPressure(shed, { measure: () => pressures.shift() ?? CALM }, (level) => levels.push(level), { clock, metrics: gatewayMetrics(registry), operations: { report: (report) => void reports.push(report) } });
+  const stop = watchPressure({ shed, outbound }, { measure: () => pressures.shift() ?? CALM, outboundP99Ms: () => 400 }, (level) => levels.push(level), { clock, log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }, metrics: gatewayMetrics(registry), operations: { report: (report) => void reports.push(report) } });
   const look = (): void => {
     now += 500;
     timers.shift()!();
@@ -25,6 +27,7 @@ test("[SHED6] a change of level is told to operations and to the rooms, and show
   look();
   expect(reports).toEqual([{ kind: "shed_level", from: 0, to: 1, cause: "delay", ...CALM, delayMs: 300 }]);
   expect(await registry.metrics()).toMatch(/^coroom_gateway_shed_level 1$/m);
+  expect(await registry.metrics(), "what waits at the sockets, and before").toMatch(/^coroom_gateway_outbound_p99_seconds 0.7$/m);
   look();
   look();
   expect(levels).toEqual([1, 0]);

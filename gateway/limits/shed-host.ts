@@ -1,20 +1,25 @@
-/** Looks at the pressure twice a second, and tells operations and the rooms when more or less is left out. */
+/** Looks at the pressure twice a second: tells operations and the rooms when more or less is left out, and finds whether clients are reached in time. */
 
 import type { Clock } from "../../shared/clock.ts";
 import type { Operations } from "../../shared/operations.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Pressures } from "../ports.ts";
+import type { Log } from "../../shared/log.ts";
+import type { OutboundHealth } from "./outbound-health.ts";
 import type { Shed } from "./shed.ts";
 
 const LOOK_MS = 500;
 
 /** Returns what ends it. */
-export function watchPressure(shed: Shed, pressures: Pressures, onLevel: (level: number) => void, { clock, metrics, operations }: { clock: Clock; metrics: GatewayMetrics; operations: Operations }): () => void {
+export function watchPressure({ shed, outbound }: { shed: Shed; outbound: OutboundHealth }, pressures: Pressures, onLevel: (level: number) => void, { clock, log, metrics, operations }: { clock: Clock; log: Log; metrics: GatewayMetrics; operations: Operations }): () => void {
   let cancel = (): void => {};
   const look = (): void => {
     const pressure = pressures.measure();
     metrics.loopDelaySeconds.set(pressure.delayMs / 1000);
     metrics.natsLagSeconds.set(pressure.natsLagMs / 1000);
+    const p99Ms = pressure.delayMs + pressures.outboundP99Ms();
+    metrics.outboundP99Seconds.set(p99Ms / 1000);
+    if (outbound.receiveP99(p99Ms, clock.now())) log.warn({ p99Ms, isDegraded: outbound.isDegraded }, "what is sent reaches clients too late, or in time again: new ones go elsewhere while it is too late");
     const change = shed.receivePressure(pressure, clock.now());
     if (change !== undefined) {
       metrics.shedLevel.set(change.to);
