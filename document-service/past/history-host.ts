@@ -36,6 +36,8 @@ export class HistoryHost {
   #stored: StoredHistory | undefined;
   /** The newest version, and since when there is one: its date is looked at once. */
   #newest: { readonly id: string | undefined; readonly since: Millis };
+  /** Objects of which it is not known whether the entry names them: a try to replace it may have failed, or not. */
+  readonly #unsettled = new Set<string>();
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(room: RoomKey, ports: HistoryPorts, policy: HistoryPolicy, deps: HistoryDeps) {
@@ -108,10 +110,8 @@ export class HistoryHost {
       const history = await this.current();
       const version = history.versions.find((one) => one.id === id);
       if (version === undefined) return false;
-      if (await this.#replace({ ...history, versions: history.versions.filter((one) => one !== version) })) {
-        await this.#remove(version.object);
-        return true;
-      }
+      this.#unsettled.add(version.object);
+      if (await this.#replace({ ...history, versions: history.versions.filter((one) => one !== version) })) return true;
     }
     throw new Error(`a version of room ${this.#room} was not removed: another service writes its history as well`);
   }
@@ -145,7 +145,8 @@ export class HistoryHost {
       const { history, revision } = await histories.read(this.#room);
       const fenced = history.deleted ? ({ kind: "written", revision } as const) : await histories.write(this.#room, { ...history, deleted: true }, revision);
       if (fenced.kind === "superseded") continue;
-      for (const object of objectsOf(history)) await store.remove(object);
+      for (const object of [...objectsOf(history), ...this.#unsettled]) await store.remove(object);
+      this.#unsettled.clear();
       const nothing: History = { ...NO_HISTORY, deleted: true };
       const emptied = objectsOf(history).length === 0 ? fenced : await histories.write(this.#room, nothing, fenced.revision);
       this.#stored = emptied.kind === "written" ? { history: nothing, revision: emptied.revision } : undefined;
@@ -178,13 +179,11 @@ export class HistoryHost {
     const written = await this.#write(`edits-${firstSeq}-${lastSeq}-${this.#deps.newName()}`, encodeSegment(this.#room, records));
     const segment: Segment = { ...written, firstSeq, lastSeq, firstTime: records[0]?.time ?? lastRecord.time, lastTime: lastRecord.time };
     const gone = new Set(earlier.map(({ object }) => object));
+    for (const object of gone) this.#unsettled.add(object);
     const rest = history.segments.filter(({ object }) => !gone.has(object));
-    if (!(await this.#replace({ ...history, segments: [...rest, segment], through: lastRecord.streamSeq }))) {
-      await this.#remove(segment.object);
-      return false;
-    }
-    for (const object of gone) await this.#remove(object);
-    return true;
+    if (await this.#replace({ ...history, segments: [...rest, segment], through: lastRecord.streamSeq })) return true;
+    await this.#remove(segment.object);
+    return false;
   }
 
   /** Those that can be read and that the records follow without a hole; others stay as they are. */
@@ -203,18 +202,24 @@ export class HistoryHost {
   }
 
   async #write(name: string, bytes: Uint8Array): Promise<Written> {
-    const written = await writeVerified(this.#ports.history, this.#ports.digest, `${this.#room}/${name}`, bytes);
+    const object = `${this.#room}/${name}`;
+    this.#unsettled.add(object);
+    const written = await writeVerified(this.#ports.history, this.#ports.digest, object, bytes);
     if (written === undefined) throw new Error(`a part of the history of room ${this.#room} reads back other than it was written; it is not used`);
     return written;
   }
 
-  /** Whether it was written. If not, somebody else had, and theirs is read next. What is too old goes with it. */
+  /** Whether it was written. If not, somebody else had, and theirs is read next. What is too old goes with it, and all else that it does not name. */
   async #replace(next: History): Promise<boolean> {
     const { history, dropped } = retained(next, this.#deps.clock.wallNow(), this.#policy);
+    for (const object of dropped) this.#unsettled.add(object);
     const write = await this.#ports.histories.write(this.#room, history, this.#stored?.revision ?? 0);
     this.#stored = write.kind === "written" ? { history, revision: write.revision } : undefined;
-    if (write.kind === "written") for (const object of dropped) await this.#remove(object);
-    return write.kind === "written";
+    if (write.kind !== "written") return false;
+    const named = new Set(objectsOf(history));
+    for (const object of this.#unsettled) if (!named.has(object)) await this.#remove(object);
+    this.#unsettled.clear();
+    return true;
   }
 
   /** Whoever changes the entry stands on what the one before made of it. */

@@ -113,6 +113,20 @@ test("[PST7] a version whose object was swept up before it was named is written 
   expect([stores.history.versions.length, astray(stores)]).toEqual([2, []]);
 });
 
+test.each(["before", "after"] as const)("[PST11] what is written into a history or taken from it while its entry is not known to be (%s), leaves nothing behind that it does not name", async (when) => {
+  const stores = new Stores();
+  const run = new Run(stores);
+  await run.take(...recordsOf("abc"));
+  const named = await run.room.past.name("one");
+  const id = named.kind === "named" ? named.version.id : "";
+  stores.failing = { step: "history", when };
+  await expect(run.room.past.removeVersion(id)).rejects.toThrow();
+  for (let tries = 0; tries < 3; tries++) await expect(run.room.past.name("two")).rejects.toThrow();
+  stores.failing = undefined;
+  expect(await run.room.past.name("three")).toMatchObject({ kind: "named" });
+  expect(astray(stores)).toEqual([]);
+});
+
 test("[PST8] a save that looks whether a version is due changes nothing of what another one is named by", async () => {
   const stores = new Stores();
   const [earlier, next] = [new Run(stores), new Run(stores)];

@@ -301,6 +301,20 @@ test("[RMH34] what a crash left of a deleted room goes after all else of it", as
   expectNothingLeft(stores);
 });
 
+test.each(["checkpoint", "history"])("[RMH38] what was written of a room and not known to be named, for its %s did not answer, goes with the room", async (step) => {
+  const stores = new Stores();
+  const run = new Run(stores);
+  await run.take(...recordsOf("abcd"));
+  stores.failing = { step, when: "before" };
+  await run.room.save();
+  await run.room.past.name("first draft").catch(() => {});
+  expect(stores.snapshots.size + stores.objects.size).toBeGreaterThan(0);
+  stores.failing = undefined;
+  await run.take(deletedRecord(50));
+  await run.wipe(10_000);
+  expectNothingLeft(stores);
+});
+
 test("[RMH17] a deleted room is wiped once no room server holds it; until then its record is read again by the next service", async () => {
   const { stores, run } = await deletedRoom();
   stores.isOwned = true;

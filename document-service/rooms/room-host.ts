@@ -183,6 +183,7 @@ export class RoomHost {
   wipe(): Promise<void> {
     return this.#work.run("what is left of it was not removed", async (document) => {
       document.clear();
+      await this.#saves.removeUnnamed(document);
       if (!(await this.#wipe.wipe())) this.#work.pause();
     });
   }

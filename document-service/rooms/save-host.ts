@@ -74,6 +74,12 @@ export class SaveHost {
     return outcome;
   }
 
+  /** To be called when the room's entry is known: what it does not name of ours it never will. */
+  async removeUnnamed({ checkpoint }: Document): Promise<void> {
+    for (const object of this.#unsettled) if (object !== checkpoint?.snapshot.object) await this.#checkpoints.removeSnapshot(object);
+    this.#unsettled.clear();
+  }
+
   async #save(document: Document): Promise<Saved> {
     const merged = await this.#merges.merge(document);
     if (merged === undefined || this.#merges.isStalled) return "failed";
@@ -86,7 +92,7 @@ export class SaveHost {
     await this.#deps.news.settle(this.#room);
     const isNamed = await this.#checkpoints.replace(document, checkpoint);
     this.#written = undefined;
-    await this.#removeUnnamed(document);
+    await this.removeUnnamed(document);
     if (!isNamed) return "superseded";
     await this.#deps.news.receiveSnapshot(this.#room, applied, state.byteLength);
     return "saved";
@@ -100,11 +106,5 @@ export class SaveHost {
     const snapshot = await writeVerified(snapshots, digest, object, state);
     if (snapshot === undefined) this.#deps.log.error({ room: this.#room, object }, "a snapshot reads back other than it was written; it is not used");
     return snapshot;
-  }
-
-  /** To be called when the room's entry is known: what it does not name of ours it never will. */
-  async #removeUnnamed({ checkpoint }: Document): Promise<void> {
-    for (const object of this.#unsettled) if (object !== checkpoint?.snapshot.object) await this.#checkpoints.removeSnapshot(object);
-    this.#unsettled.clear();
   }
 }
