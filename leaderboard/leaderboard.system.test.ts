@@ -5,14 +5,25 @@
 
 import { expect, test } from "vitest";
 
+import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import { Prng } from "../shared/prng.ts";
 import { eventually } from "../test/system/eventually.ts";
 import type { LeaderboardPorts } from "./leaderboard-host.ts";
 import { counted, expectReference, expectTenantReference, MINUTE_MS, NEW_YEARS_EVE, ROOMS, type } from "./testing/expected-boards.ts";
-import { LeaderboardRig, SetClock } from "./testing/leaderboard-rig.ts";
+import { LeaderboardRig, SetClock, type Started } from "./testing/leaderboard-rig.ts";
 import { MadeUpLog } from "./testing/made-up-log.ts";
 
 const rig = LeaderboardRig.forThisFile();
+
+/** In seconds. Undefined: nothing is said of it. */
+async function behindOf({ registry }: Started): Promise<number | undefined> {
+  return (await registry.getSingleMetric("coroom_boards_behind_seconds")!.get()).values[0]?.value;
+}
+
+// oxlint-disable-next-line require-yield
+async function* neverRead(_partition: number, _after: number, signal: AbortSignal): AsyncIterable<StoredRecord> {
+  await new Promise((resolve) => signal.addEventListener("abort", resolve));
+}
 
 test("[LB1] every room's boards are counted in every window, across the ends of all of them", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(1)];
@@ -97,6 +108,7 @@ test("[LB7] while Redis is away the log goes on and boards say so; afterwards th
   rig.redis.kill("SIGSTOP");
   type(log, prng, clock.wallNow(), 30);
   clock.advance(10_000);
+  expect(await behindOf(started)).toBeGreaterThan(5);
   rig.redis.kill("SIGCONT");
   const answer = await started.host.reader.page(question, { offset: 0, limit: 3 });
   expect(answer.kind === "page" && answer.about.isBehind).toBe(true);
@@ -104,6 +116,23 @@ test("[LB7] while Redis is away the log goes on and boards say so; afterwards th
   clock.advance(1_000); // So that no snapshot from before is shared any more.
   await expectReference(log, started);
 });
+
+test("[LB21] how far the boards are behind is known as soon as somebody counts on, and said by nobody else", async () => {
+  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(21)];
+  const first = await rig.start("lb21", log, clock);
+  type(log, prng, clock.wallNow(), 30);
+  await eventually("all is counted", async () => (await counted(log, first)) && (await first.ports.progress.read(0))?.isRebuilding === false);
+  expect(await behindOf(first)).toBeLessThan(60);
+  await first.host.stop();
+  expect(await behindOf(first)).toBeUndefined();
+  type(log, prng, clock.wallNow(), 30);
+  clock.advance(60 * MINUTE_MS);
+  const second = await rig.start("lb21", log, clock, {}, (ports) => ({ ...ports, log: { end: (partition) => ports.log.end(partition), readNow: (partition) => ports.log.readNow(partition), follow: neverRead } }));
+  await eventually("it counts", async () => (await behindOf(second)) !== undefined);
+  const seconds = await behindOf(second);
+  expect([seconds! >= 3_600, seconds! < 7_200], `${seconds}`).toEqual([true, true]);
+});
+
 test("[LB9] totals of a window that ended before they were told are told by whoever counts next", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(9)];
   const never = String(3 * 60 * MINUTE_MS);

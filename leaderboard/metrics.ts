@@ -8,7 +8,13 @@ const SECONDS = [0.0005, 0.001, 0.005, 0.02, 0.1, 0.5, 2, 10];
 
 export const leaderboardMetrics = (registry: Registry) => {
   const registers = [registry];
+  const observers: (() => void)[] = [];
+  const collect = (): void => {
+    for (const observe of observers) observe();
+  };
   return {
+    /** Whenever somebody asks, so that what they are told does not stand still with what it is about. */
+    onAsked: (observe: () => void): void => void observers.push(observe),
     records: new Counter({ name: "coroom_boards_records_total", help: "Records read from the log", registers }),
     unreadable: new Counter({ name: "coroom_boards_unreadable_records_total", help: "Records of the log that do not decode", registers }),
     edits: new Counter({ name: "coroom_boards_edits_total", help: "Edits counted into boards", registers }),
@@ -25,9 +31,9 @@ export const leaderboardMetrics = (registry: Registry) => {
     pushes: new Counter({ name: "coroom_boards_pushes_total", help: "Watched boards published because they changed", registers }),
     watches: new Gauge({ name: "coroom_boards_watches", help: "Boards that somebody looks at", registers }),
     refusedWatches: new Counter({ name: "coroom_boards_refused_watches_total", help: "Boards not watched because too many are", registers }),
-    rooms: new Gauge({ name: "coroom_boards_rooms", help: "Rooms known in memory, by partition of the log", labelNames: ["partition"], registers }),
-    pending: new Gauge({ name: "coroom_boards_pending_edits", help: "Edits read and not yet counted, by partition", labelNames: ["partition"], registers }),
+    rooms: new Gauge({ name: "coroom_boards_rooms", help: "Rooms known in memory, by partition of the log", labelNames: ["partition"], registers, collect }),
+    pending: new Gauge({ name: "coroom_boards_pending_edits", help: "Edits read and not yet counted, by partition", labelNames: ["partition"], registers, collect }),
     isCounting: new Gauge({ name: "coroom_boards_counting", help: "1 while this process counts the partition, 0 while it stands by", labelNames: ["partition"], registers }),
-    behind: new Gauge({ name: "coroom_boards_behind_seconds", help: "Age of the last moment at which all of the partition was counted", labelNames: ["partition"], registers }),
+    behind: new Gauge({ name: "coroom_boards_behind_seconds", help: "Age of the last moment of which all of the partition is counted, where that is known", labelNames: ["partition"], registers, collect }),
   };
 };

@@ -24,7 +24,7 @@ export class Headway {
     return { ...this.#received };
   }
 
-  /** All that the streams took before it is counted. */
+  /** All that the streams took before it is counted. 0: nobody knows. */
   get through(): UnixMillis {
     return this.#through;
   }
@@ -36,6 +36,11 @@ export class Headway {
 
   get hasCaughtUp(): boolean {
     return this.#hasCaughtUp;
+  }
+
+  /** Whoever counted before had come so far, as far as is known. */
+  resume(last: { readonly through: UnixMillis } | undefined): void {
+    if (last !== undefined && last.through > this.#through) this.#through = last.through;
   }
 
   receive(source: Source, streamSeq: number): void {

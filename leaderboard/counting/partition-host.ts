@@ -34,6 +34,7 @@ export class PartitionHost {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
+    deps.metrics.onAsked(() => this.#observe());
   }
 
   /** What those who look at its rooms are to know. */
@@ -94,7 +95,9 @@ export class PartitionHost {
     await passes;
     if (this.#lease !== undefined) await this.#giveBack(this.#lease);
     this.#lease = undefined;
+    this.#pass = undefined;
     this.#deps.metrics.isCounting.set({ partition: String(this.#partition) }, 0);
+    this.#deps.metrics.aside.remove({ partition: String(this.#partition) });
   }
 
   /** While NATS is away nobody can take the lease either: it is lost only to another holder. */
@@ -136,5 +139,19 @@ export class PartitionHost {
       if (this.#stopping.signal.aborted) await pass.drain();
       if (!signal.aborted) await pause(clock, Math.min(RETRY_MS * 2 ** failures++, RETRY_MS_MAX), signal);
     }
+  }
+
+  /** Of what another counts nothing is said. */
+  #observe(): void {
+    const { metrics, clock } = this.#deps;
+    const partition = String(this.#partition);
+    const pass = this.#lease === undefined ? undefined : this.#pass;
+    if (pass === undefined) {
+      for (const gauge of [metrics.rooms, metrics.pending, metrics.behind]) gauge.remove({ partition });
+      return;
+    }
+    metrics.rooms.set({ partition }, pass.rooms.size);
+    metrics.pending.set({ partition }, pass.rooms.pending);
+    if (pass.through > 0) metrics.behind.set({ partition }, (clock.wallNow() - pass.through) / 1_000);
   }
 }

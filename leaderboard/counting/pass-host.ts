@@ -77,6 +77,10 @@ export class PassHost {
     return this.#headway.through;
   }
 
+  get rooms(): Pick<PassRooms, "size" | "pending"> {
+    return this.#rooms;
+  }
+
   /** Resolves once all that the streams have of the room now is counted, or after a while. */
   async countNow(room: RoomKey): Promise<void> {
     await Promise.all([this.#ports.log.readNow(this.#partition), this.#ports.activities.readNow(this.#partition)]);
@@ -91,6 +95,7 @@ export class PassHost {
     await this.#part(async () => {
       this.#forgotten = await this.#ports.activities.forgotten(this.#partition);
       this.#headway.receive("activities", this.#forgotten);
+      this.#headway.resume(await this.#ports.progress.read(this.#partition));
       if ((await this.#footing.say(this.#word())) === "lost") await this.#restoreAll();
       await Promise.all([() => this.#follow("edits"), () => this.#follow("activities"), () => this.#count(), () => this.#save(), () => this.#beat(), () => this.#archive(), () => this.#tellTotals(), () => this.#sweep(), () => this.#aside.expectUnreadable(this.#over.signal)].map((work) => this.#part(work)));
     });
@@ -197,7 +202,6 @@ export class PassHost {
       if (!isForAll) continue;
       allDue = begin + batchMs;
       if (received !== undefined && this.#headway.count(received)) this.#deps.log.info({ partition: this.#partition, through: received }, "the boards are up to date");
-      this.#observe();
     }
   }
 
@@ -297,13 +301,5 @@ export class PassHost {
   async #sweep(): Promise<void> {
     const mayBegin = (): boolean => this.#partition === 0 && this.hasCaughtUp;
     await sweepCheckpoints(this.#ports.checkpoints, { ...this.#deps, mayBegin }, this.#over.signal);
-  }
-
-  #observe(): void {
-    const { metrics, clock } = this.#deps;
-    const partition = String(this.#partition);
-    metrics.rooms.set({ partition }, this.#rooms.size);
-    metrics.pending.set({ partition }, this.#rooms.pending);
-    metrics.behind.set({ partition }, (clock.wallNow() - this.through) / 1_000);
   }
 }
