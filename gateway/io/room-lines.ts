@@ -7,7 +7,7 @@ import type { Msg, Subscription } from "nats";
 
 import { roomOfSubject } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { crashing, flushTogether, type NatsConnection, say } from "../../shared/io/nats.ts";
+import { crashing, flushTogether, type NatsConnection, say, subscribeLightly } from "../../shared/io/nats.ts";
 import type { Backbone, Rooms } from "../ports.ts";
 
 /** The subjects of one line of talk: edits, or presence. */
@@ -26,10 +26,8 @@ export function roomLines(nats: NatsConnection, subjects: LineSubjects): RoomLin
 
   const rooms: Rooms = {
     follow: (room) => {
-      const subscription = nats.subscribe(subjects.heard(room), {
-        callback: crashing((error, msg) => {
-          if (error === null) backbone?.receiveFromOwner(room, msg.data);
-        }),
+      const subscription = subscribeLightly(nats, subjects.heard(room), (error, msg) => {
+        if (error === null) backbone?.receiveFromOwner(room, msg.data);
       });
       routes.set(room, { subscription, to: subjects.told(room), reply: subjects.reply(room) });
       return flush();

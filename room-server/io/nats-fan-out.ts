@@ -2,7 +2,7 @@
 
 import { decodeFromOwner } from "../../shared/bus/envelope.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { crashing, flushTogether, type NatsConnection, onceHeard } from "../../shared/io/nats.ts";
+import { flushTogether, type NatsConnection, onceHeard, subscribeLightly } from "../../shared/io/nats.ts";
 import type { FanOut } from "../ports.ts";
 
 const STREAM_SEQUENCE = "Nats-Sequence";
@@ -15,16 +15,14 @@ export function natsFanOut(nats: NatsConnection, subjects: Subjects): FanOut {
   })();
   return {
     subscribe: async (room, receive) => {
-      const subscription = nats.subscribe(subjects.editsOut(room), {
-        callback: crashing((error, msg) => {
-          if (error !== null) return;
-          // Copied where it is kept: the network's buffer is not for keeping.
-          const streamSeq = Number(msg.headers?.get(STREAM_SEQUENCE) ?? 0);
-          const said = decodeFromOwner(streamSeq > 0 ? new Uint8Array(msg.data) : msg.data);
-          if (said?.kind === "beacon") receive({ kind: "beacon", head: said.head });
-          else if (said?.kind === "deleted") receive(said);
-          else if ((said?.kind === "epoch" || said?.kind === "edits") && streamSeq > 0) receive({ record: said, streamSeq });
-        }),
+      const subscription = subscribeLightly(nats, subjects.editsOut(room), (error, msg) => {
+        if (error !== null) return;
+        // Copied where it is kept: the network's buffer is not for keeping.
+        const streamSeq = Number(msg.headers?.get(STREAM_SEQUENCE) ?? 0);
+        const said = decodeFromOwner(streamSeq > 0 ? new Uint8Array(msg.data) : msg.data);
+        if (said?.kind === "beacon") receive({ kind: "beacon", head: said.head });
+        else if (said?.kind === "deleted") receive(said);
+        else if ((said?.kind === "epoch" || said?.kind === "edits") && streamSeq > 0) receive({ record: said, streamSeq });
       });
       await onceHeard(subscription, flush);
       return {

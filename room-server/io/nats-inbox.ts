@@ -2,7 +2,7 @@
 
 import { decodeToOwner } from "../../shared/bus/envelope.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { crashing, flushTogether, type NatsConnection, onceHeard } from "../../shared/io/nats.ts";
+import { flushTogether, type NatsConnection, onceHeard, subscribeLightly } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { Inbox } from "../ports.ts";
@@ -11,13 +11,11 @@ export function natsInbox(nats: NatsConnection, subjects: Subjects, { log, metri
   const flush = flushTogether(nats);
   return {
     subscribe: async (room, receive) => {
-      const subscription = nats.subscribe(subjects.editsIn(room), {
-        callback: crashing((error, msg) => {
-          if (error !== null) return log.error({ room, error }, "NATS does not let this server receive a room's edits: check its permissions");
-          const message = decodeToOwner(msg.data);
-          if (message === undefined) return metrics.messagesUnread.inc();
-          receive(message, msg.data.byteLength);
-        }),
+      const subscription = subscribeLightly(nats, subjects.editsIn(room), (error, msg) => {
+        if (error !== null) return log.error({ room, error }, "NATS does not let this server receive a room's edits: check its permissions");
+        const message = decodeToOwner(msg.data);
+        if (message === undefined) return metrics.messagesUnread.inc();
+        receive(message, msg.data.byteLength);
       });
       await onceHeard(subscription, flush);
       return {

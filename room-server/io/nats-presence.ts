@@ -5,7 +5,7 @@ import { GatewayHeartbeat } from "../../shared/bus/placement-messages.ts";
 import { decodePresenceToOwner, encodePresenceAnswer, encodePresenceFromOwner } from "../../shared/bus/presence-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { carries, crashing, flushTogether, type NatsConnection, say } from "../../shared/io/nats.ts";
+import { carries, crashing, flushTogether, type NatsConnection, say, subscribeLightly } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { PresenceBus } from "../ports.ts";
@@ -28,13 +28,11 @@ export function natsPresence(nats: NatsConnection, subjects: Subjects, { log, me
 
   return {
     subscribe: (room, receive) => {
-      const subscription = nats.subscribe(subjects.presenceIn(room), {
-        callback: crashing((error, msg) => {
-          if (error !== null) return log.error({ room, error }, "NATS does not let this server receive a room's presence: check its permissions");
-          const message = decodePresenceToOwner(msg.data);
-          if (message === undefined) return metrics.messagesUnread.inc();
-          receive(message);
-        }),
+      const subscription = subscribeLightly(nats, subjects.presenceIn(room), (error, msg) => {
+        if (error !== null) return log.error({ room, error }, "NATS does not let this server receive a room's presence: check its permissions");
+        const message = decodePresenceToOwner(msg.data);
+        if (message === undefined) return metrics.messagesUnread.inc();
+        receive(message);
       });
       return { unsubscribe: () => subscription.unsubscribe(), heard: flush() };
     },

@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
-import { carries, closeNats, connectNats, type Msg, respond, say } from "./nats.ts";
+import { carries, closeNats, connectNats, type Msg, respond, say, subscribeLightly } from "./nats.ts";
 
 let server: RealNats;
 beforeEach(async () => {
@@ -66,4 +66,30 @@ test("[NAT4] messages are carried up to the length at which the client throws", 
   say(nats, "words", longest);
   expect(() => say(nats, "words", tooLong)).toThrow();
   await closeNats(nats);
+});
+
+test("[NAT18] one of very many subscriptions hears, ends either way, comes back with the line and ends with it", async () => {
+  const nats = await connectNats({ servers: server.url, name: "test" });
+  const heard: string[] = [];
+  const lines = ["kept", "left", "drained"].map((subject) => subscribeLightly(nats, subject, (error, msg) => void heard.push(error?.message ?? msg.subject)));
+  const sayAll = async (): Promise<void> => {
+    for (const subject of ["left", "drained", "kept"]) say(nats, subject);
+    await nats.flush();
+  };
+  await sayAll();
+  expect(heard).toEqual(["left", "drained", "kept"]);
+  lines[1]!.unsubscribe();
+  await lines[2]!.drain();
+  expect(lines.map((line) => line.isClosed())).toEqual([false, true, true]);
+  await sayAll();
+  expect(heard.splice(0)).toEqual(["left", "drained", "kept", "kept"]);
+  const back = (async () => {
+    for await (const { type } of nats.status()) if (type === "reconnect") return;
+  })();
+  await server.crash();
+  await back;
+  await sayAll();
+  expect(heard).toEqual(["kept"]);
+  await closeNats(nats);
+  expect(lines[0]!.isClosed()).toBe(true);
 });
