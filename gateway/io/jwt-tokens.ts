@@ -13,7 +13,7 @@ import { z } from "zod";
 
 import type { Clock } from "../../shared/clock.ts";
 import { type Millis, parseTenantId, parseUserId } from "../../shared/ids.ts";
-import type { TokenVerdict } from "../sessions/identity.ts";
+import type { Identity, TokenVerdict } from "../sessions/identity.ts";
 import type { Tokens } from "../ports.ts";
 
 export type TokenOptions = {
@@ -133,8 +133,15 @@ function verdictOf(payload: JWTPayload, toleranceSeconds: number, clock: Clock):
       user,
       name: name ?? sub,
       rooms,
-      rights: { read: rights.includes("read"), write: rights.includes("write"), admin: rights.includes("admin"), award: rights.includes("award") },
+      rights: rightsOf(rights),
       expiresAt: (clock.now() + (exp + toleranceSeconds) * 1000 - clock.wallNow()) as Millis,
     },
   };
+}
+
+/** By what they are made of, a bit each: whoever has the same rights shares them. */
+const ALL_RIGHTS: readonly Identity["rights"][] = Array.from({ length: 16 }, (_, bits) => ({ read: (bits & 1) > 0, write: (bits & 2) > 0, admin: (bits & 4) > 0, award: (bits & 8) > 0 }));
+
+function rightsOf(claimed: readonly string[]): Identity["rights"] {
+  return ALL_RIGHTS[["read", "write", "admin", "award"].reduce((bits, right, index) => bits | (Number(claimed.includes(right)) << index), 0)]!;
 }

@@ -61,12 +61,13 @@ export class ConnectionRates {
     this.#catchUps.spend(now, bytes);
   }
 
-  /** A full bucket gives what a new one would. */
-  receiveTick(now: Millis): void {
+  /** A full bucket gives what a new one would. `untouched`: so do they all. */
+  receiveTick(now: Millis): "taken" | "untouched" {
     if (this.#controls?.isFull(now) === true) this.#controls = undefined;
     if (this.#bytes?.isFull(now) === true) this.#bytes = undefined;
     if (this.#edits?.isFull(now) === true) this.#edits = undefined;
     if (this.#presence?.isFull(now) === true) this.#presence = undefined;
     if (this.#catchUps?.isFull(now) === true) this.#catchUps = undefined;
+    return (this.#controls ?? this.#bytes ?? this.#edits ?? this.#presence ?? this.#catchUps) === undefined ? "untouched" : "taken";
   }
 }

@@ -31,16 +31,19 @@ const MAC_BYTES_MAX = 64;
 
 export class OpenSession {
   readonly #options: OpenSessionOptions;
-  readonly #rates: ConnectionRates;
   readonly #rooms: SessionRooms;
   #identity: Identity;
   #renewing = false;
 
-  constructor(options: OpenSessionOptions, rates: ConnectionRates, identity: Identity) {
+  constructor(options: OpenSessionOptions, identity: Identity) {
     this.#options = options;
-    this.#rates = rates;
     this.#identity = identity;
     this.#rooms = new SessionRooms(options.roomsMax);
+  }
+
+  /** It is a session's state. */
+  get kind(): "open" {
+    return "open";
   }
 
   get identity(): Identity {
@@ -53,21 +56,21 @@ export class OpenSession {
   }
 
   get writing(): Writing[] {
-    return this.#rooms.all().flatMap(({ room, joined }) => (joined?.rights.write === true ? [{ room, since: joined.seen.joinedAt }] : []));
+    return this.#rooms.all().flatMap(({ room, joined }) => (joined?.rights.write === true ? [{ room, since: joined.joinedAt }] : []));
   }
 
   rightsIn(room: RoomKey): Rights | undefined {
     return this.#entryOf(room)?.joined?.rights;
   }
 
-  receiveFrame(frame: Frame, now: Millis): Reply {
+  receiveFrame(frame: Frame, rates: ConnectionRates, now: Millis): Reply {
     switch (frame.type) {
       case "edit":
-        return this.#receiveEdit(frame, now);
+        return this.#receiveEdit(frame, rates, now);
       case "presence":
-        return this.#receivePresence(frame, now);
+        return this.#receivePresence(frame, rates, now);
       case "join":
-        return this.#rates.mayCatchUp(now) ? this.receiveJoin(frame) : tooFast("catch-ups");
+        return rates.mayCatchUp(now) ? this.receiveJoin(frame) : tooFast("catch-ups");
       case "renew":
         if (this.#renewing) return [];
         this.#renewing = true;
@@ -85,7 +88,7 @@ export class OpenSession {
           return [{ kind: "resubmit", room, edit: { ...edit, mac: edit.mac.slice(), payload: edit.payload.slice() } }];
         });
       case "replay-request":
-        return this.#inRoom(frame, ({ room }) => (this.#rates.mayCatchUp(now) ? [{ kind: "replay", room, after: frame.after, through: frame.through }] : tooFast("catch-ups")));
+        return this.#inRoom(frame, ({ room }) => (rates.mayCatchUp(now) ? [{ kind: "replay", room, after: frame.after, through: frame.through }] : tooFast("catch-ups")));
       case "watch-board":
         return this.#inRoom(frame, ({ room }) => {
           const { user, name } = this.#identity;
@@ -153,18 +156,19 @@ export class OpenSession {
     return entry === undefined ? [] : this.#takeAway(entry.room, entry.request, entry.joined, "deleted");
   }
 
-  #receiveEdit(frame: Frame & { type: "edit" }, now: Millis): Reply {
-    return this.#inRoom(frame, ({ room, client, rights, seen }) => {
+  #receiveEdit(frame: Frame & { type: "edit" }, rates: ConnectionRates, now: Millis): Reply {
+    return this.#inRoom(frame, (joined) => {
+      const { room, client, rights } = joined;
       const { channel, counter, ackedThrough, parentSeq, payload } = frame;
-      if (!this.#rates.takeEdit(counter, seen, now)) return tooFast("edits");
+      if (!rates.takeEdit(counter, joined, now)) return tooFast("edits");
       if (!rights.write) return [nack(channel, counter, "read-only")];
       if (payload.byteLength > this.#options.limits.editBytesMax) return [nack(channel, counter, "too-large")];
       return [{ kind: "edit", room, edit: { author: { user: this.#identity.user, client }, counter, ackedThrough, parentSeq, payload: payload.slice() } }];
     });
   }
 
-  #receivePresence(frame: Frame & { type: "presence" }, now: Millis): Reply {
-    const taken = this.#rates.takePresence(now);
+  #receivePresence(frame: Frame & { type: "presence" }, rates: ConnectionRates, now: Millis): Reply {
+    const taken = rates.takePresence(now);
     if (taken === "too-fast") return tooFast("presence");
     return this.#inRoom(frame, ({ room }) => {
       if (taken === "passed-over") return [{ kind: "presence-passed-over" }];

@@ -10,10 +10,10 @@ import type { ClientId, Millis, RoomKey } from "../../shared/ids.ts";
 import type { Channel, Rights } from "../../shared/wire/frames.ts";
 import type { EditsSeen } from "../limits/rate-limit.ts";
 
-export type JoinedRoom = { readonly room: RoomKey; readonly channel: Channel; readonly client: ClientId; readonly rights: Rights; readonly seen: EditsSeen };
+export type JoinedRoom = { readonly room: RoomKey; readonly channel: Channel; readonly client: ClientId; readonly rights: Rights } & EditsSeen;
 
 /** `request`: the newest join's. `joined`: what an earlier one gave, which holds until the new one is answered. */
-type Entry = { readonly room: RoomKey; request: number; joined: JoinedRoom | undefined };
+type Entry = { room: RoomKey; request: number; joined: JoinedRoom | undefined };
 
 export class SessionRooms {
   readonly #roomsMax: number;
@@ -34,11 +34,12 @@ export class SessionRooms {
     return true;
   }
 
-  joined({ room, channel, client, rights }: Omit<JoinedRoom, "seen">, now: Millis): void {
+  joined({ room, channel, client, rights }: Omit<JoinedRoom, keyof EditsSeen>, now: Millis): void {
     const entry = this.#entryOf(room);
     if (entry === undefined) return; // Left or taken away meanwhile.
-    const { first, through } = entry.joined?.client === client ? entry.joined.seen : NOTHING_SEEN;
-    entry.joined = { room, channel, client, rights, seen: { joinedAt: now, first, through } };
+    const { first, through } = entry.joined?.client === client ? entry.joined : NOTHING_SEEN;
+    entry.room = room; // The same text, which its members share.
+    entry.joined = { room, channel, client, rights, joinedAt: now, first, through };
     if (this.#takenAway.includes(channel)) this.#takenAway = this.#takenAway.filter((taken) => taken !== channel);
   }
 

@@ -29,7 +29,7 @@ type State =
   | { readonly kind: "awaiting-hello"; readonly name: string }
   /** A client may ask for its rooms at once, without waiting for WELCOME. */
   | { readonly kind: "checking-token"; readonly name: string; readonly early: JoinFrame[] }
-  | { readonly kind: "open"; readonly open: OpenSession }
+  | OpenSession
   | { readonly kind: "closed"; readonly rooms: readonly RoomKey[]; readonly identity: Identity | undefined };
 
 const TOKEN_EXPIRED: Refusal = { kind: "refused", close: "tokenExpired", message: "the token has expired: ask for a new one" };
@@ -41,7 +41,8 @@ export class Session {
   readonly #options: SessionOptions;
   readonly #openedAt: Millis;
   #heardAt: Millis;
-  readonly #rates: ConnectionRates;
+  /** Undefined: nothing was taken of them lately. */
+  #rates: ConnectionRates | undefined;
   #state: State;
 
   constructor(options: SessionOptions, name: string, now: Millis) {
@@ -49,7 +50,6 @@ export class Session {
     this.#state = { kind: "awaiting-hello", name };
     this.#openedAt = now;
     this.#heardAt = now;
-    this.#rates = new ConnectionRates(options);
   }
 
   /** Those asked for among them. */
@@ -86,15 +86,16 @@ export class Session {
     const { frameBytesMax } = this.#options.limits;
     this.#heardAt = now;
     if (bytes.byteLength > frameBytesMax) return { kind: "refused", close: "frameTooLarge", message: `a frame may have ${frameBytesMax} bytes: split the edit` };
-    if (!this.#rates.takeBytes(bytes.byteLength, now)) return tooFast("bytes");
+    const rates = this.#takenRates;
+    if (!rates.takeBytes(bytes.byteLength, now)) return tooFast("bytes");
     const frame = decodeFrame(bytes);
     if (frame === undefined) return badFrame("a frame did not decode: see WIRE.md for its fields");
     const hasRateOfItsOwn = this.#open !== undefined && (frame.type === "edit" || frame.type === "presence");
-    if (!hasRateOfItsOwn && !this.#rates.takeControl(now)) return tooFast("frames");
-    return frame.type === "unknown" ? [] : this.#receive(frame, now); // Unknown: of a newer protocol.
+    if (!hasRateOfItsOwn && !rates.takeControl(now)) return tooFast("frames");
+    return frame.type === "unknown" ? [] : this.#receive(frame, rates, now); // Unknown: of a newer protocol.
   }
 
-  #receive(frame: Frame, now: Millis): Reply {
+  #receive(frame: Frame, rates: ConnectionRates, now: Millis): Reply {
     const state = this.#state;
     switch (state.kind) {
       case "awaiting-hello":
@@ -104,7 +105,7 @@ export class Session {
         state.early.push(frame);
         return [];
       case "open":
-        return state.open.receiveFrame(frame, now);
+        return state.receiveFrame(frame, rates, now);
       case "closed":
         return [];
       default:
@@ -130,18 +131,18 @@ export class Session {
       case "expired":
         return TOKEN_EXPIRED;
       case "unchecked":
-        return state.kind === "open" ? state.open.receiveRenewal(undefined, now) : { kind: "refused", close: "overloaded", message: "tokens cannot be checked right now: try again" };
+        return state.kind === "open" ? state.receiveRenewal(undefined, now) : { kind: "refused", close: "overloaded", message: "tokens cannot be checked right now: try again" };
       case "valid":
         if (verdict.identity.expiresAt <= now) return TOKEN_EXPIRED;
-        return state.kind === "open" ? state.open.receiveRenewal(verdict.identity, now) : this.#welcome(state, verdict.identity, now);
+        return state.kind === "open" ? state.receiveRenewal(verdict.identity, now) : this.#welcome(state, verdict.identity, now);
       default:
         return assertNever(verdict);
     }
   }
 
   #welcome({ name, early }: State & { kind: "checking-token" }, identity: Identity, now: Millis): SessionEffect[] {
-    const open = new OpenSession(this.#options, this.#rates, identity);
-    this.#state = { kind: "open", open };
+    const open = new OpenSession(this.#options, identity);
+    this.#state = open;
     const welcome: ServerFrame = { type: "welcome", version: PROTOCOL_VERSION, connection: name, limits: this.#options.limits, tokenExpiresInMs: open.tokenLeftMs(now) };
     return [{ kind: "send", frame: welcome }, ...early.flatMap((frame) => open.receiveJoin(frame))];
   }
@@ -157,7 +158,7 @@ export class Session {
 
   /** So much of a room's past was sent because the client asked. */
   receiveCaughtUp(bytes: number, now: Millis): void {
-    this.#rates.receiveCaughtUp(bytes, now);
+    this.#takenRates.receiveCaughtUp(bytes, now);
   }
 
   receiveTick(now: Millis): readonly SessionEffect[] {
@@ -167,8 +168,8 @@ export class Session {
       case "checking-token":
         return now - this.#openedAt < helloMsMax ? NOTHING : this.#refuse("helloTimeout", "no HELLO came in time");
       case "open":
-        this.#rates.receiveTick(now);
-        if (now >= this.#state.open.identity.expiresAt) return this.#answer(TOKEN_EXPIRED);
+        if (this.#rates?.receiveTick(now) === "untouched") this.#rates = undefined;
+        if (now >= this.#state.identity.expiresAt) return this.#answer(TOKEN_EXPIRED);
         return now - this.#heardAt < limits.silenceMsMax ? NOTHING : this.#refuse("silent", `nothing was heard for ${limits.silenceMsMax} ms: send PING every ${limits.pingIntervalMs} ms`);
       case "closed":
         return NOTHING;
@@ -224,7 +225,11 @@ export class Session {
   }
 
   get #open(): OpenSession | undefined {
-    return this.#state.kind === "open" ? this.#state.open : undefined;
+    return this.#state.kind === "open" ? this.#state : undefined;
+  }
+
+  get #takenRates(): ConnectionRates {
+    return (this.#rates ??= new ConnectionRates(this.#options));
   }
 
   #answer(reply: Reply): SessionEffect[] {
