@@ -72,7 +72,7 @@ function partOf({ participants }: FanOutScene, crowd: CanvasCrowd, whole: Uint8A
   const view = new PresenceView();
   view.receiveEpoch(EPOCH);
   view.receiveWhole({ number: 0, news: whole });
-  const reach = new Reach(() => view.everything);
+  const reach = new Reach(view);
   reach.changeRule({ mode: "hierarchical", shed: 0 }, 0 as Millis);
   for (let member = index; member < participants; member += parts) reach.enter(member as ConnectionId, "editors", crowd.viewAround(crowd.pointOf(member)));
   return { view, reach };

@@ -24,6 +24,7 @@ export type DownwardEffect =
 /** The last step of the drop order, which only a room's owner takes. */
 const FULL_FROM_SHED = 8;
 
+const AT_FIRST: Standing = { mode: "flat", participants: 0, presencePerSecond: 30, shed: 0 };
 const AT_ONCE = Number.NEGATIVE_INFINITY as Millis;
 const NEVER = Number.POSITIVE_INFINITY as Millis;
 
@@ -38,13 +39,13 @@ export class PresenceDownward {
   /** Those who are told nothing until they have taken what they were sent. */
   readonly #behind = new SeldomSet<ConnectionId>();
   /** The owner's, and how far down the drop order this gateway is itself. */
-  #standing: Standing = { mode: "flat", participants: 0, presencePerSecond: 30, shed: 0 };
+  #standing = AT_FIRST;
   #shedLevel = 0;
 
   constructor(members: Pick<PresenceMembers, "of" | "connectionsOf" | "soleConnection">, view: PresenceView) {
     this.#members = members;
     this.#view = view;
-    this.#reach = new Reach(() => view.everything);
+    this.#reach = new Reach(view);
   }
 
   get presencePerSecond(): number {

@@ -68,6 +68,10 @@ export class PresenceMembers {
     return this.#here.has(client);
   }
 
+  get(client: ClientId): Member | undefined {
+    return this.#here.get(client)?.member;
+  }
+
   of(connection: ConnectionId): Member | undefined {
     return this.#byConnection.get(connection)?.member;
   }

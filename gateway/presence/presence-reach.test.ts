@@ -23,7 +23,7 @@ function nameOf(bytes: Uint8Array): string {
 function room() {
   let x = 0;
   let now = 0;
-  const reach = new Reach(() => news({ whole: true, present: [person], states: [cursor(x)] }));
+  const reach = new Reach({ get everything() { return news({ whole: true, present: [person], states: [cursor(x)] }); } });
   const topics = new Map<ConnectionId, Set<string>>([[ann, new Set()], [bob, new Set()]]);
   const told = new Map<ConnectionId, string[]>([[ann, []], [bob, []]]);
   const carryOut = (effects: readonly ReachEffect[]): void => {
@@ -131,7 +131,7 @@ test("[REA6] whoever leaves listens to nothing any more", () => {
 });
 
 test("[PRG49] what very many names make of a lane's news is told in several frames, with nothing missing", () => {
-  const reach = new Reach(() => news({ whole: true, present: [person], states: [] }));
+  const reach = new Reach({ everything: news({ whole: true, present: [person], states: [] }) });
   reach.changeRule({ mode: "hierarchical", shed: 0 }, at(0));
   reach.enter(ann, "spectators", undefined);
   const names = Array.from({ length: 4_000 }, (_, index) => `${index}`.padEnd(63, "\u2654"));

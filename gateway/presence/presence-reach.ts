@@ -22,21 +22,27 @@ export type ReachEffect =
   | { kind: "send"; to: ConnectionId; news: Uint8Array }
   | { kind: "listen" | "unlisten"; connection: ConnectionId; topic: ReachTopic };
 
+/** All that there is at that moment. */
+export type Everything = { readonly everything: PresenceNews };
+
 /** `shed`: how far down the ladder, by the gateway's own pressure or the owner's. */
 export type ReachRule = { readonly mode: RoomMode; readonly shed: number };
 
-type Recipient = { lane: LaneName; view: Rectangle | undefined };
+type Recipient = { readonly lane: LaneName; readonly view: Rectangle | undefined };
+
+/** Shared by all who look nowhere in particular. */
+const LOOKING_NOWHERE: Readonly<Record<LaneName, Recipient>> = { editors: { lane: "editors", view: undefined }, spectators: { lane: "spectators", view: undefined } };
+const FLAT: ReachRule = { mode: "flat", shed: 0 };
 
 export class Reach {
   readonly #recipients = new Map<ConnectionId, Recipient>();
   /** Undefined: everybody is told everything. */
   #lanes: Lanes | undefined;
-  #rule: ReachRule = { mode: "flat", shed: 0 };
-  readonly #whole: () => PresenceNews;
+  #rule = FLAT;
+  readonly #view: Everything;
 
-  /** `whole`: all that there is at that moment. */
-  constructor(whole: () => PresenceNews) {
-    this.#whole = whole;
+  constructor(view: Everything) {
+    this.#view = view;
   }
 
   /** When there is something to tell. Undefined: not before more news. */
@@ -46,7 +52,7 @@ export class Reach {
 
   /** Somebody who has just been told the whole. */
   enter(connection: ConnectionId, lane: LaneName, view: Rectangle | undefined): ReachEffect[] {
-    this.#recipients.set(connection, { lane, view });
+    this.#recipients.set(connection, recipientOf(lane, view));
     return [{ kind: "listen", connection, topic: "everybody" }, ...this.#encoded(this.#lanes?.enter(connection, lane, view))];
   }
 
@@ -58,14 +64,14 @@ export class Reach {
   look(connection: ConnectionId, view: Rectangle | undefined): ReachEffect[] {
     const recipient = this.#recipients.get(connection);
     if (recipient === undefined) return [];
-    recipient.view = view;
+    this.#recipients.set(connection, recipientOf(recipient.lane, view));
     return this.#encoded(this.#lanes?.look(connection, view));
   }
 
   changeLane(connection: ConnectionId, lane: LaneName): void {
     const recipient = this.#recipients.get(connection);
     if (recipient === undefined || recipient.lane === lane) return;
-    recipient.lane = lane;
+    this.#recipients.set(connection, recipientOf(lane, recipient.view));
     this.#lanes?.changeLane(connection, lane);
   }
 
@@ -92,7 +98,7 @@ export class Reach {
   }
 
   #enterLanes({ mode, shed }: ReachRule, now: Millis): ReachEffect[] {
-    const lanes = new Lanes(this.#whole(), { byView: mode === "hierarchical", paces: pacesOf(shed) }, now);
+    const lanes = new Lanes(this.#view.everything, { byView: mode === "hierarchical", paces: pacesOf(shed) }, now);
     this.#lanes = lanes;
     return [...this.#recipients].flatMap(([connection, { lane, view }]) => this.#encoded(lanes.enter(connection, lane, view)));
   }
@@ -100,7 +106,7 @@ export class Reach {
   /** Nobody knows of everybody any more: all are told the whole. */
   #leaveLanes(): ReachEffect[] {
     const effects = this.#encoded(this.#lanes?.exitAll());
-    if (this.#lanes !== undefined) effects.push({ kind: "publish", topic: "everybody", news: encodeNews(this.#whole()), except: undefined });
+    if (this.#lanes !== undefined) effects.push({ kind: "publish", topic: "everybody", news: encodeNews(this.#view.everything), except: undefined });
     this.#lanes = undefined;
     return effects;
   }
@@ -121,11 +127,15 @@ export class Reach {
   }
 
   #tellWhole(to: ConnectionId | undefined): ReachEffect {
-    const whole = this.#whole();
+    const whole = this.#view.everything;
     if (to !== undefined) return { kind: "send", to, news: encodeNews(whole) };
     this.#lanes?.receiveWhole(whole);
     return { kind: "publish", topic: "everybody", news: encodeNews(whole), except: undefined };
   }
+}
+
+function recipientOf(lane: LaneName, view: Rectangle | undefined): Recipient {
+  return view === undefined ? LOOKING_NOWHERE[lane] : { lane, view };
 }
 
 function hasLanes({ mode, shed }: ReachRule): boolean {

@@ -74,7 +74,7 @@ export class PresenceUpward {
     const gone = this.members.enter(connection, member, now);
     if (gone !== undefined) this.#outbox.remove(gone);
     const number = this.#view.numberOf(member.client); // Of one that comes from another gateway.
-    if (number !== undefined) this.#known.set(member.client, number);
+    if (number !== undefined) this.#know(member, number);
     return gone;
   }
 
@@ -152,10 +152,16 @@ export class PresenceUpward {
 
   /** Under another number than before it is another to the owner, of whom nothing is shown. */
   #receiveNumber(client: ClientId, number: ParticipantNumber): void {
-    if (!this.members.has(client)) return;
+    const member = this.members.get(client);
+    if (member === undefined) return;
     const before = this.#known.get(client);
     if (before !== undefined && before !== number) this.#outbox.tellAgain([client]);
-    this.#known.set(client, number);
+    this.#know(member, number);
+  }
+
+  #know(member: Member, number: ParticipantNumber): void {
+    this.#known.set(member.client, number);
+    this.#view.share(member);
   }
 
   /** The owner takes somebody for gone who is here: this gateway was silent, or what it said was lost. */

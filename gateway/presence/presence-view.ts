@@ -3,7 +3,7 @@
  * missing one wait a moment for the whole; what an owner before said is shown until the new one has said the whole.
  */
 
-import type { Standing } from "../../shared/bus/presence-messages.ts";
+import type { Member, Standing } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch } from "../../shared/ids.ts";
 import { SeldomMap } from "../../shared/seldom.ts";
 import { decodeNews, encodeNews, type Participant, type ParticipantNumber, type PresenceNews, type PresenceState } from "../../shared/wire/presence.ts";
@@ -12,7 +12,8 @@ import { NO_FIELDS, type ShownFields, valueOf, withField } from "../../shared/sh
 /** What the members are to be told: the owner's own bytes wherever possible. */
 export type Tidings = { readonly bytes: Uint8Array; readonly news: PresenceNews };
 
-type Seen = { participant: Participant; fields: ShownFields };
+/** One object with what it shows: there are very many. */
+type Seen = Participant & { fields: ShownFields };
 type Numbered = { readonly epoch: Epoch; readonly number: number; readonly news: Uint8Array };
 
 /** News held while the whole is awaited; with more missing it says it all anyway. */
@@ -57,7 +58,7 @@ export class PresenceView {
   }
 
   clientOf(number: ParticipantNumber): ClientId | undefined {
-    return this.#seen.get(number)?.participant.client;
+    return this.#seen.get(number)?.client;
   }
 
   shown(client: ClientId, name: string): Uint8Array | undefined {
@@ -79,6 +80,16 @@ export class PresenceView {
   /** Everything, written once for as long as nothing changes. */
   get whole(): Uint8Array {
     return (this.#whole ??= encodeNews(this.everything));
+  }
+
+  /** The texts are taken from a member of here, who has them already, where they are the same. */
+  share({ client, user, name }: Member): void {
+    const number = this.#numbers.get(client);
+    const seen = number === undefined ? undefined : this.#seen.get(number);
+    if (number === undefined || seen?.user !== user || seen.name !== name) return;
+    this.#numbers.delete(client); // A key that is set again stays the one that it was.
+    this.#numbers.set(client, number);
+    this.#seen.set(number, seenOf({ ...seen, client, user, name }, seen.fields));
   }
 
   /** What was said meanwhile may have been missed. */
@@ -121,7 +132,7 @@ export class PresenceView {
     this.#isBehind = false;
     this.#isEmpty = false;
     this.#whole = undefined;
-    this.#seen = new Map(news.present.map((participant) => [participant.number, { participant, fields: NO_FIELDS }]));
+    this.#seen = new Map(news.present.map((participant) => [participant.number, seenOf(participant, NO_FIELDS)]));
     this.#numbers = new Map(news.present.map((participant) => [participant.client, participant.number]));
     for (const state of news.states) this.#applyState(state);
     for (const early of this.#early.keys()) if (early <= number) this.#early.delete(early);
@@ -155,10 +166,9 @@ export class PresenceView {
       if (client !== undefined && this.#numbers.get(client) === number) this.#numbers.delete(client);
     }
     for (const participant of present) {
-      const seen = this.#seen.get(participant.number);
-      if (seen === undefined) this.#seen.set(participant.number, { participant, fields: NO_FIELDS });
-      else seen.participant = participant;
-      this.#numbers.set(participant.client, participant.number);
+      const { number } = participant;
+      this.#seen.set(number, seenOf(participant, this.#seen.get(number)?.fields ?? NO_FIELDS));
+      this.#numbers.set(participant.client, number);
     }
     for (const state of states) this.#applyState(state);
   }
@@ -170,6 +180,11 @@ export class PresenceView {
   }
 }
 
+/** Written out: decoded objects and copies made by spreading weigh half as much again. */
+function seenOf({ number, client, user, name, canWrite, spectator }: Participant, fields: ShownFields): Seen {
+  return { number, client, user, name, canWrite, spectator, fields };
+}
+
 /** MODE as it was told last. */
 export function isSameStanding(a: Standing | undefined, b: Standing): boolean {
   return a !== undefined && a.mode === b.mode && a.presencePerSecond === b.presencePerSecond && a.shed === b.shed;
@@ -177,8 +192,8 @@ export function isSameStanding(a: Standing | undefined, b: Standing): boolean {
 
 function wholeOf(seen: ReadonlyMap<ParticipantNumber, Seen>): PresenceNews {
   const everybody = [...seen.values()];
-  const states = everybody.filter(({ fields }) => fields.length > 0).map(({ participant, fields }) => ({ number: participant.number, fields }));
-  return { whole: true, present: everybody.map(({ participant }) => participant), gone: [], states };
+  const states = everybody.filter(({ fields }) => fields.length > 0).map(({ number, fields }) => ({ number, fields }));
+  return { whole: true, present: everybody, gone: [], states };
 }
 
 const NOTHING = new Uint8Array(0);
@@ -188,9 +203,10 @@ function changeBetween(before: ReadonlyMap<ParticipantNumber, Seen>, after: Read
   const gone = [...before.keys()].filter((number) => !after.has(number));
   const present: Participant[] = [];
   const states: PresenceState[] = [];
-  for (const [number, { participant, fields }] of after) {
+  for (const [number, seen] of after) {
     const was = before.get(number);
-    if (was === undefined || !isSameParticipant(was.participant, participant)) present.push(participant);
+    if (was === undefined || !isSameParticipant(was, seen)) present.push(seen);
+    const { fields } = seen;
     const shownBefore = was?.fields ?? NO_FIELDS;
     const names = new Set([...fields, ...shownBefore].map(({ name }) => name));
     const changed = [...names].filter((name) => !isSame(valueOf(shownBefore, name), valueOf(fields, name))).map((name) => ({ name, value: valueOf(fields, name) ?? NOTHING }));
