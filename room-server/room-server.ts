@@ -16,7 +16,7 @@ import { PresenceHost, type PresenceHostOptions } from "./presence/presence-host
 import { Replicas } from "./ownership/replicas-host.ts";
 import { RoomCosts } from "./load/room-costs.ts";
 import { TakeOvers } from "./ownership/take-overs-host.ts";
-import { RoomHost, type RoomHostOptions, type RoomHostPorts } from "./rooms/room-host.ts";
+import { RoomHost, type RoomHostOptions, type RoomHostPorts } from "./ownership/room-host.ts";
 
 export type RoomServerPorts = Omit<RoomHostPorts, "presence"> & { readonly presenceBus: PresenceBus; readonly fanOut: FanOut; readonly activity: Activity; readonly others: OtherServers };
 export type RoomServerOptions = RoomHostOptions & PresenceHostOptions & LoadMeterOptions & { readonly backlogTotalBytesMax: number; readonly replicasMax: number; readonly handOverMsMax: number; readonly labels: ServerLabels };

@@ -14,7 +14,7 @@ import { rendezvous } from "../../shared/rendezvous.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { OtherServers } from "../ports.ts";
 import type { Replicas } from "./replicas-host.ts";
-import type { RoomHost } from "../rooms/room-host.ts";
+import type { RoomHost } from "./room-host.ts";
 
 /** As much of them as it takes. */
 export type HandOversParts = {

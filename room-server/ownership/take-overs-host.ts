@@ -8,7 +8,7 @@ import type { ServerId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { Replicas } from "./replicas-host.ts";
-import type { RoomHost } from "../rooms/room-host.ts";
+import type { RoomHost } from "./room-host.ts";
 
 export type TakeOversParts = { readonly rooms: Pick<RoomHost, "takeOver">; readonly replicas: Pick<Replicas, "copiesOf"> };
 export type TakeOversDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics };

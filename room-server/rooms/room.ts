@@ -1,7 +1,7 @@
 /**
  * One room while this server owns it: takes what happened, answers with what should happen next.
  *
- * Deterministic: `room-host.ts` feeds it and carries out its effects; what an effect leads to comes back as
+ * Deterministic: `ownership/ownership.ts` feeds it, `ownership/hosted-room-host.ts` carries out its effects; what an effect leads to comes back as
  * another input. The invariant: an edit has a seq, and is acknowledged, only once the log holds it.
  */
 

@@ -15,7 +15,7 @@ import { natsOrders } from "../../room-server/io/nats-orders.ts";
 import { natsOtherServers } from "../../room-server/io/nats-other-servers.ts";
 import { natsPresence } from "../../room-server/io/nats-presence.ts";
 import type { RoomEntries, RoomLog, StoredRecord } from "../../room-server/ports.ts";
-import type { RoomHost } from "../../room-server/rooms/room-host.ts";
+import type { RoomHost } from "../../room-server/ownership/room-host.ts";
 import { assembleRoomServer, type RoomServerParts, type RoomServerPorts } from "../../room-server/room-server.ts";
 import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";

@@ -11,13 +11,13 @@ import type { Epoch, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Operations } from "../../shared/operations.ts";
 import type { LoadMeter } from "../load/load-meter.ts";
-import type { LogCatchUps } from "./log-catch-ups-host.ts";
+import type { LogCatchUps } from "../rooms/log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
-import type { OwnershipEffect, OwnershipInput } from "../ownership/ownership-messages.ts";
-import type { Ownership } from "../ownership/ownership.ts";
+import type { OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
+import type { Ownership } from "./ownership.ts";
 import type { Checkpoints, Gateways, Inbox, RoomEntries, RoomLog, Subscription } from "../ports.ts";
 import type { PresenceHost } from "../presence/presence-host.ts";
-import type { Pace } from "./room.ts";
+import type { Pace } from "../rooms/room.ts";
 
 /** What begins and ends with a room's ownership, and goes its own way in between. */
 export type OwnedPresence = Pick<PresenceHost, "begin" | "end" | "isInhabited">;

@@ -8,15 +8,15 @@ import type { ClaimReply, ClaimRequest, LogEnd, RoomEntry } from "../../shared/b
 import type { Clock } from "../../shared/clock.ts";
 import { type Epoch, type RoomKey, type ServerId, type TenantId, tenantOf } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import type { BacklogBudget } from "./backlog.ts";
+import type { BacklogBudget } from "../rooms/backlog.ts";
 import { type BudgetLevel, budgetOf } from "../load/fair-share.ts";
-import type { ClaimBeginning, WarmCopy } from "../ownership/claim.ts";
+import type { ClaimBeginning, WarmCopy } from "./claim.ts";
 import { type ClaimOutcome, HostedRoom, type HostedRoomDeps, type HostedRoomPorts } from "./hosted-room-host.ts";
 import type { LoadMeter } from "../load/load-meter.ts";
-import { LogCatchUps, type LogCatchUpsOptions } from "./log-catch-ups-host.ts";
+import { LogCatchUps, type LogCatchUpsOptions } from "../rooms/log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
-import type { Replicas } from "../ownership/replicas-host.ts";
-import { Ownership, type OwnershipOptions } from "../ownership/ownership.ts";
+import type { Replicas } from "./replicas-host.ts";
+import { Ownership, type OwnershipOptions } from "./ownership.ts";
 import type { Seal } from "../ports.ts";
 
 export type RoomHostPorts = HostedRoomPorts & { readonly seal: Seal };
