@@ -157,3 +157,16 @@ test("[CUP14] what was asked again twice is open in vain", () => {
   }
   expect([catchUps.overdue(1_000, at(6_999)), catchUps.overdue(1_000, at(7_000))]).toEqual(["nothing", "in-vain"]);
 });
+
+test("[CUP15] who asks on from where questions in a row brought it no further does so after a pause, which whoever asks from there shares", () => {
+  const catchUps = new CatchUps("gw" as GatewayId);
+  catchUps.askForMember(one, position(3), at(0));
+  expect(catchUps.receive(answer(1, 3, []), at(1))).toMatchObject({ done: true, inVain: 1 });
+  expect(catchUps.askForMember(one, position(3), at(1), 1)).toEqual([]);
+  expect(catchUps.askForMember(two, position(3), at(1), 1)).toEqual([]);
+  expect(catchUps.receiveTick(1_000, at(100))).toEqual([]);
+  expect(asked(catchUps.receiveTick(1_000, at(101)))).toEqual([[3, 3, 0]]);
+  expect(catchUps.receive(answer(3, 3, []), at(102)), "in vain again").toMatchObject({ asker: { members: new Set([one, two]) }, inVain: 2 });
+  catchUps.askForMember(one, position(3), at(103));
+  expect(catchUps.receive(answer(4, 4, [part(4, 4)]), at(104))).toMatchObject({ inVain: 0 });
+});

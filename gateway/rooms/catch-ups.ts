@@ -3,7 +3,7 @@
  * may be megabytes, so a member has one open at a time, also when it does not wait for it any more; what it asks
  * meanwhile is asked once that is answered. Members that ask from the same position share a question. An answer in
  * several messages may lose one on its way: what follows the hole is not taken, and the rest is asked for again.
- * Rules CUP1 to CUP14.
+ * Rules CUP1 to CUP15.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -28,6 +28,8 @@ export type CaughtUp = {
   /** Where the batches lead to. */
   readonly position: Position;
   readonly done: boolean;
+  /** So many questions in a row brought it no further. */
+  readonly inVain: number;
   /** What is to be asked now: the rest, where some of the answer was lost, or what waited for this one's end. */
   readonly ask: readonly ToOwner[];
 };
@@ -79,8 +81,9 @@ export class CatchUps {
     return this.asksForOrder ? [] : this.#ask({ kind: "order" }, after, through, now);
   }
 
-  askForMember(member: ConnectionId, after: Position, now: Millis): ToOwner[] {
-    return this.#askNext(member, { asker: { kind: "members", members: new Set([member]) }, after, through: TO_HEAD }, now);
+  /** After a pause, if so many questions were `inVain`. */
+  askForMember(member: ConnectionId, after: Position, now: Millis, inVain = 0): ToOwner[] {
+    return this.#askNext(member, { asker: { kind: "members", members: new Set([member]) }, after, through: TO_HEAD }, now, inVain);
   }
 
   askForReplay(member: ConnectionId, after: Position, through: Seq, now: Millis): ToOwner[] {
@@ -92,18 +95,18 @@ export class CatchUps {
     const question = this.#questions.get(request);
     if (question === undefined) return undefined;
     const { asker, begun, through, from, attempt } = question;
-    if (answer.kind === "resync") return { asker, begun, batches: [], position: question.after, done: true, ask: this.#close(request, asker, now) };
+    if (answer.kind === "resync") return { asker, begun, batches: [], position: question.after, done: true, inVain: 0, ask: this.#close(request, asker, now) };
     question.begun = true;
     question.askedAt = now;
-    if (asker.kind === "nobody") return { asker, begun, batches: [], position: question.after, done: answer.last, ask: answer.last ? this.#close(request, asker, now) : [] };
+    if (asker.kind === "nobody") return { asker, begun, batches: [], position: question.after, done: answer.last, inVain: 0, ask: answer.last ? this.#close(request, asker, now) : [] };
     const batches = this.#inSequence(question, answer.parts);
     const { after } = question;
     const complete = after.seq >= (through === TO_HEAD ? head : Math.min(through, head));
     const lost = batches.length < answer.parts.length || (answer.last && !complete);
-    if (!lost) return { asker, begun, batches, position: after, done: answer.last, ask: answer.last ? this.#close(request, asker, now) : [] };
+    const inVain = after.seq > from ? 0 : attempt + 1;
+    if (!lost) return { asker, begun, batches, position: after, done: answer.last, inVain, ask: answer.last ? this.#close(request, asker, now) : [] };
     this.#questions.delete(request);
-    const ask = after.seq > from ? this.#ask(asker, after, through, now) : this.#pause(asker, after, through, now, attempt + 1);
-    return { asker, begun, batches, position: after, done: false, ask };
+    return { asker, begun, batches, position: after, done: false, inVain, ask: this.#askOn(asker, after, through, now, inVain) };
   }
 
   /** The parts up to the first hole. */
@@ -172,12 +175,12 @@ export class CatchUps {
     } else this.#questions.set(request, { ...question, asker: { kind: "nobody", member }, pausedUntil: undefined });
   }
 
-  #askNext(member: ConnectionId, next: Next, now: Millis): ToOwner[] {
+  #askNext(member: ConnectionId, next: Next, now: Millis, inVain = 0): ToOwner[] {
     if (this.#openOf.has(member)) {
       this.#nextOf.set(member, next);
       return [];
     }
-    return next.asker.kind === "members" && this.#share(member, next.after) ? [] : this.#ask(next.asker, next.after, next.through, now);
+    return next.asker.kind === "members" && this.#share(member, next.after) ? [] : this.#askOn(next.asker, next.after, next.through, now, inVain);
   }
 
   #share(member: ConnectionId, after: Position): boolean {
@@ -201,7 +204,9 @@ export class CatchUps {
     });
   }
 
-  #pause(asker: Asker, after: Position, through: Seq, now: Millis, attempt: number): ToOwner[] {
+  /** At once, or after a pause that doubles with each that was in vain. */
+  #askOn(asker: Asker, after: Position, through: Seq, now: Millis, attempt: number): ToOwner[] {
+    if (attempt === 0) return this.#ask(asker, after, through, now);
     const pauseMs = PAUSE_MS_MIN * 2 ** Math.min(attempt - 1, PAUSE_DOUBLINGS_MAX);
     this.#open(asker, { after, through, askedAt: now, attempt, pausedUntil: (now + pauseMs) as Millis });
     return [];

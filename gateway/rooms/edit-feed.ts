@@ -153,7 +153,7 @@ export class EditFeed {
       case "members": {
         const members = this.#membersOf(caughtUp.asker.members).map((member) => this.#letIn(member, head.seq, now, effects));
         this.#sendEdits([...caughtUp.asker.members], caughtUp.batches.map(({ bytes }) => bytes), effects);
-        if (caughtUp.done) for (const member of members) this.#meet(member, caughtUp.position, now, effects);
+        if (caughtUp.done) for (const member of members) this.#meet(member, caughtUp.position, now, effects, caughtUp.inVain);
         break;
       }
       case "nobody": {
@@ -248,11 +248,11 @@ export class EditFeed {
     return joined;
   }
 
-  /** A member that has everything up to `position` gets what came since and goes live; if that is no longer here, it asks on. */
-  #meet(member: Member, position: Position, now: Millis, effects: RoomEffect[]): void {
+  /** A member that has everything up to `position` gets what came since and goes live; if that is no longer here, it asks on. `inVain`: so many of its questions in a row brought it no further. */
+  #meet(member: Member, position: Position, now: Millis, effects: RoomEffect[], inVain = 0): void {
     const { connection } = member;
     const missing = position.seq >= this.position!.seq ? [] : this.#recent.after(position.seq);
-    if (missing === undefined) return this.#ask(this.#catchUps.askForMember(connection, position, now), effects);
+    if (missing === undefined) return this.#ask(this.#catchUps.askForMember(connection, position, now, inVain), effects);
     this.#sendEdits([connection], missing, effects);
     this.#members.set({ ...member, state: LIVE });
     effects.push({ kind: "listen", connection });

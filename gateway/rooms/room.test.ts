@@ -447,3 +447,21 @@ test("[ROOM30] whoever waits for an edit is told where it stands also when what 
   expect(settled(feed(committed(3, [bob], 1, 2)))).toEqual(["bob 3"]);
   expect(settled(feed(committed(3, [bob], 1, 2))), "members had it from elsewhere").toEqual(["bob 3"]);
 });
+
+test("[ROOM31] a member whose question brought it no further asks again after a pause that doubles", () => {
+  bothLive();
+  feed(committed(1, [ann]));
+  feed(committed(2, [ann]));
+  feed({ kind: "tick" }, 20_000); // Recent edits are forgotten.
+  const carol = { connection: 3 as ConnectionId, client: "carolcarolcarol1" as ClientId };
+  expect(said(join(carol))).toEqual(["ask #2 after 0"]);
+  expect(said(feed(catchUp(2, 1, [part(1, [ann])]))), "of an owner that is behind").toContain("ask #3 after 1");
+  const pauses = [3, 5, 7].map((request) => {
+    expect(said(feed(catchUp(request, 1)))).toEqual([]);
+    let pauseMs = 0;
+    for (let asked: string[] = []; asked.length === 0; pauseMs += 100) asked = said(feed({ kind: "tick" }, 100));
+    return pauseMs;
+  });
+  expect(pauses).toEqual([100, 200, 400]);
+  expect(said(feed(catchUp(9, 2, [part(2, [ann])])))).toEqual(["edits from 2 to 3", "listen 3"]);
+});
