@@ -90,6 +90,11 @@ export class CatchUps {
     return this.#askNext(member, { asker: { kind: "replay", member }, after, through }, now);
   }
 
+  /** The order begins anew elsewhere: what its question is answered is not taken. */
+  forgetOrder(): void {
+    for (const [request, { asker }] of this.#questions) if (asker.kind === "order") this.#questions.delete(request);
+  }
+
   /** Undefined: nobody has asked for it. */
   receive({ request, head, answer }: CatchUpAnswer, now: Millis): CaughtUp | undefined {
     const question = this.#questions.get(request);

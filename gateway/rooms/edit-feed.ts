@@ -101,6 +101,7 @@ export class EditFeed {
   }
 
   receiveBatch(batch: CommittedBatch, now: Millis, effects: RoomEffect[]): void {
+    this.#beginAnewIfBeyond({ epoch: batch.epoch, seq: (batch.firstSeq - 1) as Seq }, now, effects);
     // Held until the position is known, which it is only once somebody joins; or dropped, for members have it already.
     if (this.position === undefined || batch.lastSeq <= this.position.seq) this.#settle(batch, now, effects);
     this.#deliver(this.#order.receive(batch), now, effects);
@@ -109,8 +110,9 @@ export class EditFeed {
   }
 
   /** The room's head, as the owner says: further than what came, something was lost or is just behind. */
-  receiveHead(head: Seq, now: Millis): void {
-    if (this.position !== undefined && head > this.position.seq && head > (this.#told?.head ?? 0)) this.#told = { head, since: this.#told?.since ?? now };
+  receiveHead(head: Position, now: Millis, effects: RoomEffect[]): void {
+    this.#beginAnewIfBeyond(head, now, effects);
+    if (this.position !== undefined && head.seq > this.position.seq && head.seq > (this.#told?.head ?? 0)) this.#told = { head: head.seq, since: this.#told?.since ?? now };
   }
 
   receiveTentative(edit: TentativeEdit, effects: RoomEffect[]): void {
@@ -136,9 +138,10 @@ export class EditFeed {
   }
 
   receiveCatchUp(answer: CatchUpAnswer, now: Millis, effects: RoomEffect[]): void {
+    const head: Position = { epoch: answer.epoch, seq: answer.head };
+    this.#beginAnewIfBeyond(head, now, effects);
     const caughtUp = this.#catchUps.receive(answer, now);
     if (caughtUp === undefined) return;
-    const head: Position = { epoch: answer.epoch, seq: answer.head };
     if (this.position === undefined) this.#startAt(head, now, effects);
     this.#ask(caughtUp.ask, effects);
     if (answer.answer.kind === "resync" && answer.answer.reason === "too-old" && !caughtUp.begun) this.#tooOld.receive(caughtUp.position, now);
@@ -164,7 +167,7 @@ export class EditFeed {
       default:
         assertNever(caughtUp.asker);
     }
-    this.receiveHead(answer.head, now);
+    this.receiveHead(head, now, effects);
   }
 
   /** What was said while the line was down is lost, that saving goes well again among it: an owner that is slow still says so again. */
@@ -256,6 +259,13 @@ export class EditFeed {
     this.#sendEdits([connection], missing, effects);
     this.#members.set({ ...member, state: LIVE });
     effects.push({ kind: "listen", connection });
+  }
+
+  /** Members hold what the log has lost: they begin anew without asking, for the new owner's log is the truth. */
+  #beginAnewIfBeyond(begin: Position, now: Millis, effects: RoomEffect[]): void {
+    if (!this.#order.isBeyond(begin)) return;
+    this.#catchUps.forgetOrder();
+    this.#receiveResync({ kind: "order" }, "other-epoch", begin, now, effects);
   }
 
   #receiveResync(asker: Asker, reason: ResyncReason, head: Position, now: Millis, effects: RoomEffect[]): void {

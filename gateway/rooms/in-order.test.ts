@@ -62,6 +62,13 @@ test("[ORD5] beginning anew at a lower position follows a log that was lost", ()
   expect(seqs(order.receive(batch(12, 12, 2)))).toBe("12-12");
 });
 
+test("[ORD8] what was delivered lies beyond where a later owner begins, and beyond no earlier one's head", () => {
+  const order = startedAt(100);
+  const isBeyond = (epoch: number, seq: number): boolean => order.isBeyond({ epoch: epoch as Epoch, seq: seq as Seq });
+  expect([isBeyond(2, 80), isBeyond(2, 100), isBeyond(1, 80)]).toEqual([true, false, false]);
+  expect(new InOrder({ heldBytesMax: 1 }).isBeyond({ epoch: 2 as Epoch, seq: 0 as Seq }), "nothing was delivered").toBe(false);
+});
+
 test("[ORD6] edits are told apart by author, each stretch once, and payloads are not looked at", () => {
   const payload = new Uint8Array(5);
   const edits = [[ann, 4], [ann, 5], [bob, 1], [ann, 6], [ann, 9]] as const;

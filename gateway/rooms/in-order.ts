@@ -1,6 +1,6 @@
 /**
  * Puts a room's committed edits into seq order for this gateway's members: what comes twice is dropped, what
- * comes early is held behind the gap, and nothing is let through that would leave a hole. Rules ORD1 to ORD7.
+ * comes early is held behind the gap, and nothing is let through that would leave a hole. Rules ORD1 to ORD8.
  */
 
 import type { Epoch, Position, Seq } from "../../shared/ids.ts";
@@ -26,6 +26,12 @@ export class InOrder {
   /** How far members have been served. Undefined: not known yet, so that everything is held. */
   get position(): Position | undefined {
     return this.#position;
+  }
+
+  /** A later owner begins with all that its log has: what was delivered beyond that is of a log that has lost its end. */
+  isBeyond(begin: Position): boolean {
+    const position = this.#position;
+    return position !== undefined && begin.epoch > position.epoch && begin.seq < position.seq;
   }
 
   /** What may be delivered now, in order. Often nothing or one. */

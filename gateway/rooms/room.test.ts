@@ -465,3 +465,37 @@ test("[ROOM31] a member whose question brought it no further asks again after a 
   expect(pauses).toEqual([100, 200, 400]);
   expect(said(feed(catchUp(9, 2, [part(2, [ann])])))).toEqual(["edits from 2 to 3", "listen 3"]);
 });
+
+const counted = (effects: readonly RoomEffect[]): string[] => effects.flatMap((effect) => (effect.kind === "settled" ? [`settled ${effect.batch.firstSeq}`] : []));
+
+test.each<[string, RoomInput]>([
+  ["its epoch record", epochBegins(2, 3)],
+  ["an edit of its own", committed(4, [bob], 2)],
+  ["an answer", catchUp(9, 3, [], 2)],
+])("[ROOM32] members who hold what the log has lost begin anew, once %s shows that a later owner begins before it", (_, word) => {
+  bothLive(5);
+  expect(said(feed(word))).toEqual(["unlisten 1", "resync-required to 1", "unlisten 2", "resync-required to 2"]);
+  const next = room.position!.seq + 1;
+  expect(room.position).toEqual({ epoch: 2, seq: next - 1 });
+  expect(said(join(ann, { epoch: 1 as Epoch, seq: 5 as Seq })), "what it holds is for the owner to judge").toEqual(["ask #2 after 5"]);
+  expect(said(join(bob, { epoch: 2 as Epoch, seq: (next - 1) as Seq }))).toEqual([`let 2 in at 2/${next - 1}`, "listen 2"]);
+  const effects = feed(committed(next, [ann], 2));
+  expect([...counted(effects), ...said(effects)]).toEqual([`settled ${next}`, `edits from ${next} to all`]);
+});
+
+test("[ROOM32] what was asked for the lost log's sake sends nobody away who has begun anew", () => {
+  bothLive(5);
+  expect(said(feed(committed(8, [ann])))).toEqual(["ask #2 after 5"]);
+  feed(epochBegins(2, 3));
+  join(ann, { epoch: 2 as Epoch, seq: 3 as Seq });
+  expect(said(feed(resync(3, 3, 2)))).toEqual([]);
+  expect(room.pace).not.toBe("soon");
+});
+
+test("[ROOM32] an owner that begins where the room stands has lost nothing", () => {
+  bothLive(5);
+  expect(said(feed(epochBegins(2, 5)))).toEqual([]);
+  expect(said(feed({ kind: "from-owner", message: { kind: "beacon", epoch: 2 as Epoch, head: 5 as Seq } }))).toEqual([]);
+  expect(said(feed(committed(6, [ann], 2)))).toEqual(["edits from 6 to all but 1", "ack to 1"]);
+  expect(said(feed(committed(5, [ann], 2))), "of its own epoch it is a repeat").toEqual([]);
+});

@@ -190,7 +190,7 @@ export class Room {
         return this.#feed.receiveBatch(message.batch, now, effects);
       case "epoch":
       case "beacon":
-        return this.#feed.receiveHead(message.head, now);
+        return this.#feed.receiveHead({ epoch, seq: message.head }, now, effects);
       case "tentative":
         return this.#feed.receiveTentative(message.edit, effects);
       case "saving":
