@@ -133,6 +133,7 @@ export class EditFeed {
   /** Whatever kept the old owner from saving, the new one says anew. */
   receiveNewEpoch(epoch: Epoch, effects: RoomEffect[]): void {
     this.#epoch = epoch;
+    this.#order.forgetHeld();
     this.#tooOld.forget();
     this.receiveSaving("saved", effects);
   }

@@ -69,6 +69,16 @@ test("[ORD8] what was delivered lies beyond where a later owner begins, and beyo
   expect(new InOrder({ heldBytesMax: 1 }).isBeyond({ epoch: 2 as Epoch, seq: 0 as Seq }), "nothing was delivered").toBe(false);
 });
 
+test("[ORD9] what was held for an earlier owner is not delivered, whatever fills the gap before it", () => {
+  const order = startedAt(0, 20);
+  for (const seq of [3, 4]) order.receive(batch(seq));
+  order.forgetHeld();
+  expect(order.gap()).toBeUndefined();
+  expect(seqs(order.receive(batch(1, 2, 2)))).toBe("1-2");
+  expect(seqs([...order.receive(batch(5, 5, 2)), ...order.receive(batch(4, 4, 2))]), "there is room again").toBe("");
+  expect(seqs(order.receive(batch(3, 3, 2)))).toBe("3-3 4-4 5-5");
+});
+
 test("[ORD6] edits are told apart by author, each stretch once, and payloads are not looked at", () => {
   const payload = new Uint8Array(5);
   const edits = [[ann, 4], [ann, 5], [bob, 1], [ann, 6], [ann, 9]] as const;

@@ -1,6 +1,6 @@
 /**
  * Puts a room's committed edits into seq order for this gateway's members: what comes twice is dropped, what
- * comes early is held behind the gap, and nothing is let through that would leave a hole. Rules ORD1 to ORD8.
+ * comes early is held behind the gap, and nothing is let through that would leave a hole. Rules ORD1 to ORD9.
  */
 
 import type { Epoch, Position, Seq } from "../../shared/ids.ts";
@@ -50,6 +50,12 @@ export class InOrder {
   startAt(position: Position): CommittedBatch[] {
     this.#position = position;
     return this.#release();
+  }
+
+  /** Another owner has taken over: what is held may be of a log that lost its end, and else is asked for again. */
+  forgetHeld(): void {
+    this.#held.clear();
+    this.#heldBytes = 0;
   }
 
   /** What is missing before the first held. */

@@ -499,3 +499,32 @@ test("[ROOM32] an owner that begins where the room stands has lost nothing", () 
   expect(said(feed(committed(6, [ann], 2)))).toEqual(["edits from 6 to all but 1", "ack to 1"]);
   expect(said(feed(committed(5, [ann], 2))), "of its own epoch it is a repeat").toEqual([]);
 });
+
+const delivered = (effects: readonly RoomEffect[]): string[] => effects.flatMap((effect) => (effect.kind === "publish-edits" ? [`${effect.batch.epoch}/${effect.batch.firstSeq}`] : []));
+
+test("[ROOM33] an edit held behind a gap is not delivered once another owner began before it: the log has lost it", () => {
+  bothLive(2);
+  feed(committed(4, [bob]));
+  feed(epochBegins(2, 2));
+  expect(delivered(feed(committed(3, [ann], 2)))).toEqual(["2/3"]);
+  expect(delivered(feed(committed(4, [ann], 2)))).toEqual(["2/4"]);
+});
+
+test("[ROOM33] nor is one held for whoever joins", () => {
+  feed({ kind: "attached" });
+  expect(said(join(ann))).toEqual(["ask #1 after 0"]);
+  expect(said(feed(committed(4, [bob]))), "of an owner not heard before").toEqual(["ask #2 after 0"]);
+  expect(said(feed(epochBegins(2, 3)))).toEqual(["ask #3 after 0"]);
+  expect(said(feed(catchUp(3, 3, [part(1, [bob, bob, bob])], 2)))).toEqual(["let 1 in at 2/3", "edits from 1 to 1", "listen 1"]);
+  expect(delivered(feed(committed(4, [bob], 2)))).toEqual(["2/4"]);
+});
+
+test("[ROOM33] one that the log does have is asked for again", () => {
+  bothLive(2);
+  expect(said(feed(committed(4, [bob], 1, 1)))).toEqual(["ask #2 after 2"]);
+  expect(said(feed(epochBegins(2, 4)))).toEqual(["ask #3 after 2"]);
+  expect(said(feed(catchUp(3, 4, [part(3, [ann], 1, 1)], 2)))).toContain("edits from 3 to all but 1");
+  feed({ kind: "tick" }, 10);
+  expect(said(feed({ kind: "tick" }, 100))).toEqual(["ask #4 after 3"]);
+  expect(said(feed(catchUp(4, 4, [part(4, [bob], 1, 1)], 2)))).toEqual(["edits from 4 to all but 2", "ack to 2"]);
+});
