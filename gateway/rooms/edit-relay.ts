@@ -90,15 +90,18 @@ export class EditRelay {
     }
     this.#unacked.refuse(client, counter);
     effects.push(this.#nack(this.#joinedOf(client), counter, reason, expected, retryAfterMs));
+    effects.push({ kind: "write-answered", client, outcome: { kind: "refused", reason, retryAfterMs } });
   }
 
-  receiveNotFirst({ client, counter }: Answer & { kind: "not-first" }): void {
+  receiveNotFirst({ client, counter }: Answer & { kind: "not-first" }, effects: RoomEffect[]): void {
     this.#unacked.refuse(client, counter);
+    effects.push({ kind: "write-answered", client, outcome: { kind: "refused", reason: "not-first", retryAfterMs: 0 } });
   }
 
   /** A repeat, answered. Its edits may still be on their way to the members: then delivering them acknowledges them. */
   receiveAcked({ client, counter, seq, epoch, exact }: Answer & { kind: "acked" }, position: Position | undefined, now: Millis, effects: RoomEffect[]): void {
     this.#unacked.settle(client, counter, now);
+    effects.push({ kind: "write-answered", client, outcome: { kind: "committed", epoch, seq } });
     const { channel } = this.#options;
     const live = this.#members.soleLive(client);
     if (exact && live !== undefined) {

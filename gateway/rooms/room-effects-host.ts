@@ -117,6 +117,8 @@ export class RoomEffectsHost {
         return sockets.unlisten(effect.connection, channel);
       case "settled":
         return this.#ports.writes.receiveCommitted(key, effect.batch);
+      case "write-answered":
+        return this.#ports.writes.settle(key, effect.client, effect.outcome);
       case "write-refused":
         return this.#ports.writes.receiveRefused(key, effect.client, effect.reason);
       case "noted":

@@ -139,7 +139,6 @@ export class RoomHost implements Backbone {
     const answer = decodeAnswer(bytes);
     if (answer === undefined) return this.#noteUnreadable(room, bytes);
     this.receive(room, { kind: "answer", answer });
-    this.#ports.writes.receiveAnswer(room, answer);
   }
 
   receiveNoResponders(room: RoomKey): void {

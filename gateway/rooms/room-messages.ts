@@ -7,7 +7,7 @@ import type { Heard } from "./from-owner.ts";
 import type { CommittedBatch } from "./in-order.ts";
 import type { SearchOutcome, SearchStep } from "./owner-search.ts";
 import type { ConnectionId } from "../ports.ts";
-import type { WriteRefusal } from "./writes-host.ts";
+import type { WriteOutcome, WriteRefusal } from "./writes-host.ts";
 
 export type RoomInput =
   | JoinInput
@@ -54,6 +54,8 @@ export type RoomEffect =
   | { kind: "unlisten"; connection: ConnectionId }
   /** Its edits are in the log, however that was learned: nobody sends them again. */
   | { kind: "settled"; batch: CommittedBatch }
+  /** What the owner said of its edit, to whoever may wait for it. */
+  | { kind: "write-answered"; client: ClientId; outcome: WriteOutcome }
   | { kind: "write-refused"; client: ClientId; reason: WriteRefusal }
   | { kind: "noted"; what: Noted; count: number };
 

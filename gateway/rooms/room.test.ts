@@ -101,6 +101,7 @@ function said(effects: readonly RoomEffect[]): string[] {
         return [`${effect.kind} ${effect.connection}`];
       case "write-refused":
         return [`write refused: ${effect.reason}`];
+      case "write-answered":
       case "settled":
       case "noted":
         return [];
@@ -527,4 +528,21 @@ test("[ROOM33] one that the log does have is asked for again", () => {
   feed({ kind: "tick" }, 10);
   expect(said(feed({ kind: "tick" }, 100))).toEqual(["ask #4 after 3"]);
   expect(said(feed(catchUp(4, 4, [part(4, [bob], 1, 1)], 2)))).toEqual(["edits from 4 to all but 2", "ack to 2"]);
+});
+
+test("[ROOM34] whoever waits for a write hears of it only what the room believes: no deposed owner's word, nor what a forgery was told", () => {
+  feed({ kind: "attached" });
+  feed(epochBegins(3, 0));
+  feed(WRITE);
+  feed({ kind: "turn-ended" });
+  const answered = (answer: Answer): unknown[] => feed({ kind: "answer", answer }).flatMap((effect) => (effect.kind === "write-answered" ? [effect.client, effect.outcome] : []));
+  const edit = { client: bob.client, counter: 1 };
+  const refusal = { ...edit, kind: "refused", expected: 1, retryAfterMs: 700 } as const;
+  expect(answered({ ...refusal, epoch: 2 as Epoch, reason: "log-stalled" })).toEqual([]);
+  expect(answered({ ...edit, kind: "acked", epoch: 2 as Epoch, seq: 7 as Seq, exact: true })).toEqual([]);
+  expect(answered({ ...refusal, epoch: 3 as Epoch, reason: "forged" })).toEqual([]);
+  expect(answered({ ...refusal, epoch: 3 as Epoch, reason: "log-stalled" })).toEqual([bob.client, { kind: "refused", reason: "log-stalled", retryAfterMs: 700 }]);
+  feed(WRITE);
+  expect(answered({ ...edit, kind: "acked", epoch: 3 as Epoch, seq: 1 as Seq, exact: true })).toEqual([bob.client, { kind: "committed", epoch: 3, seq: 1 }]);
+  expect(answered({ ...edit, kind: "not-first", epoch: 3 as Epoch })).toEqual([bob.client, { kind: "refused", reason: "not-first", retryAfterMs: 0 }]);
 });

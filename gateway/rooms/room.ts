@@ -216,7 +216,7 @@ export class Room {
         this.#relay.receiveRefused(answer, now, effects);
         break;
       case "not-first":
-        this.#relay.receiveNotFirst(answer);
+        this.#relay.receiveNotFirst(answer, effects);
         break;
       default:
         assertNever(answer);

@@ -4,7 +4,7 @@
  * One that is not answered in time may still be ordered: the same request again, under the same key, is the same edit.
  */
 
-import type { Answer, SubmittedEdit } from "../../shared/bus/envelope.ts";
+import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { ClientId, Epoch, RoomKey, Seq } from "../../shared/ids.ts";
 import type { NackReason } from "../../shared/wire/frames.ts";
@@ -53,24 +53,15 @@ export class WritesHost {
 
   receiveCommitted(room: RoomKey, { epoch, runs }: CommittedBatch): void {
     if (!this.#waiting.has(room)) return;
-    for (const { client, seq } of runs) this.#settle(room, client, { kind: "committed", epoch, seq });
+    for (const { client, seq } of runs) this.settle(room, client, { kind: "committed", epoch, seq });
   }
 
-  receiveAnswer(room: RoomKey, answer: Answer): void {
-    switch (answer.kind) {
-      case "acked":
-        return this.#settle(room, answer.client, { kind: "committed", epoch: answer.epoch, seq: answer.seq });
-      case "refused":
-        return this.receiveRefused(room, answer.client, answer.reason, answer.retryAfterMs);
-      case "not-first":
-        return this.receiveRefused(room, answer.client, "not-first", 0);
-      case "catch-up":
-        return;
-    }
+  settle(room: RoomKey, client: ClientId, outcome: WriteOutcome): void {
+    for (const tell of this.#waiting.get(room)?.get(client) ?? []) tell(outcome);
   }
 
   receiveRefused(room: RoomKey, client: ClientId, reason: WriteRefusal, retryAfterMs = RETRY_MS): void {
-    this.#settle(room, client, { kind: "refused", reason, retryAfterMs });
+    this.settle(room, client, { kind: "refused", reason, retryAfterMs });
   }
 
   /** Nothing that waits for the room will be answered. */
@@ -95,10 +86,6 @@ export class WritesHost {
       ofClient.add(tell);
       this.#send(room, edit);
     });
-  }
-
-  #settle(room: RoomKey, client: ClientId, outcome: WriteOutcome): void {
-    for (const tell of this.#waiting.get(room)?.get(client) ?? []) tell(outcome);
   }
 
   #forget(room: RoomKey, client: ClientId): void {
