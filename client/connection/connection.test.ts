@@ -276,6 +276,30 @@ test("[CON12] a token function is asked again after 80 % of the token's life, an
   expect(driver.receive({ kind: "socket-closed", code: CLOSE.tokenExpired.code })).toEqual(["close-socket", "line-lost"]);
 });
 
+test("[CON12] a token function that fails on an open line is asked ever more seldom, until it has given one", () => {
+  const driver = new Driver();
+  driver.open();
+  const untilAsked = (): number => {
+    const from = driver.now;
+    for (;;) {
+      driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
+      driver.untilDue();
+      if (driver.tick().includes("ask-token")) return driver.now - from;
+    }
+  };
+  untilAsked();
+  const waits = Array.from({ length: 8 }, () => {
+    driver.receive({ kind: "token-failed", cause: undefined });
+    return untilAsked();
+  });
+  expect(waits).toEqual([3_000, 3_500, 4_500, 6_500, 10_500, 17_500, 17_500, 17_500]);
+  driver.receive({ kind: "token", token: "new" });
+  driver.receive({ kind: "frame", frame: { type: "renewed", tokenExpiresInMs: 3_600_000 } });
+  untilAsked();
+  driver.receive({ kind: "token-failed", cause: undefined });
+  expect(untilAsked()).toBe(3_000);
+});
+
 test("[CON12] a fixed token is not renewed", () => {
   const driver = new Driver({ tokenIsFixed: true });
   driver.open();

@@ -7,6 +7,7 @@ import { assertNever } from "../../shared/assert.ts";
 import type { Millis } from "../../shared/ids.ts";
 import { CLOSE, reconnectAfterClose } from "../../shared/wire/close-codes.ts";
 import { type Limits, PROTOCOL_VERSION, type ServerFrame, type UnknownFrame } from "../../shared/wire/frames.ts";
+import { backoffMs } from "./backoff.ts";
 import type { ConnectionEffect, ConnectionInput, LineStatus } from "./connection-messages.ts";
 import { connectionRefused, type Refusal, socketForbidden, tokenExpired } from "../room/problems.ts";
 import { Retry, type RetryOptions } from "./retry.ts";
@@ -33,13 +34,14 @@ type State =
   | { readonly kind: "asking-token"; readonly until: Millis }
   | { readonly kind: "opening"; readonly token: string; readonly until: Millis }
   | { readonly kind: "greeting"; readonly until: Millis }
-  | { readonly kind: "open"; readonly limits: Limits; readonly since: Millis; heardAt: Millis; pingAt: Millis; moveAt: Millis | undefined; isDegraded: boolean; /** The gateway said so. */ isGoingAway: boolean; renewAt: Millis | undefined };
+  | { readonly kind: "open"; readonly limits: Limits; readonly since: Millis; heardAt: Millis; pingAt: Millis; moveAt: Millis | undefined; isDegraded: boolean; /** The gateway said so. */ isGoingAway: boolean; renewAt: Millis | undefined; /** Of the token function, in a row. */ renewFailures: number };
 
 type OpenState = State & { kind: "open" };
 
 export class Connection {
   readonly #options: ConnectionOptions;
   readonly #retry: Retry;
+  readonly #unit: () => number;
   #state: State = { kind: "idle" };
   #pings = 0;
   /** What the last ERROR frame said: the reason behind the close that follows. */
@@ -49,6 +51,7 @@ export class Connection {
   constructor(options: ConnectionOptions, unit: () => number) {
     this.#options = options;
     this.#retry = new Retry(options, unit);
+    this.#unit = unit;
   }
 
   get status(): LineStatus {
@@ -136,7 +139,7 @@ export class Connection {
   }
 
   #receiveTokenFailed(cause: unknown, now: Millis): ConnectionEffect[] {
-    if (this.#state.kind === "open") this.#state.renewAt = (now + this.#options.renewMsMin) as Millis;
+    if (this.#state.kind === "open") this.#renewLater(this.#state, now);
     else if (this.#state.kind === "asking-token") this.#wait(now);
     else return [];
     return [{ kind: "problem", problem: { kind: "token-failed", message: "the application's token function failed or took too long; it is asked again later", cause } }];
@@ -153,10 +156,13 @@ export class Connection {
       state.isGoingAway = true;
     }
     if (frame.type === "degraded" && state.kind === "open") return receiveDegraded(state, frame, now);
-    if (frame.type === "renewed" && state.kind === "open") state.renewAt = this.#renewAt(frame.tokenExpiresInMs, now);
+    if (frame.type === "renewed" && state.kind === "open") {
+      state.renewAt = this.#renewAt(frame.tokenExpiresInMs, now);
+      state.renewFailures = 0;
+    }
     if (frame.type !== "welcome" || state.kind !== "greeting") return [];
     const { limits, tokenExpiresInMs } = frame;
-    this.#state = { kind: "open", limits, since: now, heardAt: now, pingAt: (now + limits.pingIntervalMs) as Millis, moveAt: undefined, isDegraded: false, isGoingAway: false, renewAt: this.#renewAt(tokenExpiresInMs, now) };
+    this.#state = { kind: "open", limits, since: now, heardAt: now, pingAt: (now + limits.pingIntervalMs) as Millis, moveAt: undefined, isDegraded: false, isGoingAway: false, renewAt: this.#renewAt(tokenExpiresInMs, now), renewFailures: 0 };
     return [{ kind: "line-open", limits }];
   }
 
@@ -212,6 +218,13 @@ export class Connection {
     if (state.renewAt === undefined || now < state.renewAt) return [];
     state.renewAt = (now + this.#options.tokenMsMax) as Millis;
     return [{ kind: "ask-token" }];
+  }
+
+  /** Whatever gives the tokens may be down, and many ask for one. */
+  #renewLater(state: OpenState, now: Millis): void {
+    const { renewMsMin, backoff } = this.#options;
+    state.renewFailures += 1;
+    state.renewAt = (now + Math.max(renewMsMin, backoffMs(backoff, state.renewFailures, this.#unit()))) as Millis;
   }
 
   #renewAt(tokenExpiresInMs: number, now: Millis): Millis | undefined {
