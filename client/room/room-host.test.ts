@@ -388,3 +388,17 @@ test("[ROO23] a room that is left for good stays left, though a listener connect
   await server.clock.advance(MINUTE);
   expect([server.lines.size, server.clock.pending]).toEqual([0, 0]);
 });
+
+test.each([
+  ["for good", "destroy"],
+  ["for now", "disconnect"],
+] as const)("[ROO24] what is sent right before the room is left %s goes out before that", async (_, leave) => {
+  const server = serverOn();
+  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(3)); // Whose line stays: the model's loses what is under way when it is closed.
+  const [ann, bob] = [new App(server, 1, { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>), new App(server, 2)];
+  await server.clock.advance(1_000);
+  ann.host.send(bytes(1));
+  ann.host[leave]();
+  await server.clock.advance(1_000);
+  expect(bob.edits).toEqual(["1:1"]);
+});

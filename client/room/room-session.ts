@@ -1,6 +1,6 @@
 /**
  * One room over one connection: joins it, comes back to it, sends what the outbox holds, delivers what the feed
- * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO23.
+ * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO24.
  * It brings together its parts, of which each knows one thing: `room-dialogue.ts` what the server is asked and answers,
  * `membership.ts` where the client stands, `edit-feed.ts` what comes in, `edit-sender.ts` what goes out, `catching-up.ts`
  * what is lacking, `keeping.ts` what is kept here.
@@ -132,6 +132,7 @@ export class RoomSession {
       case "enter":
         return this.#membership.enter();
       case "leave":
+        this.#flush(now, effects); // What was made right before it.
         return this.#dialogue.leave(now, effects);
       case "line-open":
         if (this.#membership.needsLine && !this.#keeping.isOpening) this.#joinAgain(input, now, effects);
@@ -202,12 +203,15 @@ export class RoomSession {
     if (givenUp.length > 0) effects.push({ kind: "unconfirmed", edits: givenUp });
   }
 
-  /** Sends what may go out now. */
   #send(now: Millis, effects: RoomEffect[]): void {
+    this.#flush(now, effects);
     const { live } = this.#membership;
-    if (live === undefined) return;
-    const { line, joined } = live;
-    this.#sender.flush(line, joined.channel, this.#feed.position.seq, this.#feed.saving, now, effects);
-    if (this.#writer.renewIfNeeded()) this.#dialogue.join(line, joined, now, effects);
+    if (live !== undefined && this.#writer.renewIfNeeded()) this.#dialogue.join(live.line, live.joined, now, effects);
+  }
+
+  /** Sends what may go out now. */
+  #flush(now: Millis, effects: RoomEffect[]): void {
+    const { live } = this.#membership;
+    if (live !== undefined) this.#sender.flush(live.line, live.joined.channel, this.#feed.position.seq, this.#feed.saving, now, effects);
   }
 }
