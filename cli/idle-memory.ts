@@ -4,9 +4,9 @@
  * process that has been quiet for a while collects once.
  */
 
+import { Session } from "node:inspector";
 import { type EventLoopUtilization, performance } from "node:perf_hooks";
-import { getHeapStatistics, setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
 
 import { Histogram, type Registry } from "prom-client";
 
@@ -22,41 +22,53 @@ export const idleMemorySettings = {
 export interface Heap {
   /** The share of the time since it was last asked in which the process had something to do, 0 to 1. */
   busyShare(): number;
-  /** Of pages that V8 holds, and of objects in them, garbage that was not collected yet included. */
+  /** Of pages that V8 holds for what has lived a while, and of all objects, garbage that was not collected yet included. */
   bytes(): { readonly held: number; readonly used: number };
-  /** Stops the process for some milliseconds: about one for each MB that lives. */
-  collect(): void;
+  /** Gives pages back that are only partly used, too. Stops the process for some milliseconds: about two for each MB that lives, four on a busy machine. */
+  collect(): Promise<void>;
 }
 
 const BUSY_SHARE_MAX = 0.1;
 /** Less is not worth a stop. */
 const GROWN_BYTES_MIN = 8 * 1024 ** 2;
 /** Garbage included. A stop for a larger heap could be felt, and a room server that stands still for half a second loses its rooms. */
-const USED_BYTES_MAX = 192 * 1024 ** 2;
+const USED_BYTES_MAX = 96 * 1024 ** 2;
+/** V8's names of where objects are made. What it gives back there it takes again within minutes. */
+const YOUNG = new Set(["new_space", "new_large_object_space"]);
 
 export function giveBackIdleMemory({ idleMemoryMs }: Values<typeof idleMemorySettings>, heap: Heap, { clock, registry }: { clock: Clock; registry: Registry }): Running {
   if (idleMemoryMs === 0) return { stop: async () => {} };
   const seconds = new Histogram({ name: "coroom_idle_collection_seconds", help: "How long the process stood still to give back memory while it had next to nothing to do", buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5], registers: [registry] });
   let heldAtLeast = 0;
+  let stopped = false;
   let cancel = (): void => {};
-  const look = (): void => {
+  const lookLater = (): void => void (cancel = clock.after(idleMemoryMs, () => void look()));
+  const look = async (): Promise<void> => {
     const { held, used } = heap.bytes();
     heldAtLeast = Math.min(heldAtLeast, held); // V8 gives back by itself as well.
     if (heap.busyShare() < BUSY_SHARE_MAX && held - heldAtLeast >= GROWN_BYTES_MIN && used <= USED_BYTES_MAX) {
       const end = seconds.startTimer();
-      heap.collect();
+      await heap.collect();
       end();
       heldAtLeast = heap.bytes().held;
     }
-    cancel = clock.after(idleMemoryMs, look);
+    if (!stopped) lookLater();
   };
-  cancel = clock.after(idleMemoryMs, look);
-  return { stop: async () => cancel() };
+  lookLater();
+  return {
+    stop: async () => {
+      stopped = true;
+      cancel();
+    },
+  };
 }
 
+/**
+ * `gc()` leaves objects where they lie, and so nearly all pages; and it leaves the young generation as it is in a process
+ * that makes more than 1 MB of garbage a second, as heartbeats of thousands do. What V8 does where memory is low does
+ * neither, and the inspector is Node's only way to ask for it.
+ */
 export function v8Heap(): Heap {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
   let before: EventLoopUtilization = performance.eventLoopUtilization();
   return {
     busyShare: () => {
@@ -66,9 +78,15 @@ export function v8Heap(): Heap {
       return utilization;
     },
     bytes: () => {
-      const { total_heap_size: held, used_heap_size: used } = getHeapStatistics();
+      const { used_heap_size: used } = getHeapStatistics();
+      const held = getHeapSpaceStatistics().reduce((sum, { space_name, space_size }) => (YOUNG.has(space_name) ? sum : sum + space_size), 0);
       return { held, used };
     },
-    collect,
+    collect: async () => {
+      const session = new Session();
+      session.connect();
+      await new Promise<void>((resolve, reject) => session.post("HeapProfiler.collectGarbage", (error) => (error === null ? resolve() : reject(error))));
+      session.disconnect();
+    },
   };
 }
