@@ -5,6 +5,7 @@
 
 import type { Member } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, GatewayId } from "../../shared/ids.ts";
+import { ListedMap } from "../../shared/listed-map.ts";
 import { SeldomMap, SeldomSet } from "../../shared/seldom.ts";
 import { NO_FIELDS, type ShownFields, valueOf, withField } from "../../shared/shown-fields.ts";
 import type { Participant, ParticipantNumber, PresenceField, PresenceNews, PresenceState } from "../../shared/wire/presence.ts";
@@ -19,17 +20,20 @@ export type RosterLimit = "participants" | "presence-bytes";
 
 type Holder = { readonly gateway: GatewayId; readonly member: Member };
 
-/** `holders`: nearly always one; a map for each would weigh more than the entry. */
+/**
+ * It is its first holder itself, and nearly always there is no other: a list for each would weigh more than the entry.
+ * `member` is the very participant that the room is told of, where it says the same.
+ */
 type Entry = {
-  readonly client: ClientId;
-  holders: readonly Holder[];
+  gateway: GatewayId;
+  member: Member;
+  /** Those that came after the first. */
+  others: readonly Holder[];
   /** Undefined: there are as many as the room takes. */
-  number: ParticipantNumber | undefined;
   participant: Participant | undefined;
   /** The one it speaks through. Its old gateway may go on for a while with what it said before it moved. */
   home: GatewayId | undefined;
   fields: ShownFields;
-  bytes: number;
 };
 
 /** Beside a field's name and value, beside a participant's texts: numbers, lengths, bits. */
@@ -39,7 +43,7 @@ const BYTES_PER_CODE_UNIT = 3;
 
 export class Roster {
   readonly #options: RosterOptions;
-  readonly #entries = new Map<ClientId, Entry>();
+  readonly #entries = new ListedMap(clientOf);
   /** Those without a number. */
   readonly #waiting = new SeldomSet<Entry>();
   #numbered = 0;
@@ -69,12 +73,13 @@ export class Roster {
   /** `gateway` has this client, or has it as this from now on. */
   enter(gateway: GatewayId, member: Member): RosterLimit | undefined {
     const { client } = member;
-    const entry = this.#entries.get(client) ?? { client, holders: [], number: undefined, participant: undefined, home: undefined, fields: NO_FIELDS, bytes: 0 };
-    this.#entries.set(client, entry);
-    entry.holders = entry.holders.filter((holder) => holder.gateway !== gateway).concat({ gateway, member }); // Spreading would make room for sixteen more.
+    const known = this.#entries.get(client);
+    const entry: Entry = known ?? { gateway, member, others: NONE, participant: undefined, home: undefined, fields: NO_FIELDS };
+    if (known === undefined) this.#entries.add(entry);
+    else hold(entry, [...heldWithout(entry, gateway), { gateway, member }]);
     const before = this.#bytes;
     const limit = this.#show(entry);
-    if (entry.number === undefined) this.#waiting.add(entry);
+    if (entry.participant === undefined) this.#waiting.add(entry);
     if (this.#bytes < before) this.#showWaiting();
     return limit;
   }
@@ -82,14 +87,24 @@ export class Roster {
   exit(gateway: GatewayId, client: ClientId): void {
     const entry = this.#entries.get(client);
     if (entry === undefined || !isHeldBy(entry, gateway)) return;
-    entry.holders = entry.holders.filter((holder) => holder.gateway !== gateway);
+    const left = heldWithout(entry, gateway);
     const before = this.#bytes;
-    if (entry.holders.length === 0) this.#remove(entry);
+    if (left.length === 0) this.#remove(entry);
     else {
+      hold(entry, left);
       if (entry.home === gateway) this.#moveHome(entry, undefined);
       this.#show(entry);
     }
     if (this.#bytes < before) this.#showWaiting();
+  }
+
+  /** Of these clients the gateway has. */
+  heldBy(gateway: GatewayId): ClientId[] {
+    return [...this.#entries].filter((entry) => isHeldBy(entry, gateway)).map(clientOf);
+  }
+
+  isAnyHeldBy(gateway: GatewayId): boolean {
+    return this.#entries.some((entry) => isHeldBy(entry, gateway));
   }
 
   /** `fresh`: just said by the client itself, which therefore is where `gateway` is. */
@@ -99,7 +114,7 @@ export class Roster {
     const before = this.#bytes;
     let limit: RosterLimit | undefined;
     if (fresh || entry.home === undefined) this.#moveHome(entry, gateway);
-    if (entry.home !== gateway || entry.number === undefined) return undefined;
+    if (entry.home !== gateway || entry.participant === undefined) return undefined;
     for (const field of fields) if (!this.#setField(entry, field)) limit = "presence-bytes";
     if (this.#bytes < before) this.#showWaiting();
     return limit;
@@ -118,36 +133,34 @@ export class Roster {
 
   /** All there is, told or not: telling it again changes nothing. */
   whole(): PresenceNews {
-    const numbered = [...this.#entries.values()].filter(({ number }) => number !== undefined);
-    const states = numbered.filter(({ fields }) => fields.length > 0).map(({ number, fields }) => ({ number: number!, fields }));
+    const numbered = [...this.#entries].filter(({ participant }) => participant !== undefined);
+    const states = numbered.filter(({ fields }) => fields.length > 0).map(({ participant, fields }) => ({ number: participant!.number, fields }));
     return { whole: true, present: numbered.map(({ participant }) => participant!), gone: [], states };
   }
 
   /** A longer name that there are no bytes for is not shown: the one before stays. */
   #show(entry: Entry): RosterLimit | undefined {
-    const { client, participant: before } = entry;
-    const members = entry.holders.map(({ member }) => member);
+    const { participant: before } = entry;
+    const members = [entry, ...entry.others].map(({ member }) => member);
     const shown = members.find((member) => !member.spectator) ?? members[0]!;
+    const { client, canWrite, spectator } = shown;
     if (before === undefined && this.#numbered >= this.#options.participantsMax) return "participants";
-    const bytes = bytesOfParticipant(client, shown) - (before === undefined ? 0 : bytesOfParticipant(client, before));
+    const bytes = bytesOfParticipant(shown) - (before === undefined ? 0 : bytesOfParticipant(before));
     const fits = bytes <= 0 || this.#bytes + bytes <= this.#options.presenceBytesMax;
     if (before === undefined) {
       if (!fits) return "presence-bytes";
       this.#waiting.delete(entry);
       this.#numbered += 1;
-      entry.number = this.#lastNumber += 1;
     }
     const { user, name } = fits ? shown : before!;
-    if (fits) {
-      this.#bytes += bytes;
-      entry.bytes += bytes;
-    }
-    const { canWrite, spectator } = shown;
+    if (fits) this.#bytes += bytes;
     if (before?.user !== user || before.name !== name || before.canWrite !== canWrite || before.spectator !== spectator) {
-      entry.participant = { number: entry.number!, client, user, name, canWrite, spectator };
+      entry.participant = { number: before?.number ?? (this.#lastNumber += 1), client, user, name, canWrite, spectator };
       this.#present.add(entry);
     }
-    return fits ? undefined : "presence-bytes";
+    if (!fits) return "presence-bytes";
+    if (entry.member === shown) entry.member = entry.participant!;
+    return undefined;
   }
 
   /** What it showed where it was before is void: its new gateway tells all that holds. */
@@ -162,7 +175,6 @@ export class Roster {
     const bytes = bytesOf(name, value) - bytesOf(name, before);
     if (bytes > 0 && this.#bytes + bytes > this.#options.presenceBytesMax) return false;
     this.#bytes += bytes;
-    entry.bytes += bytes;
     entry.fields = withField(entry.fields, name, value);
     const changed = this.#changed.get(entry);
     if (changed === undefined) this.#changed.set(entry, new Set([name]));
@@ -171,13 +183,13 @@ export class Roster {
   }
 
   #remove(entry: Entry): void {
-    this.#entries.delete(entry.client);
+    this.#entries.delete(entry.member.client);
     this.#waiting.delete(entry);
     this.#present.delete(entry);
     this.#changed.delete(entry);
-    this.#bytes -= entry.bytes;
-    if (entry.number === undefined) return;
-    this.#gone.push(entry.number);
+    if (entry.participant === undefined) return;
+    this.#bytes -= bytesOfParticipant(entry.participant) + entry.fields.reduce((sum, { name, value }) => sum + bytesOf(name, value), 0);
+    this.#gone.push(entry.participant.number);
     this.#numbered -= 1;
   }
 
@@ -190,17 +202,29 @@ export class Roster {
   }
 }
 
+const clientOf = ({ member }: Entry): ClientId => member.client;
 const NOTHING = new Uint8Array(0);
+const NONE: readonly never[] = [];
 
-function isHeldBy({ holders }: Entry, gateway: GatewayId): boolean {
-  return holders.some((holder) => holder.gateway === gateway);
+function isHeldBy({ gateway: first, others }: Entry, gateway: GatewayId): boolean {
+  return first === gateway || others.some((holder) => holder.gateway === gateway);
 }
 
-function stateOf({ number, fields }: Entry, names: Iterable<string>): PresenceState {
-  return { number: number!, fields: [...names].map((name) => ({ name, value: valueOf(fields, name) ?? NOTHING })) };
+function heldWithout(entry: Entry, gateway: GatewayId): readonly Holder[] {
+  return [entry, ...entry.others].filter((holder) => holder.gateway !== gateway);
 }
 
-function bytesOfParticipant(client: ClientId, { user, name }: Pick<Member, "user" | "name">): number {
+function hold(entry: Entry, [first, ...others]: readonly Holder[]): void {
+  entry.gateway = first!.gateway;
+  entry.member = first!.member;
+  entry.others = others.length === 0 ? NONE : others;
+}
+
+function stateOf({ participant, fields }: Entry, names: Iterable<string>): PresenceState {
+  return { number: participant!.number, fields: [...names].map((name) => ({ name, value: valueOf(fields, name) ?? NOTHING })) };
+}
+
+function bytesOfParticipant({ client, user, name }: Member): number {
   return PARTICIPANT_BYTES + (client.length + user.length + name.length) * BYTES_PER_CODE_UNIT;
 }
 

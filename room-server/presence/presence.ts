@@ -8,10 +8,11 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { PresenceAnswer, PresenceFromOwner, PresenceToOwner, Standing } from "../../shared/bus/presence-messages.ts";
+import type { Member, PresenceAnswer, PresenceFromOwner, PresenceToOwner, Standing } from "../../shared/bus/presence-messages.ts";
 import type { RoomAccount } from "../../shared/bus/room-account.ts";
 import type { ClientId, Epoch, GatewayId, Millis } from "../../shared/ids.ts";
 import { encodeInParts } from "../../shared/news-in-parts.ts";
+import { ListedMap } from "../../shared/listed-map.ts";
 import { SeldomMap, SeldomSet } from "../../shared/seldom.ts";
 import type { RoomMode } from "../../shared/wire/frames.ts";
 import { encodeNews } from "../../shared/wire/presence.ts";
@@ -59,7 +60,9 @@ export type PresenceOptions = RosterOptions &
   };
 
 /** A gateway as far as it was heard, last at `heardAt`. */
-type Known = { version: number; statesNumber: number; heardAt: Millis; readonly clients: Set<ClientId> };
+type Known = { readonly gateway: GatewayId; version: number; statesNumber: number; heardAt: Millis };
+
+const gatewayOf = ({ gateway }: Known): GatewayId => gateway;
 
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -67,7 +70,7 @@ export class Presence {
   readonly #epoch: Epoch;
   readonly #options: PresenceOptions;
   readonly #roster: Roster;
-  readonly #gateways = new Map<GatewayId, Known>();
+  readonly #gateways = new ListedMap(gatewayOf);
   readonly #parts = new MemberParts();
   readonly #asking = new SeldomSet<GatewayId>();
   /** Gateways that are to say again who is with them, and until when. */
@@ -108,25 +111,22 @@ export class Presence {
 
   /** For whoever asks how the room is. */
   get account(): PresenceAccount {
-    const gateways = Object.fromEntries([...this.#gateways].map(([gateway, { clients }]) => [gateway, clients.size]));
+    const gateways = Object.fromEntries([...this.#gateways].map(({ gateway }) => [gateway, this.#roster.heldBy(gateway).length]));
     return { ...this.#standing, ...this.#counts, newsTold: this.#number, epoch: this.#epoch, participants: this.#roster.size, presenceBytes: this.#roster.bytes, gateways };
   }
 
   /** When the next tick has something to do. Undefined: not before something comes in. */
   get dueAt(): Millis | undefined {
-    const dueAt = Math.min(
-      this.#asking.size > 0 || this.#roster.hasNews ? this.#newsFrom : NEVER,
-      this.#headsLeft > 0 ? this.#headAt : NEVER,
-      ...this.#unconfirmed.values(),
-      this.#outgrowsMode ? this.#mode.since + this.#options.modeMsMin : NEVER,
-    );
+    let dueAt = this.#asking.size > 0 || this.#roster.hasNews ? this.#newsFrom : NEVER;
+    if (this.#headsLeft > 0) dueAt = Math.min(dueAt, this.#headAt);
+    if (this.#unconfirmed.size > 0) dueAt = Math.min(dueAt, ...this.#unconfirmed.values());
+    if (this.#outgrowsMode) dueAt = Math.min(dueAt, this.#mode.since + this.#options.modeMsMin);
     return dueAt === NEVER ? undefined : (dueAt as Millis);
   }
 
   /** Whether a look would find something. */
   hasSilent(now: Millis): boolean {
-    for (const [gateway, known] of this.#gateways) if (this.#isSilent(gateway, known, now)) return true;
-    return false;
+    return this.#gateways.some((known) => this.#isSilent(known, now));
   }
 
   receive(input: PresenceInput, now: Millis): PresenceEffect[] {
@@ -145,10 +145,10 @@ export class Presence {
         this.#receiveGatewayLost(input.gateway);
         break;
       case "line-lost":
-        for (const gateway of this.#gateways.keys()) this.#askAgain(gateway, now, effects);
+        for (const { gateway } of this.#gateways) this.#askAgain(gateway, now, effects);
         break;
       case "look":
-        for (const [gateway, known] of this.#gateways) if (this.#isSilent(gateway, known, now)) this.#askAgain(gateway, now, effects);
+        for (const known of this.#gateways) if (this.#isSilent(known, now)) this.#askAgain(known.gateway, now, effects);
         break;
       case "hold-back":
         this.#budget = budgetOf(input.level);
@@ -164,38 +164,34 @@ export class Presence {
   }
 
   #receiveMembers(message: PresenceToOwner & { kind: "members" }, now: Millis, effects: PresenceEffect[]): void {
-    const { gateway, epoch, version, whole } = message;
+    const { epoch, version, whole } = message;
     if (epoch > this.#epoch) effects.push({ kind: "deposed" });
     const all = this.#parts.receive(message);
     if (all === "incomplete") return;
-    if (all === "broken") {
-      effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
-      return;
-    }
-    const { entered, exited } = all;
-    const known = this.#gateways.get(gateway) ?? { version: 0, statesNumber: 0, heardAt: now, clients: new Set() };
-    const follows = whole ? version >= known.version : version === known.version + 1 && this.#gateways.has(gateway);
-    if (!follows && version > known.version) {
+    const heard = this.#gateways.get(message.gateway);
+    const known = heard ?? { gateway: message.gateway, version: 0, statesNumber: 0, heardAt: now };
+    const { gateway } = known; // Its members keep this one string, not their message's.
+    const follows = all !== "broken" && (whole ? version >= known.version : version === known.version + 1 && heard !== undefined);
+    if (all === "broken" || (!follows && version > known.version)) {
       effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
       return;
     }
     if (version === known.version || follows) known.heardAt = now;
     if (follows) {
       this.#unconfirmed.delete(gateway);
-      this.#gateways.set(gateway, known);
+      if (heard === undefined) this.#gateways.add(known);
       known.version = version;
-      const here = new Set(entered.map(({ client }) => client));
-      for (const client of whole ? [...known.clients].filter((before) => !here.has(before)) : exited) {
-        known.clients.delete(client);
-        this.#roster.exit(gateway, client);
-      }
-      for (const member of entered) {
-        known.clients.add(member.client);
-        this.#noteLimit(this.#roster.enter(gateway, member), effects);
-      }
+      for (const client of whole ? this.#leftOut(gateway, all.entered) : all.exited) this.#roster.exit(gateway, client);
+      for (const member of all.entered) this.#noteLimit(this.#roster.enter(gateway, member), effects);
       this.#whole = undefined;
     }
     effects.push({ kind: "answer", gateway, answer: { kind: "heard", epoch: this.#epoch, version: known.version, number: this.#number } });
+  }
+
+  /** Those that it had here, and names no more. */
+  #leftOut(gateway: GatewayId, entered: readonly Member[]): ClientId[] {
+    const here = new Set(entered.map(({ client }) => client));
+    return this.#roster.heldBy(gateway).filter((client) => !here.has(client));
   }
 
   #receiveStates({ gateway, number, fresh, states }: PresenceToOwner & { kind: "states" }, effects: PresenceEffect[]): void {
@@ -214,18 +210,17 @@ export class Presence {
   }
 
   /** Whoever has members here says so every few seconds; who has none need not. */
-  #isSilent(gateway: GatewayId, { clients, heardAt }: Known, now: Millis): boolean {
-    return clients.size > 0 && now - heardAt >= this.#options.presenceSilenceMsMax && !this.#unconfirmed.has(gateway);
+  #isSilent({ gateway, heardAt }: Known, now: Millis): boolean {
+    return now - heardAt >= this.#options.presenceSilenceMsMax && !this.#unconfirmed.has(gateway) && this.#roster.isAnyHeldBy(gateway);
   }
 
   #receiveGatewayLost(gateway: GatewayId): void {
     this.#unconfirmed.delete(gateway);
     this.#parts.forget(gateway);
     this.#asking.delete(gateway);
-    const known = this.#gateways.get(gateway);
-    if (known === undefined) return;
+    if (this.#gateways.get(gateway) === undefined) return;
     this.#gateways.delete(gateway);
-    for (const client of known.clients) this.#roster.exit(gateway, client);
+    for (const client of this.#roster.heldBy(gateway)) this.#roster.exit(gateway, client);
     this.#whole = undefined;
   }
 
