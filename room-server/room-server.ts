@@ -28,7 +28,7 @@ export function assembleRoomServer(server: ServerId, ports: RoomServerPorts, opt
   const budget = new BacklogBudget({ bytesMax: options.backlogTotalBytesMax });
   const replicas = new Replicas(ports, options, { ...deps, budget });
   const presence = new PresenceHost(ports.presenceBus, options, { ...deps, operations: ports.operations, onDeposed: (room) => rooms.receiveDoubt(room), activity: ports.activity });
-  const costs = new RoomCosts(() => presence.costs());
+  const costs = new RoomCosts(presence);
   const loads: Pick<LoadMeter, "count"> = {
     count: (room, edits, bytes) => {
       deps.loads.count(room, edits, bytes);
@@ -40,7 +40,7 @@ export function assembleRoomServer(server: ServerId, ports: RoomServerPorts, opt
   const handOvers = new HandOvers(server, { rooms, replicas, others: ports.others }, options, { ...deps, available: () => membership.available(clock.now()) });
   const takeOvers = new TakeOvers({ rooms, replicas }, deps);
   const costly: CostlyRooms = {
-    costs: () => costs.all(),
+    eachCost: (tell) => costs.each(tell),
     holdBack: (room, level) => {
       presence.holdBack(room, level);
       rooms.holdBack(room, level);

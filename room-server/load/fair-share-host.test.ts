@@ -18,7 +18,7 @@ function world() {
   const clock = { now: () => state.now as Millis, wallNow: () => state.now as UnixMillis, after: (_: number, run: () => void) => ((look = run), () => void (look = () => {})) };
   const registry = new Registry();
   const share = new FairShare({ shareDelayMsMin: 100, shareCalmMs: 2_000 });
-  const stop = watchBudgets(share, { costs: () => totals, holdBack: (room, level) => void held.push([room, level]) }, () => state.delayMs, { clock, metrics: roomServerMetrics(registry), operations: { report: (report) => void reports.push(report) } });
+  const stop = watchBudgets(share, { eachCost: (tell) => totals.forEach((cost, room) => tell(room, cost)), holdBack: (room, level) => void held.push([room, level]) }, () => state.delayMs, { clock, metrics: roomServerMetrics(registry), operations: { report: (report) => void reports.push(report) } });
   const pass = (cost?: number): void => {
     state.now += 1_000;
     if (cost !== undefined) totals.set(hot, (totals.get(hot) ?? 0) + cost);

@@ -7,8 +7,8 @@ import { BUDGET_LEVEL_MAX, type BudgetLevel, type FairShare } from "./fair-share
 import type { RoomServerMetrics } from "../metrics.ts";
 
 export type CostlyRooms = {
-  /** What each has cost since it is here: only ever more. */
-  costs(): Iterable<readonly [RoomKey, number]>;
+  /** Tells what each has cost since it is here: only ever more. */
+  eachCost(tell: (room: RoomKey, cost: number) => void): void;
   /** Told once a second, as long as the level is not 0. */
   holdBack(room: RoomKey, level: BudgetLevel): void;
 };
@@ -17,13 +17,28 @@ const LOOK_MS = 1_000;
 
 /** `measureDelayMs`: since it was last asked. Returns what ends it. */
 export function watchBudgets(share: FairShare, rooms: CostlyRooms, measureDelayMs: () => number, { clock, metrics, operations }: { clock: Clock; metrics: RoomServerMetrics; operations: Operations }): () => void {
-  let before = new Map<RoomKey, number>();
+  /** What each had cost at the last look. Kept, for a map of all rooms each second would be most of what a quiet server has to collect. */
+  const before = new Map<RoomKey, number>();
+  const forgetGone = (): void => {
+    const gone = new Set(before.keys());
+    rooms.eachCost((room) => void gone.delete(room));
+    for (const room of gone) {
+      before.delete(room);
+      share.forget(room);
+    }
+  };
   let cancel = (): void => {};
   const look = (): void => {
-    const totals = new Map(rooms.costs());
-    const costs = new Map([...totals].map(([room, total]) => [room, total - (before.get(room) ?? 0)]));
-    for (const room of before.keys()) if (!totals.has(room)) share.forget(room);
-    before = totals;
+    const costs = new Map<RoomKey, number>();
+    let here = 0;
+    rooms.eachCost((room, total) => {
+      here += 1;
+      const last = before.get(room);
+      if (total === last) return;
+      costs.set(room, total - (last ?? 0));
+      before.set(room, total);
+    });
+    if (before.size > here) forgetGone();
     const delayMs = measureDelayMs();
     metrics.loopDelaySeconds.set(delayMs / 1000);
     for (const { room, from, to } of share.receiveCosts(costs, delayMs, clock.now())) {

@@ -67,7 +67,7 @@ export class FairShare {
     this.#levels.delete(room);
   }
 
-  /** At a steady pace. `costs`: what each room has cost since the last time, in any one unit. */
+  /** At a steady pace. `costs`: what rooms have cost since the last time, in any one unit; those that it leaves out nothing. */
   receiveCosts(costs: ReadonlyMap<RoomKey, number>, delayMs: number, now: Millis): BudgetChange[] {
     const { shareDelayMsMin, shareCalmMs } = this.#options;
     if (delayMs >= shareDelayMsMin) {

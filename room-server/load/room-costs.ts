@@ -5,11 +5,13 @@
 
 import type { RoomKey } from "../../shared/ids.ts";
 
+export type PresenceCosts = { isHere(room: RoomKey): boolean; eachCost(tell: (room: RoomKey, cost: number) => void): void };
+
 export class RoomCosts {
-  readonly #presence: () => Iterable<readonly [RoomKey, number]>;
+  readonly #presence: PresenceCosts;
   readonly #edits = new Map<RoomKey, number>();
 
-  constructor(presence: () => Iterable<readonly [RoomKey, number]>) {
+  constructor(presence: PresenceCosts) {
     this.#presence = presence;
   }
 
@@ -17,10 +19,8 @@ export class RoomCosts {
     this.#edits.set(room, (this.#edits.get(room) ?? 0) + 1 + edits);
   }
 
-  all(): ReadonlyMap<RoomKey, number> {
-    const presence = new Map(this.#presence());
-    for (const room of this.#edits.keys()) if (!presence.has(room)) this.#edits.delete(room);
-    for (const [room, cost] of presence) presence.set(room, cost + (this.#edits.get(room) ?? 0));
-    return presence;
+  each(tell: (room: RoomKey, cost: number) => void): void {
+    for (const room of this.#edits.keys()) if (!this.#presence.isHere(room)) this.#edits.delete(room);
+    this.#presence.eachCost((room, cost) => tell(room, cost + (this.#edits.get(room) ?? 0)));
   }
 }

@@ -64,7 +64,7 @@ export type ClaimBeginning =
 
 export type ClaimOptions = LoadingOptions & { readonly claimMsMax: number };
 /** `nextStamp`: what the next record is marked with. `warmCopy`: is taken, and no longer kept anywhere else. */
-export type ClaimDeps = { readonly budget: BacklogBudget; readonly nextStamp: () => RecordStamp; readonly warmCopy: () => WarmCopy | undefined };
+export type ClaimDeps = { readonly budget: BacklogBudget; readonly nextStamp: () => RecordStamp; readonly warmCopy: (room: RoomKey) => WarmCopy | undefined };
 
 /** Times that checkpoint and log are read again when they do not fit together. */
 const RELOADS_MAX = 3;
@@ -183,7 +183,7 @@ export class Claim {
 
   /** Nor is any than that of the log's last record. */
   #fenceBehindCopy(owner: ServerId): ClaimStep {
-    this.#warm = this.#deps.warmCopy();
+    this.#warm = this.#deps.warmCopy(this.#key);
     if (this.#warm === undefined) return this.#begin({ kind: "read" });
     return serverOf(this.#warm.last) === owner ? this.#fence(this.#warm.last, undefined, "copy") : FASTER;
   }
@@ -199,7 +199,7 @@ export class Claim {
     const epoch = (Math.max(end?.epoch ?? 0, checkpoint?.epoch ?? 0) + 1) as Epoch;
     const head = Math.max(end?.head ?? 0, checkpoint?.seq ?? 0) as Seq;
     const stamp = this.#deps.nextStamp();
-    this.#warm ??= this.#deps.warmCopy(); // Now, or it would hear of the claim itself.
+    this.#warm ??= this.#deps.warmCopy(this.#key); // Now, or it would hear of the claim itself.
     this.#state = { kind: "fencing", epoch, head, recordId: stamp.id, checkpoint, end, endBy, claimedAt: stamp.time };
     const bytes = encodeEpochRecord({ ...stamp, epoch, head });
     return goingOn({ kind: "append", record: { id: stamp.id, bytes, expectedStreamSeq: end?.streamSeq ?? 0 }, edits: 0 });

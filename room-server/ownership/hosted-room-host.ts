@@ -39,6 +39,9 @@ export type HostedRoomDeps = {
 /** `wasOwner`: it was this server's until now, so it may be claimed anew. */
 export type ClaimOutcome = { kind: "owned"; epoch: Epoch } | { kind: "deleted" } | { kind: "lost"; wasOwner: boolean; reason: string };
 
+/** One for all rooms: each of its own would keep what was at hand where it was made, such as the last record. */
+const NOTHING = (): void => {};
+
 export class HostedRoom {
   readonly key: RoomKey;
   readonly #ownership: Ownership;
@@ -46,14 +49,14 @@ export class HostedRoom {
   readonly #deps: HostedRoomDeps;
   #subscription: Subscription | undefined;
   /** Takes the append in flight back. */
-  #giveUpAppend: () => void = () => {};
+  #giveUpAppend = NOTHING;
   /** Those who asked for the room and wait for the outcome. */
   #claimers: ((outcome: ClaimOutcome) => void)[] = [];
   /** The owner that is about to hand the room over waits for it to be heard here. */
-  #tellExpecting: (isExpecting: boolean) => void = () => {};
+  #tellExpecting: (isExpecting: boolean) => void = NOTHING;
   #expected: Promise<boolean> | undefined;
   /** Told where the log stands still for another to claim the room, or that it does not; while it is handed over. */
-  #tellReady: (end: LogEnd | undefined) => void = () => {};
+  #tellReady: (end: LogEnd | undefined) => void = NOTHING;
 
   constructor(key: RoomKey, ownership: Ownership, ports: HostedRoomPorts, deps: HostedRoomDeps) {
     this.key = key;
@@ -186,7 +189,7 @@ export class HostedRoom {
 
   #append({ record, edits }: OwnershipEffect & { kind: "append" }): void {
     this.#giveUpAppend = this.#ports.log.append(this.key, record, (outcome) => {
-      this.#giveUpAppend = () => {};
+      this.#giveUpAppend = NOTHING;
       if (outcome.kind === "appended" && edits > 0) {
         this.#deps.metrics.editsCommitted.inc(edits);
         this.#deps.loads.count(this.key, edits, record.bytes.byteLength);

@@ -33,6 +33,8 @@ type State =
   | { kind: "releasing"; room: Room; unsubscribed: boolean }
   | { kind: "ended" };
 
+const TICK = { kind: "tick" } as const;
+
 export class Ownership {
   readonly #options: OwnershipOptions;
   readonly #deps: OwnershipDeps;
@@ -236,17 +238,23 @@ export class Ownership {
     switch (state.kind) {
       case "owning":
         if (state.room.idleMs(now) >= this.#options.idleMsMax) return this.#release();
-        return [...this.#carry(state.room.receive({ kind: "tick" }, now)), ...(state.doubts.due(now) ? [lookBehind(state.room)] : [])];
+        return this.#receiveTickOwning(state, now);
       case "handing-over":
       case "releasing":
-        return this.#carry(state.room.receive({ kind: "tick" }, now));
+        return this.#carry(state.room.receive(TICK, now));
       case "claiming":
-        return this.#receiveClaimStep(state.claim.receive({ kind: "tick" }, now), now);
+        return this.#receiveClaimStep(state.claim.receive(TICK, now), now);
       case "ended":
         return [];
       default:
         return assertNever(state);
     }
+  }
+
+  /** A list is made only where there is something in it: it is asked of every room each second. */
+  #receiveTickOwning({ room, doubts }: Extract<State, { doubts: Doubts }>, now: Millis): readonly OwnershipEffect[] {
+    const effects = this.#carry(room.receive(TICK, now));
+    return doubts.due(now) ? [...effects, lookBehind(room)] : effects;
   }
 
   #end(why: End, reason: string): readonly OwnershipEffect[] {

@@ -16,7 +16,7 @@ import type { LoadMeter } from "../load/load-meter.ts";
 import { LogCatchUps, type LogCatchUpsOptions } from "../rooms/log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { Replicas } from "./replicas-host.ts";
-import { Ownership, type OwnershipOptions } from "./ownership.ts";
+import { Ownership, type OwnershipDeps, type OwnershipOptions } from "./ownership.ts";
 import type { Seal } from "../ports.ts";
 
 export type RoomHostPorts = HostedRoomPorts & { readonly seal: Seal };
@@ -31,6 +31,9 @@ const TICKS_AT_LEISURE = 5;
 /** Rooms with nothing under way are looked at every so many ticks. */
 const TICKS_PER_ROUND = 20;
 
+/** There are thousands of rooms to say it to each second. */
+const [TICK, INHABITED] = [{ kind: "tick" }, { kind: "inhabited" }] as const;
+
 export class RoomHost {
   readonly #server: ServerId;
   readonly #ports: RoomHostPorts;
@@ -43,6 +46,7 @@ export class RoomHost {
   /** Rooms whose copy was kept here until their claim took it. */
   readonly #copiesUsed = new Set<RoomKey>();
   readonly #hosted: HostedRoomDeps;
+  readonly #ownership: OwnershipDeps;
   /** Entries of rooms that the bucket was asked to remove, and has not yet. */
   #removals = 0;
   #recordsMade = 0;
@@ -56,6 +60,8 @@ export class RoomHost {
     this.#options = options;
     this.#deps = deps;
     this.#hosted = { ...deps, logCatchUps: new LogCatchUps(ports, options, deps), receivePace: (room, pace) => void (pace === "soon" ? this.#restless : this.#lingering).add(room), receiveEnd: (room, claimLost) => this.#forget(room, claimLost), receiveRemoval: (removed) => this.#countRemoval(removed) };
+    const nextStamp = () => ({ id: `${server}.${++this.#recordsMade}`, time: deps.clock.wallNow() });
+    this.#ownership = { seal: ports.seal, budget: deps.budget, nextStamp, warmCopy: (room) => this.#takeWarmCopy(room) };
     this.#cancelTick = deps.clock.after(TICK_MS, () => this.#tick());
   }
 
@@ -66,7 +72,10 @@ export class RoomHost {
   /** How many of each tenant. */
   tenantRooms(): ReadonlyMap<TenantId, number> {
     const counts = new Map<TenantId, number>();
-    for (const room of this.#rooms.keys()) counts.set(tenantOf(room), (counts.get(tenantOf(room)) ?? 0) + 1);
+    for (const room of this.#rooms.keys()) {
+      const tenant = tenantOf(room);
+      counts.set(tenant, (counts.get(tenant) ?? 0) + 1);
+    }
     return counts;
   }
 
@@ -212,10 +221,8 @@ export class RoomHost {
   }
 
   #host(key: RoomKey, beginning: ClaimBeginning): HostedRoom {
-    const { clock, budget, metrics } = this.#deps;
-    const nextStamp = () => ({ id: `${this.#server}.${++this.#recordsMade}`, time: clock.wallNow() });
-    const deps = { seal: this.#ports.seal, budget, nextStamp, warmCopy: () => this.#takeWarmCopy(key) };
-    const hosted = new HostedRoom(key, new Ownership(key, this.#options, deps, clock.now(), beginning), this.#ports, this.#hosted);
+    const { clock, metrics } = this.#deps;
+    const hosted = new HostedRoom(key, new Ownership(key, this.#options, this.#ownership, clock.now(), beginning), this.#ports, this.#hosted);
     this.#rooms.set(key, hosted);
     metrics.rooms.set(this.#rooms.size);
     return hosted;
@@ -250,20 +257,20 @@ export class RoomHost {
     this.#ticks += 1;
     if (this.#ticks % TICKS_PER_ROUND === 0) return this.#tickAll();
     for (const hosted of this.#restless) {
-      if (hosted.pace === "soon") hosted.receive({ kind: "tick" });
+      if (hosted.pace === "soon") hosted.receive(TICK);
       if (hosted.pace !== "soon") this.#restless.delete(hosted); // What it waited for has come.
     }
     if (this.#ticks % TICKS_AT_LEISURE !== 0) return;
     for (const hosted of this.#lingering) {
-      hosted.receive({ kind: "tick" });
+      hosted.receive(TICK);
       if (hosted.pace === "never") this.#lingering.delete(hosted);
     }
   }
 
   #tickAll(): void {
     for (const hosted of this.#rooms.values()) {
-      if (this.#ports.presence.isInhabited(hosted.key)) hosted.receive({ kind: "inhabited" });
-      hosted.receive({ kind: "tick" });
+      if (this.#ports.presence.isInhabited(hosted.key)) hosted.receive(INHABITED);
+      hosted.receive(TICK);
     }
     this.#deps.metrics.backlogBytes.set(this.#deps.budget.bytes);
   }

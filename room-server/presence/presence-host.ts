@@ -36,6 +36,8 @@ type Hosted = {
 };
 
 const WATCH_MS = 250;
+/** Whether a gateway has said nothing of a room for long is looked after every so many watches: there are very many rooms. */
+const WATCHES_PER_ROUND = 4;
 /** A timer so late means that the process stood still, and heard nobody. */
 const STOOD_STILL_MS = 1_000;
 
@@ -45,6 +47,7 @@ export class PresenceHost {
   readonly #deps: PresenceHostDeps;
   readonly #rooms = new Map<RoomKey, Hosted>();
   readonly #alive: GatewaysAlive;
+  #watches = 0;
   /** Losses of the line after which all rooms have asked who is there. */
   #lossesMended = 0;
   #stopWatching: () => void = () => {};
@@ -85,8 +88,12 @@ export class PresenceHost {
     return this.#rooms.get(key)?.presence.account;
   }
 
-  *costs(): Iterable<readonly [RoomKey, number]> {
-    for (const [key, { presence }] of this.#rooms) yield [key, presence.cost];
+  isHere(key: RoomKey): boolean {
+    return this.#rooms.has(key);
+  }
+
+  eachCost(tell: (key: RoomKey, cost: number) => void): void {
+    for (const { key, presence } of this.#rooms.values()) tell(key, presence.cost);
   }
 
   holdBack(key: RoomKey, level: BudgetLevel): void {
@@ -172,6 +179,12 @@ export class PresenceHost {
       for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "gateway-lost", gateway });
     }
     metrics.gatewaysAlive.set(this.#alive.size);
+    this.#watches += 1;
+    if (this.#watches % WATCHES_PER_ROUND === 0) this.#lookAtRooms(couldHear, now);
+  }
+
+  #lookAtRooms(couldHear: boolean, now: Millis): void {
+    const { metrics } = this.#deps;
     let [participants, bytes] = [0, 0];
     for (const hosted of this.#rooms.values()) {
       const { presence } = hosted;

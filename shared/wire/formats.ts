@@ -45,7 +45,9 @@ export function bits<Name extends string>(...names: readonly Name[]): Format<Rea
     write: (out, value) => encoding.writeUint8(out, names.reduce((byte, name, bit) => byte | (value[name] ? 1 << bit : 0), 0)),
     read(input) {
       const byte = readByte(input);
-      return Object.fromEntries(names.map((name, bit) => [name, (byte & (1 << bit)) !== 0])) as Record<Name, boolean>;
+      const value = {} as Record<Name, boolean>;
+      names.forEach((name, bit) => (value[name] = (byte & (1 << bit)) !== 0));
+      return value;
     },
   };
 }
