@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -12,6 +12,29 @@ test("[FOB1] a folder in which two rooms may have the same files is refused with
     await expect(folderObjects(folder)).resolves.toBeDefined();
     symlinkSync(join(folder, ".unfinished"), join(folder, ".UNFINISHED")); // As a file system shows it that ignores case.
     await expect(folderObjects(folder)).rejects.toThrow("set COROOM_SNAPSHOTS_FOLDER");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("[FOB2] of a room whose last object is removed not even its name is left, and whoever writes another meanwhile does so", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "coroom-folder-"));
+  try {
+    const store = await folderObjects(folder);
+    const long = `acme.${"=e4".repeat(100)}`;
+    const names = ["acme.notes/1-1-a", "acme.notes/1-2-b", `${long}/1-1-c`];
+    for (const name of names) await store.write(name, Uint8Array.of(1));
+    await store.remove(names[0]!);
+    expect((await store.list()).toSorted()).toEqual(names.slice(1).toSorted());
+    await Promise.all(names.map((name) => store.remove(name)));
+    expect(readdirSync(folder)).toEqual([".unfinished"]);
+    const one = (round: number) => `acme.notes/1-1-${round}`;
+    await store.write(one(0), Uint8Array.of(1));
+    for (let round = 0; round < 50; round++) {
+      await Promise.all([store.remove(one(round)), store.write(one(round + 1), Uint8Array.of(1)), store.list()]);
+      expect(await store.list()).toEqual([one(round + 1)]);
+    }
+    expect(readdirSync(join(folder, ".unfinished"))).toEqual([]);
   } finally {
     rmSync(folder, { recursive: true });
   }

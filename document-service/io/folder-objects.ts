@@ -4,7 +4,7 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 
 import { isErrno } from "../../shared/io/errno.ts";
@@ -13,6 +13,7 @@ import { nameAt, pathOf } from "./object-paths.ts";
 
 /** Not a room's key, so no object's name begins so. */
 const UNFINISHED = ".unfinished";
+const TRIES_MAX = 10;
 /** A file that a dead writer left; no write takes so long. */
 const ABANDONED_MS_MIN = 3_600_000;
 
@@ -33,18 +34,18 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
     write: async (name, bytes) => {
       const [file, unnamed] = [fileOf(name), join(unfinished, randomUUID())];
       await writeThrough(unnamed, bytes);
-      await makeFolders(root, dirname(file));
-      await rename(unnamed, file);
-      await syncFolder(dirname(file));
+      await whateverIsRemoved(() => giveName(root, unnamed, file));
     },
     read: (name) => readFile(fileOf(name)).catch((error: unknown) => orUndefined(error)),
     list: async () => {
-      const entries = await readdir(root, { recursive: true, withFileTypes: true });
+      const entries = await whateverIsRemoved(() => readdir(root, { recursive: true, withFileTypes: true }));
       const paths = entries.flatMap((entry) => (entry.isFile() ? relative(root, join(entry.parentPath, entry.name)).split(sep).join("/") : []));
       return paths.filter((path) => !path.startsWith(`${UNFINISHED}/`)).map(nameAt);
     },
     remove: async (name) => {
-      await rm(fileOf(name), { force: true });
+      const file = fileOf(name);
+      await rm(file, { force: true });
+      await removeEmpty(root, dirname(file));
     },
     sweep: () => removeAbandoned(unfinished),
   };
@@ -63,6 +64,32 @@ async function writeThrough(file: string, bytes: Uint8Array): Promise<void> {
     await handle.sync();
   } finally {
     await handle.close();
+  }
+}
+
+async function giveName(root: string, unnamed: string, file: string): Promise<void> {
+  await makeFolders(root, dirname(file));
+  await rename(unnamed, file);
+  await syncFolder(dirname(file));
+}
+
+/** Whoever removes a room's last object takes the folder away too, perhaps in between: then once more. */
+async function whateverIsRemoved<Value>(ask: () => Promise<Value>): Promise<Value> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isErrno(error, "ENOENT") || tries === TRIES_MAX) throw error;
+    }
+  }
+}
+
+/** A folder's name is a room's: of one that is deleted not even that is left. */
+async function removeEmpty(root: string, folder: string): Promise<void> {
+  try {
+    for (let empty = folder; empty.length > root.length; empty = dirname(empty)) await rmdir(empty);
+  } catch (error) {
+    if (!isErrno(error, "ENOTEMPTY", "EEXIST", "ENOENT")) throw error;
   }
 }
 
