@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 
 import { type LaneName, Lanes } from "../gateway/presence/lanes.ts";
 import type { ConnectionId } from "../gateway/ports.ts";
-import { pacesOf } from "../gateway/limits/shed.ts";
+import { pacesOf } from "../gateway/presence/paces.ts";
 import type { Millis } from "../shared/ids.ts";
 import { encodePresenceNewsFrame } from "../shared/wire/codec.ts";
 import { encodeNews, type PresenceNews } from "../shared/wire/presence.ts";

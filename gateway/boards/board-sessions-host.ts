@@ -1,11 +1,13 @@
 /** Looks at who is in the rooms when it is time, and tells of them some at a time. What cannot be told is a stretch without points, no more. */
 
 import type { Clock } from "../../shared/clock.ts";
-import type { GatewayId } from "../../shared/ids.ts";
+import type { GatewayId, UserId } from "../../shared/ids.ts";
 import { lookAt, type Presence, presencesAt, type Writer } from "./board-sessions.ts";
 import type { GatewayMetrics } from "../metrics.ts";
-import type { Activities, BoardBus } from "../ports.ts";
-import type { Sessions } from "../sessions/session-host.ts";
+import type { Activities, BoardBus, ConnectionId } from "../ports.ts";
+
+/** Who is connected, and where they may write. */
+export type Connected = ReadonlyMap<ConnectionId, { readonly bearer: { readonly user: UserId } | undefined; readonly writing: readonly Omit<Writer, "user">[] }>;
 
 export type BoardSessionsPorts = { readonly activities: Activities; readonly boardBus: Pick<BoardBus, "leaderboards"> };
 export type BoardSessionsOptions = { readonly gateway: GatewayId; readonly boardSessionMs: number; readonly boardSessionPoints: number };
@@ -14,7 +16,7 @@ const TICK_MS = 1_000;
 const TOLD_PER_TICK = 500;
 
 export class BoardSessionsHost {
-  readonly #sessions: Sessions;
+  readonly #sessions: Connected;
   readonly #ports: BoardSessionsPorts;
   readonly #options: BoardSessionsOptions;
   readonly #deps: { readonly clock: Clock; readonly metrics: GatewayMetrics };
@@ -23,7 +25,7 @@ export class BoardSessionsHost {
   #untold: Presence[] = [];
   #stopTicking: () => void = () => {};
 
-  constructor(sessions: Sessions, ports: BoardSessionsPorts, options: BoardSessionsOptions, deps: { clock: Clock; metrics: GatewayMetrics }) {
+  constructor(sessions: Connected, ports: BoardSessionsPorts, options: BoardSessionsOptions, deps: { clock: Clock; metrics: GatewayMetrics }) {
     this.#sessions = sessions;
     this.#ports = ports;
     this.#options = options;

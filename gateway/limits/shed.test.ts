@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 
 import type { Millis } from "../../shared/ids.ts";
-import { pacesOf, type Pressure, Shed, SHED_LEVEL_MAX } from "./shed.ts";
+import { pacesOf, SHED_LEVEL_MAX } from "../presence/paces.ts";
+import { type Pressure, Shed } from "./shed.ts";
 
 const options = { shedDelayMsMin: 100, shedOutboundBytesMin: 1_000, shedNatsLagMsMin: 200, shedCalmMs: 2_000 };
 const CALM: Pressure = { delayMs: 1, outboundBytes: 0, natsLagMs: 1 };

@@ -6,7 +6,7 @@
 import type { Member, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, Millis } from "../../shared/ids.ts";
 import { SeldomSet } from "../../shared/seldom.ts";
-import { inStep } from "../rooms/in-step.ts";
+import { inStep } from "./in-step.ts";
 import type { ConnectionId } from "../ports.ts";
 
 export type PresenceMembersOptions = {

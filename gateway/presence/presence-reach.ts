@@ -12,7 +12,7 @@ import type { Rectangle } from "../../shared/wire/positions.ts";
 import { type LaneName, Lanes, type LanesEffect, type LaneTopic } from "./lanes.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { Tidings } from "./presence-view.ts";
-import { pacesOf } from "../limits/shed.ts";
+import { pacesOf } from "./paces.ts";
 
 /** What every member listens to, and what only some do. */
 export type ReachTopic = "everybody" | LaneTopic;

@@ -7,7 +7,7 @@ import type { Member, MemberState, PresenceToOwner } from "../../shared/bus/pres
 import type { ClientId, Millis } from "../../shared/ids.ts";
 import { inParts } from "../../shared/in-parts.ts";
 import type { ParticipantNumber, PresenceField, PresenceNews } from "../../shared/wire/presence.ts";
-import { inStep } from "../rooms/in-step.ts";
+import { inStep } from "./in-step.ts";
 import type { ConnectionId } from "../ports.ts";
 import { PresenceMembers, type PresenceMembersOptions } from "./presence-members.ts";
 import { PresenceOutbox, type PresenceOutboxOptions } from "./presence-outbox.ts";
