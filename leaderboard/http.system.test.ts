@@ -112,9 +112,13 @@ test("[BREST2] beyond the ordered part a board is read whole while it is short, 
   expect(own!.rankFirst).toBeLessThanOrEqual(16);
   expect(own!.rankLast).toBeGreaterThanOrEqual(16);
   expect(own!.rankFirst).toBeGreaterThan(HOT);
-  const page = async (cursor: string) => (await get(`long/leaderboard?limit=4&cursor=${cursor}`)).body;
-  expect((await page("all~4")).ranking!.map(({ rank }) => rank)).toEqual([5, 6, 7, 8]);
-  expect((await page("all~8")).error).toBe("too-deep");
+  const page = async (room: string, cursor: string) => (await get(`${room}/leaderboard?limit=3&cursor=${cursor}`)).body;
+  const ranksOf = ({ ranking, cursor }: Body) => ({ ranks: ranking!.map(({ rank }) => rank), cursor });
+  expect(ranksOf(await page("long", "all~3"))).toEqual({ ranks: [4, 5, 6], cursor: "all~6" });
+  expect(ranksOf(await page("long", "all~6"))).toEqual({ ranks: [7, 8], cursor: undefined });
+  expect((await page("long", "all~8")).error).toBe("too-deep");
+  expect(ranksOf(await page("short", "all~5"))).toEqual({ ranks: [6, 7, 8], cursor: "all~8" });
+  expect(ranksOf(await page("short", "all~8"))).toEqual({ ranks: [9, 10], cursor: undefined });
 });
 
 test("[BREST3] what does not exist or is not well put gets an error of its own", async () => {

@@ -62,13 +62,14 @@ export function byRank(a: Standing, b: Standing): number {
   return b.score - a.score || a.reachedAt - b.reachedAt;
 }
 
-/** What Redis answers about a board in one step. `hot`: its first members in order. */
+/** What Redis answers about a board in one step. `hot`: its first members in order. `isOrdered`: those behind them can be asked for in order too. */
 export type BoardState = {
   readonly applied: Applied | undefined;
   readonly hot: readonly Standing[];
   readonly members: number;
   readonly points: number;
   readonly bands: BandCounts;
+  readonly isOrdered: boolean;
 };
 
 /** How users are called, as far as it is known. */

@@ -209,7 +209,7 @@ function appliedOf(fields: ReadonlyMap<string, string>): Applied {
 
 function boardState(applied: ReadonlyMap<string, string>, entries: readonly string[], members: number, counts: ReadonlyMap<string, string>): BoardState {
   const bands = new Map([...counts].filter(([field]) => /^\d+$/.test(field)).map(([band, count]) => [Number(band), Number(count)]));
-  return { applied: applied.size === 0 || applied.has(DELETED) ? undefined : appliedOf(applied), hot: orderedOf(entries), members, points: Number(counts.get("points") ?? 0), bands };
+  return { applied: applied.size === 0 || applied.has(DELETED) ? undefined : appliedOf(applied), hot: orderedOf(entries), members, points: Number(counts.get("points") ?? 0), bands, isOrdered: counts.get("ordered") === "1" };
 }
 
 /** Of a sorted set, in order: stamp and member, then the score. */

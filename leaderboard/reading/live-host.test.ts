@@ -19,7 +19,7 @@ function begin() {
   const readNow = (): Promise<BoardState> => {
     world.reads += 1;
     if (world.isAway) return Promise.reject(new Error("Redis is away"));
-    return Promise.resolve({ applied: undefined, hot: [{ member: "ann", score: world.score, reachedAt: 1 }], members: 1, points: world.score, bands: new Map() });
+    return Promise.resolve({ applied: undefined, hot: [{ member: "ann", score: world.score, reachedAt: 1 }], members: 1, points: world.score, bands: new Map(), isOrdered: false });
   };
   let recent: Promise<BoardState> | undefined;
   const reader = { readNow: () => (recent = readNow()), readRecent: () => recent ?? readNow() };

@@ -47,8 +47,8 @@ export type PageAnswer = { readonly kind: "page"; readonly about: About; readonl
 export type MemberAnswer = { readonly kind: "member"; readonly about: About; readonly own: OwnRank & { readonly user: string; readonly score: number; readonly percentile: number }; readonly neighbours: readonly Ranked[] };
 export type MembersAnswer = { readonly kind: "members"; readonly about: About; readonly ranking: readonly Ranked[] };
 
-/** `ordered`: the first members in order; all of them if `isWhole`. */
-type View = { readonly kind: "view"; readonly about: About; readonly ordered: readonly Standing[]; readonly isWhole: boolean; readonly state: BoardState | undefined; readonly window: Window };
+/** `ordered`: the first members in order; all of them if `isWhole`. `reach`: of how many a page can be asked for. */
+type View = { readonly kind: "view"; readonly about: About; readonly ordered: readonly Standing[]; readonly isWhole: boolean; readonly reach: number; readonly state: BoardState | undefined; readonly window: Window };
 
 const SNAPSHOTS_MAX = 10_000;
 
@@ -67,10 +67,12 @@ export class BoardReader {
   async page(question: BoardQuestion, { offset, limit }: Page): Promise<PageAnswer | Refusal> {
     const view = await this.#view(question, offset + limit);
     if (view.kind !== "view") return view;
-    if (!view.isWhole && offset + limit > view.ordered.length) return this.#deepPage(view, question, { offset, limit });
-    const ranking = rankAll(view.ordered, question.ranking).slice(offset, offset + limit);
+    const { about, ordered, isWhole, reach } = view;
+    if (!isWhole && offset + limit > ordered.length && reach > ordered.length) return this.#deepPage(view, question, { offset, limit });
+    if (!isWhole && offset >= ordered.length) return { kind: "too-deep" };
+    const ranking = rankAll(ordered, question.ranking).slice(offset, offset + limit);
     const end = offset + ranking.length;
-    return { kind: "page", about: view.about, ranking, nextOffset: end < view.ordered.length ? end : undefined };
+    return { kind: "page", about, ranking, nextOffset: end < reach ? end : undefined };
   }
 
   /** With up to `around` members above and below. */
@@ -95,12 +97,12 @@ export class BoardReader {
   }
 
   /** Beyond the first members, where the rest is in order too. A dense rank would need all scores above. */
-  async #deepPage({ about, window }: View, { room, role, ranking }: BoardQuestion, { offset, limit }: Page): Promise<PageAnswer | Refusal> {
+  async #deepPage({ about, window, reach }: View, { room, role, ranking }: BoardQuestion, { offset, limit }: Page): Promise<PageAnswer | Refusal> {
     if (ranking === "dense") return { kind: "too-deep" };
     const places = await this.#ports.reads.places(room, role, window, { kind: "from", offset, limit });
     if (places === undefined) return { kind: "too-deep" };
     const end = offset + places.standings.length;
-    return { kind: "page", about, ranking: rankFrom(places, ranking), nextOffset: end < about.members ? end : undefined };
+    return { kind: "page", about, ranking: rankFrom(places, ranking), nextOffset: end < reach ? end : undefined };
   }
 
   async #exactMember({ about, window }: View, { room, role, ranking }: BoardQuestion, user: string, around: number): Promise<MemberAnswer | undefined> {
@@ -142,7 +144,7 @@ export class BoardReader {
   }
 
   /** `needed`: how many from the top are to be in order. */
-  async #view({ room, role, window: name }: BoardQuestion, needed: number): Promise<View | Refusal> {
+  async #view({ room, role, window: name, ranking }: BoardQuestion, needed: number): Promise<View | Refusal> {
     if (!this.#options.boardRoles.includes(role)) return { kind: "unknown-role" };
     const window = this.#window(name);
     if (window === undefined || window.start > this.#clock.wallNow()) return { kind: "unknown-window" };
@@ -150,9 +152,12 @@ export class BoardReader {
     if (state.applied === undefined) return { kind: isBehind ? "rebuilding" : "unknown-room" };
     if (state.members === 0 && window.end <= this.#clock.wallNow()) return this.#archived(room, role, window, isBehind);
     const about = aboutOf(role, window, state.applied, { members: state.members, points: state.points, isArchived: false, isBehind });
-    const isRead = state.hot.length < state.members && needed > state.hot.length && state.members <= this.#options.boardReadMembersMax;
+    const isShort = state.members <= this.#options.boardReadMembersMax;
+    const isRead = state.hot.length < state.members && needed > state.hot.length && isShort;
     const ordered = isRead ? await this.#all(room, role, window) : state.hot;
-    return { kind: "view", about, ordered, isWhole: isRead || state.hot.length === state.members, state, window };
+    const goesOn = !isRead && (isShort || (state.isOrdered && ranking !== "dense"));
+    const reach = goesOn ? state.members : ordered.length;
+    return { kind: "view", about, ordered, isWhole: isRead || state.hot.length === state.members, reach, state, window };
   }
 
   async #archived(room: RoomKey, role: Role, window: Window, isBehind: boolean): Promise<View | Refusal> {
@@ -161,7 +166,7 @@ export class BoardReader {
     if (archived === undefined || board === undefined) return { kind: "unknown-window" };
     const { members, points, standings } = board;
     const about = aboutOf(role, window, archived.applied, { members, points, isArchived: true, isBehind });
-    return { kind: "view", about, ordered: standings, isWhole: standings.length === members, state: undefined, window };
+    return { kind: "view", about, ordered: standings, isWhole: standings.length === members, reach: standings.length, state: undefined, window };
   }
 
   async #all(room: RoomKey, role: Role, window: Window): Promise<Standing[]> {

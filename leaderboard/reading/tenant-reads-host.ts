@@ -31,10 +31,11 @@ export class TenantReader {
     if (window === undefined) return { kind: "unknown-window" };
     const [found, isBehind] = await Promise.all([this.#read(tenant, window, page), this.#isBehind()]);
     if (found === undefined) return { kind: "unknown-window" };
-    if (found.isArchived && page.offset + page.limit > found.ranking.length && found.ranking.length < found.rooms) return { kind: "too-deep" };
+    const reach = found.isArchived ? found.ranking.length : found.rooms;
+    if (page.offset >= reach && reach < found.rooms) return { kind: "too-deep" };
     const ranking = found.isArchived ? found.ranking.slice(page.offset, page.offset + page.limit) : found.ranking;
     const end = page.offset + ranking.length;
-    return { kind: "rooms", about: aboutOf(window, found, isBehind), ranking, nextOffset: end < found.rooms && ranking.length > 0 ? end : undefined };
+    return { kind: "rooms", about: aboutOf(window, found, isBehind), ranking, nextOffset: end < reach && ranking.length > 0 ? end : undefined };
   }
 
   async room(room: RoomKey, windowName: string): Promise<RoomAnswer | Refusal> {

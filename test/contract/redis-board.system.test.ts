@@ -236,13 +236,15 @@ test("[BOARD15] a board that was only counted is put in order when that is wante
   const room = newRoom();
   const counted = redisBoard(line.redis, keysOf("contract"), { hotMembers: HOT_MEMBERS, tail: "counted", roles: ROLES });
   const places = () => boards.places(room, "everyone", ALL_TIME, { kind: "from", offset: 0, limit: 20 });
+  const isOrdered = async () => (await boards.read(room, "everyone", ALL_TIME)).isOrdered;
   const many = Array.from({ length: 20 }, (_, index) => [`user-${index}`, 100 - index, index + 1] as const);
   await counted.apply(room, batchOf(0, 20, many));
-  expect(await places()).toBeUndefined();
+  expect([await places(), await isOrdered()]).toEqual([undefined, false]);
   await boards.apply(room, batchOf(20, 21, [["user-19", 50, 21]]));
+  expect(await isOrdered()).toBe(true);
   expect((await places())?.standings.map(({ member }) => member)).toEqual(["user-19", ...many.slice(0, 19).map(([member]) => member)]);
   await counted.apply(room, batchOf(21, 22, [["user-0", 1, 22]]));
-  expect(await places()).toBeUndefined();
+  expect([await places(), await isOrdered()]).toEqual([undefined, false]);
   expect(await line.redis.keys(`contract:board:{${room}}:everyone:all:in:*`)).toEqual([]);
   const dump = (await counted.dump(room, [ALL_TIME]))!;
   const copy = newRoom();

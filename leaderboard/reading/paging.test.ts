@@ -1,0 +1,81 @@
+/** Whoever follows the cursors comes as far as anybody can, and is refused nothing. */
+
+import { expect, test } from "vitest";
+
+import type { Clock } from "../../shared/clock.ts";
+import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
+import { type BoardState, NOTHING_APPLIED, type Standing } from "../boards/board.ts";
+import type { Ranking } from "../boards/ranking.ts";
+import type { ArchivedWindow } from "../ports.ts";
+import { BoardReader } from "./reads-host.ts";
+
+const NOON = Date.UTC(2026, 6, 2, 12) as UnixMillis;
+/** As they are by default. */
+const OPTIONS = { logPartitions: 1, boardRoles: ["everyone" as const], boardShownMax: 100, boardReadMembersMax: 2_000, boardBehindMsMax: 5_000, boardPushMs: 500 };
+const HOT_MEMBERS = 200;
+const STATE: BoardState = { applied: NOTHING_APPLIED, hot: [], members: 0, points: 0, bands: new Map(), isOrdered: false };
+
+/** Two with each score. */
+const board = (members: number): Standing[] => Array.from({ length: members }, (_, place) => ({ member: `user-${place}`, score: 10_000 - Math.floor(place / 2), reachedAt: place }));
+
+function readerOf(state: BoardState, standings: readonly Standing[], archived?: ArchivedWindow): BoardReader {
+  const clock: Clock = { now: () => 0 as Millis, wallNow: () => NOON, after: () => () => {} };
+  const none = () => Promise.reject(new Error("only read"));
+  const word = { service: "s", through: NOON, told: NOON, isRebuilding: false };
+  return new BoardReader(
+    {
+      reads: {
+        read: () => Promise.resolve(state),
+        members: none,
+        places: (_room, _role, _window, places) => {
+          if (!state.isOrdered || places.kind !== "from") return Promise.resolve(undefined);
+          const score = standings[places.offset]?.score;
+          return Promise.resolve({ first: places.offset, ahead: standings.findIndex((standing) => standing.score === score), standings: standings.slice(places.offset, places.offset + places.limit) });
+        },
+        all: async function* () {
+          yield standings;
+        },
+      },
+      archive: { write: none, remove: none, read: () => Promise.resolve(archived) },
+      progress: { read: () => Promise.resolve(word) },
+    },
+    OPTIONS,
+    clock,
+  );
+}
+
+/** Of all pages, in turn: who is there, and their ranks. */
+async function follow(reader: BoardReader, window: string, ranking: Ranking, limit: number) {
+  const found = [];
+  for (let offset: number | undefined = 0; offset !== undefined; ) {
+    const page = await reader.page({ room: "acme.notes" as RoomKey, role: "everyone", window, ranking }, { offset, limit });
+    if (page.kind !== "page") throw new Error(`${page.kind} at ${offset}`);
+    expect(page.ranking).not.toEqual([]);
+    found.push(...page.ranking);
+    offset = page.nextOffset;
+  }
+  return found;
+}
+
+test.each([
+  { members: 200, tail: "counted", ranking: "competition", limit: 100, reached: 200 },
+  { members: 201, tail: "counted", ranking: "competition", limit: 100, reached: 201 },
+  { members: 2_000, tail: "counted", ranking: "dense", limit: 70, reached: 2_000 },
+  { members: 2_001, tail: "counted", ranking: "competition", limit: 100, reached: HOT_MEMBERS },
+  { members: 2_001, tail: "counted", ranking: "unique", limit: 70, reached: HOT_MEMBERS },
+  { members: 2_001, tail: "ordered", ranking: "competition", limit: 100, reached: 2_001 },
+  { members: 2_001, tail: "ordered", ranking: "unique", limit: 70, reached: 2_001 },
+  { members: 2_001, tail: "ordered", ranking: "dense", limit: 70, reached: HOT_MEMBERS },
+] as const)("[BPAGE1] of $members members, the tail $tail, $ranking pages of $limit show $reached", async ({ members, tail, ranking, limit, reached }) => {
+  const standings = board(members);
+  const state = { ...STATE, hot: standings.slice(0, HOT_MEMBERS), members, isOrdered: tail === "ordered" };
+  const found = await follow(readerOf(state, standings), "all", ranking, limit);
+  const rankAt = (place: number): number => ({ unique: place + 1, competition: 2 * Math.floor(place / 2) + 1, dense: Math.floor(place / 2) + 1 })[ranking];
+  expect(found).toEqual(standings.slice(0, reached).map(({ member, score }, place) => ({ rank: rankAt(place), user: member, score })));
+});
+
+test.each([[100, 100], [1_500, 1_000]])("[BPAGE2] of a closed window with %i members pages show the %i that the archive names", async (members, named) => {
+  const archived = { applied: NOTHING_APPLIED, boards: [{ role: "everyone" as const, members, points: 1, standings: board(named) }] };
+  const found = await follow(readerOf(STATE, [], archived), "2026-07-01", "unique", 70);
+  expect(found.map(({ user }) => user)).toEqual(board(named).map(({ member }) => member));
+});
