@@ -36,6 +36,8 @@ export class Canvas {
   /** Undefined until the canvas is in view for the first time. */
   #camera: Camera | undefined;
   #writable = false;
+  /** What keys and tools act on. */
+  #chosen: string | undefined;
 
   /** `colour`: of the reader, for what they add. */
   constructor(provider: CoroomProvider, crowd: Crowd, colour: () => number) {
@@ -43,13 +45,14 @@ export class Canvas {
     this.#crowd = crowd;
     this.#colour = colour;
     this.#shapes = new Shapes(provider.doc);
-    this.#tools = watchTools({ add: (kind) => this.#add(kind), zoom: (factor) => this.#zoomBy(factor, this.#middle), seeAll: () => this.#look(cameraOn(this.#shapes.all(), this.#size)) });
+    this.#tools = watchTools({ add: (kind) => this.#add(kind), remove: () => this.#chosen !== undefined && this.#remove(this.#chosen), zoom: (factor) => this.#zoomBy(factor, this.#middle), seeAll: () => this.#look(cameraOn(this.#shapes.all(), this.#size)) });
     watchShapeKeys(element("canvas", HTMLElement), this.#stage, {
       moveBy: (id, by) => this.#moveBy(id, by),
       remove: (id) => this.#remove(id),
       write: (id) => this.#write(id),
       undo: () => this.#writable && this.#shapes.undo(),
       redo: () => this.#writable && this.#shapes.redo(),
+      chosen: (id) => this.#choose(id),
       reached: (id) => this.#show(id),
     });
     watchHands(this.#stage, {
@@ -76,6 +79,7 @@ export class Canvas {
     this.#writable = writable;
     element("canvas", HTMLElement).dataset["writable"] = String(writable);
     this.#tools.setWritable(writable);
+    this.#draw();
   }
 
   get #size(): Size {
@@ -118,6 +122,12 @@ export class Canvas {
     this.#shapes.add(id, kind, { x: x + aside(), y: y + aside() }, this.#colour());
     if (kind === "note") this.#write(id);
     else this.#view.focus(id);
+  }
+
+  #choose(id: string | undefined): void {
+    if (id === this.#chosen) return;
+    this.#chosen = id;
+    this.#draw();
   }
 
   /** Keys go on to the canvas: with the shape their place would be gone. */
@@ -175,7 +185,9 @@ export class Canvas {
   #draw(): void {
     const shapes = this.#shapes.all();
     this.#hint.hidden = shapes.length > 0;
-    this.#view.draw(shapes, new Map([...heldByOthers(this.#crowd), ...this.#own]));
+    if (!shapes.some(({ id }) => id === this.#chosen)) this.#chosen = undefined; // Somebody has removed it.
+    this.#tools.setRemovable(this.#writable && this.#chosen !== undefined);
+    this.#view.draw(shapes, new Map([...heldByOthers(this.#crowd), ...this.#own]), this.#chosen);
   }
 
   /** Most changes of presence are of pointers, and leave the shapes where they are. */

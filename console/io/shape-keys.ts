@@ -8,6 +8,8 @@ export type ShapeKeys = {
   write(id: string): void;
   undo(): void;
   redo(): void;
+  /** It has the focus, or had it before a tool; undefined: none has. */
+  chosen(id: string | undefined): void;
   /** It has the focus, and not because a mouse pressed it. */
   reached(id: string): void;
 };
@@ -16,7 +18,7 @@ const STEP = 10;
 const ARROWS: Readonly<Record<string, Point>> = { ArrowLeft: { x: -STEP, y: 0 }, ArrowRight: { x: STEP, y: 0 }, ArrowUp: { x: 0, y: -STEP }, ArrowDown: { x: 0, y: STEP } };
 
 /** `canvas`: the stage and the tools around it. */
-export function watchShapeKeys(canvas: HTMLElement, stage: HTMLElement, { moveBy, remove, write, undo, redo, reached }: ShapeKeys): void {
+export function watchShapeKeys(canvas: HTMLElement, stage: HTMLElement, { moveBy, remove, write, undo, redo, chosen, reached }: ShapeKeys): void {
   const act = (key: string, id: string): boolean => {
     const step = ARROWS[key];
     if (step !== undefined) moveBy(id, step);
@@ -43,7 +45,11 @@ export function watchShapeKeys(canvas: HTMLElement, stage: HTMLElement, { moveBy
   });
   stage.addEventListener("focusin", ({ target }) => {
     const id = shapeAt(target);
+    chosen(id);
     if (id !== undefined && target instanceof Element && target.matches(":focus-visible")) reached(id);
+  });
+  canvas.addEventListener("focusout", ({ relatedTarget }) => {
+    if (!(relatedTarget instanceof Node && canvas.contains(relatedTarget))) chosen(undefined);
   });
   stage.addEventListener("dblclick", ({ target }) => {
     const id = shapeAt(target);

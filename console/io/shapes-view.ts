@@ -20,7 +20,7 @@ export class ShapesView {
   }
 
   /** In the order they lie in. */
-  draw(shapes: readonly Shape[], held: ReadonlyMap<string, Hold>): void {
+  draw(shapes: readonly Shape[], held: ReadonlyMap<string, Hold>, chosen: string | undefined): void {
     const ids = new Set(shapes.map(({ id }) => id));
     for (const [id, { node }] of this.#drawn) {
       if (ids.has(id)) continue;
@@ -31,7 +31,7 @@ export class ShapesView {
       const { node, words } = this.#drawn.get(shape.id) ?? this.#add(shape.id);
       const hold = held.get(shape.id);
       const { x, y } = hold?.place ?? shape;
-      node.className = `shape ${shape.kind} person-${shape.colour}${hold === undefined ? "" : ` held${hold.person === undefined ? "" : " by-other"}`}`;
+      node.className = `shape ${shape.kind} person-${shape.colour}${shape.id === chosen ? " chosen" : ""}${hold === undefined ? "" : ` held${hold.person === undefined ? "" : " by-other"}`}`;
       node.style.cssText = `left:${x}px;top:${y}px;width:${shape.width}px;height:${shape.height}px;z-index:${hold === undefined ? index : shapes.length}`;
       if (hold?.person === undefined) node.removeAttribute("data-holder");
       else {

@@ -106,6 +106,18 @@ test("[PAGE31] keys alone write a note, move it, remove it and take that back, a
   await eventually("what was added has the focus", () => hasFocus(".shape.rectangle"));
 });
 
+test("[PAGE32] a hand without a keyboard removes the shape that it touched last, and nothing once that is let go", async () => {
+  const ada = await demo.open("hand", "Ada");
+  await writeNote(ada, "Call the printers");
+  const [note, remove] = [ada.page.locator(".shape"), ada.page.getByRole("button", { name: "Remove" })];
+  const { x, y } = (await ada.page.locator("#stage").boundingBox())!;
+  await ada.page.mouse.click(x + 20, y + 20);
+  await eventually("nothing is chosen", () => remove.isDisabled());
+  await note.click();
+  await remove.click();
+  await eventually("it is gone", async () => (await note.count()) === 0 && remove.isDisabled());
+});
+
 test("[PAGE29] who opens a canvas sees what lies on it, wherever that is", async () => {
   const ada = await demo.open("elsewhere", "Ada");
   const stage = (await ada.page.locator("#stage").boundingBox())!;
