@@ -19,8 +19,8 @@ export type PresenceMembersOptions = {
   readonly spectatorAfterMs: number;
 };
 
-/** `connections`: nearly always one; a set for each would weigh more than the member. */
-type Here = { member: Member; connections: readonly ConnectionId[]; inputAt: Millis };
+/** `connections`: nearly always one; a list for each would weigh as much as the member. */
+type Here = { member: Member; connections: ConnectionId | readonly ConnectionId[]; inputAt: Millis };
 
 /** The owner said that it missed something: all is said again, but not more often than this. */
 const WHOLE_MS_MIN = 100;
@@ -78,13 +78,14 @@ export class PresenceMembers {
 
   /** The client's connection, if it is the only one. */
   soleConnection(client: ClientId): ConnectionId | undefined {
-    const connections = this.connectionsOf(client);
-    return connections.length === 1 ? connections[0] : undefined;
+    const connections = this.#here.get(client)?.connections;
+    return typeof connections === "number" ? connections : undefined;
   }
 
   /** One, but for a moment after a reconnect: the newest last. */
   connectionsOf(client: ClientId): readonly ConnectionId[] {
-    return this.#here.get(client)?.connections ?? [];
+    const here = this.#here.get(client);
+    return here === undefined ? [] : listOf(here);
   }
 
   /** The member that is gone because the connection, its last, is another's from now on. */
@@ -93,13 +94,14 @@ export class PresenceMembers {
     const gone = before === undefined || before.member.client === member.client ? undefined : this.leave(connection);
     const here = this.#here.get(member.client);
     if (here === undefined) {
-      const entered: Here = { member, connections: [connection], inputAt: now };
+      const entered: Here = { member, connections: connection, inputAt: now };
       this.#here.set(member.client, entered);
       this.#byConnection.set(connection, entered);
       this.#say(member.client);
       return gone;
     }
-    here.connections = [...here.connections.filter((other) => other !== connection), connection];
+    const others = listOf(here).filter((other) => other !== connection);
+    here.connections = others.length === 0 ? connection : [...others, connection];
     this.#byConnection.set(connection, here);
     here.inputAt = now;
     this.#become(here, member);
@@ -112,8 +114,11 @@ export class PresenceMembers {
     if (here === undefined) return undefined;
     const { client } = here.member;
     this.#byConnection.delete(connection);
-    here.connections = here.connections.filter((other) => other !== connection);
-    if (here.connections.length > 0) return undefined;
+    const [left, ...others] = listOf(here).filter((other) => other !== connection);
+    if (left !== undefined) {
+      here.connections = others.length === 0 ? left : [left, ...others];
+      return undefined;
+    }
     this.#here.delete(client);
     this.#entered.delete(client);
     this.#exited.add(client);
@@ -196,4 +201,8 @@ export class PresenceMembers {
     this.#exited.delete(client);
     this.#entered.add(client);
   }
+}
+
+function listOf({ connections }: Here): readonly ConnectionId[] {
+  return typeof connections === "number" ? [connections] : connections;
 }

@@ -24,11 +24,11 @@ export type SessionOptions = ConnectionRateOptions &
     readonly retryAfterMs: number;
   };
 
-/** `name`: the connection's in WELCOME, for logs on both sides. */
+/** `name`: the connection's in WELCOME, for logs on both sides. `since`: the connection is open. */
 type State =
-  | { readonly kind: "awaiting-hello"; readonly name: string }
+  | { readonly kind: "awaiting-hello"; readonly name: string; readonly since: Millis }
   /** A client may ask for its rooms at once, without waiting for WELCOME. */
-  | { readonly kind: "checking-token"; readonly name: string; readonly early: JoinFrame[] }
+  | { readonly kind: "checking-token"; readonly name: string; readonly since: Millis; readonly early: JoinFrame[] }
   | OpenSession
   | { readonly kind: "closed"; readonly rooms: readonly RoomKey[]; readonly identity: Identity | undefined };
 
@@ -39,7 +39,6 @@ const NOTHING: readonly SessionEffect[] = [];
 
 export class Session {
   readonly #options: SessionOptions;
-  readonly #openedAt: Millis;
   #heardAt: Millis;
   /** Undefined: nothing was taken of them lately. */
   #rates: ConnectionRates | undefined;
@@ -47,8 +46,7 @@ export class Session {
 
   constructor(options: SessionOptions, name: string, now: Millis) {
     this.#options = options;
-    this.#state = { kind: "awaiting-hello", name };
-    this.#openedAt = now;
+    this.#state = { kind: "awaiting-hello", name, since: now };
     this.#heardAt = now;
   }
 
@@ -99,7 +97,7 @@ export class Session {
     const state = this.#state;
     switch (state.kind) {
       case "awaiting-hello":
-        return frame.type === "hello" ? this.#receiveHello(state.name, frame) : outOfTurn(frame, "say HELLO first");
+        return frame.type === "hello" ? this.#receiveHello(state, frame) : outOfTurn(frame, "say HELLO first");
       case "checking-token":
         if (frame.type !== "join" || state.early.length >= this.#options.roomsMax) return outOfTurn(frame, "only JOIN may come before WELCOME");
         state.early.push(frame);
@@ -113,9 +111,9 @@ export class Session {
     }
   }
 
-  #receiveHello(name: string, frame: Frame & { type: "hello" }): Reply {
+  #receiveHello({ name, since }: State & { kind: "awaiting-hello" }, frame: Frame & { type: "hello" }): Reply {
     if (frame.version !== PROTOCOL_VERSION) return { kind: "refused", close: "versionUnsupported", message: `protocol version ${frame.version} is not served here, ${PROTOCOL_VERSION} is: update the client` };
-    this.#state = { kind: "checking-token", name, early: [] };
+    this.#state = { kind: "checking-token", name, since, early: [] };
     return [{ kind: "verify", token: frame.token }];
   }
 
@@ -166,7 +164,7 @@ export class Session {
     switch (this.#state.kind) {
       case "awaiting-hello":
       case "checking-token":
-        return now - this.#openedAt < helloMsMax ? NOTHING : this.#refuse("helloTimeout", "no HELLO came in time");
+        return now - this.#state.since < helloMsMax ? NOTHING : this.#refuse("helloTimeout", "no HELLO came in time");
       case "open":
         if (this.#rates?.receiveTick(now) === "untouched") this.#rates = undefined;
         if (now >= this.#state.identity.expiresAt) return this.#answer(TOKEN_EXPIRED);
