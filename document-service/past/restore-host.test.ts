@@ -70,3 +70,12 @@ test("[RSTH4] a room that its history alone knows to be deleted stays so, whatev
   const restored = await restoreRoom(ROOM, { snapshots: [...stores.snapshots.keys()], history: [] }, stores.ports, { newName: () => "anew", wallNow: () => 0 as UnixMillis });
   expect([restored, stores.deleted]).toEqual([{ kind: "deleted" }, { deleted: true, time: 0, wiping: true }]);
 });
+
+test("[RSTH5] what a history names and nothing has any more is missing, and the room is not called whole", async () => {
+  const stores = new Stores();
+  stores.history = { versions: [], segments: [{ object: `${ROOM}/edits-1-4-lost`, bytes: 9, sha256: "", firstSeq: 1 as Seq, lastSeq: 4 as Seq, firstTime: 0 as UnixMillis, lastTime: 0 as UnixMillis }], through: 40 };
+  stores.historyRevision = 1;
+  stores.log = records(6).slice(4);
+  const restored = await restoreRoom(ROOM, { snapshots: [], history: [] }, stores.ports, { newName: () => "anew", wallNow: () => 0 as UnixMillis });
+  expect([restored, stores.checkpoint]).toMatchObject([{ kind: "rebuilt", seq: 6, missing: 4 }, { seq: 6, leftOut: 4 + 2, streamSeq: 60 }]);
+});

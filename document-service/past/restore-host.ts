@@ -35,19 +35,21 @@ type Archived = { readonly object: string; readonly bytes: Uint8Array; readonly 
 export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: RestorePorts, deps: RestoreDeps): Promise<RestoredRoom> {
   const { checkpoint, revision } = await ports.checkpoints.read(room);
   if (isDeleted(checkpoint)) return { kind: "deleted" };
-  if ((await ports.log.end(room)).kind === "deleted" || (await ports.histories.read(room)).history.deleted === true) {
+  const { history } = await ports.histories.read(room);
+  if ((await ports.log.end(room)).kind === "deleted" || history.deleted === true) {
     await ports.checkpoints.write(room, { deleted: true, time: deps.wallNow(), wiping: true }, revision);
     return { kind: "deleted" };
   }
   const archived = await readArchived(objects.history, ports);
   await restoreHistory(room, objects.history, archived, ports, deps);
   if (checkpoint !== undefined && (await readVerified(ports.snapshots, ports.digest, checkpoint.snapshot)) !== undefined) return { kind: "whole" };
-  if (checkpoint === undefined && objects.snapshots.length === 0 && archived.length === 0) return { kind: "whole" };
+  const told = Math.max(history.segments.at(-1)?.lastSeq ?? 0, history.versions.at(-1)?.seq ?? 0);
+  if (checkpoint === undefined && objects.snapshots.length === 0 && archived.length === 0 && told === 0) return { kind: "whole" };
 
   const base = await newestState([...objects.snapshots, ...objects.history], ports);
   const logged = await recordsOf(ports.log, room, checkpoint?.streamSeq);
   const taken = [...archived.map(({ records }) => records), logged].flatMap((records) => takenFrom(records));
-  const top = Math.max(checkpoint?.seq ?? 0, base.seq, highest(taken, ({ record }) => headOf(record))) as Seq;
+  const top = Math.max(checkpoint?.seq ?? 0, base.seq, told, highest(taken, ({ record }) => headOf(record))) as Seq;
   const { payloads, missing } = after(base.seq, top, taken);
   const merged = await ports.merging.merge(base.state, payloads);
   if (typeof merged === "string") throw new Error(`the document of room ${room} could not be merged${REASONS[merged]}`);
