@@ -13,6 +13,7 @@ import type { Clock } from "../../shared/clock.ts";
 import type { Millis, Position, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { unlessMistake } from "../../shared/pause.ts";
+import { SeldomSet } from "../../shared/seldom.ts";
 import { type History, type HistoryPolicy, isVersionDue, NO_HISTORY, retained, type Segment, segmentsToTakeUp, type Version, withVersion } from "./history.ts";
 import type { Digest, EditLog, Histories, ObjectStore, StoredHistory } from "../ports.ts";
 import { decodeSegment, encodeSegment, seqsOf } from "./segments.ts";
@@ -37,7 +38,7 @@ export class HistoryHost {
   /** The newest version, and since when there is one: its date is looked at once. */
   #newest: { readonly id: string | undefined; readonly since: Millis };
   /** Objects of which it is not known whether the entry names them: a try to replace it may have failed, or not. */
-  readonly #unsettled = new Set<string>();
+  readonly #unsettled = new SeldomSet<string>();
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(room: RoomKey, ports: HistoryPorts, policy: HistoryPolicy, deps: HistoryDeps) {

@@ -38,7 +38,7 @@ const MARKS_MAX = 200;
  */
 export class TrimPlan {
   readonly #options: TrimOptions;
-  #marks: Mark[] = [];
+  #marks: readonly Mark[] = [];
   #lastMarked = Number.NEGATIVE_INFINITY as UnixMillis;
   #trimmedBefore = 0;
 
@@ -55,7 +55,7 @@ export class TrimPlan {
     // Its date says how far it stands from the one marked before, also where both were read at once; its age never goes by it.
     if (Math.abs(time - this.#lastMarked) < this.#options.replayWindowMs / MARKS_PER_WINDOW) return;
     this.#lastMarked = time;
-    this.#marks.push({ streamSeq, since });
+    this.#marks = this.#marks.concat({ streamSeq, since }); // push(), and spreading, would make room for sixteen more.
     if (this.#marks.length > MARKS_MAX) this.#marks = this.#marks.filter((_, index) => index % 2 === 0);
   }
 

@@ -40,9 +40,11 @@ type PendingRecord = { readonly payloads: readonly Uint8Array[]; readonly bytes:
 /** Shorter ones are merged in no time. */
 const LONG_BYTES = 1024 ** 2;
 
+const NOTHING_APPLIED: Applied = { ...START, streamSeq: 0 };
+
 export class Document {
   #checkpoint: Checkpoint | undefined;
-  #applied: Applied = { ...START, streamSeq: 0 };
+  #applied = NOTHING_APPLIED;
   #leftOut = 0;
   #pendingEdits = 0;
   #pendingBytes = 0;
@@ -114,7 +116,8 @@ export class Document {
     const bytes = stored.bytes.slice(); // The reader's buffer is not for keeping.
     const record = decodeRecord(bytes);
     if (record === undefined || record.kind === "deleted") {
-      this.#applied = { ...this.#applied, streamSeq: stored.streamSeq };
+      const { epoch, seq } = this.#applied;
+      this.#applied = { epoch, seq, streamSeq: stored.streamSeq };
       this.#leftOut += 1;
       this.#uncover({ edits: 1, bytes: 0 }, stored);
       return { kind: "unreadable" };

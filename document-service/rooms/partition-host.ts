@@ -47,6 +47,8 @@ export class PartitionHost {
   readonly #stopping = new AbortController();
   readonly #lease: LeaseHost;
   readonly #boardsFloor: BoardsFloor;
+  /** One for all rooms. */
+  readonly #roomDeps: RoomDeps;
   readonly #leftovers: LeftoversHost;
   readonly #rooms = new Map<RoomKey, RoomHost>();
   readonly #opening = new Set<RoomHost>();
@@ -69,6 +71,7 @@ export class PartitionHost {
     this.#deps = deps;
     this.#lease = new LeaseHost(partition, ports.leases, options, deps);
     this.#boardsFloor = new BoardsFloor(partition, ports.boards, deps);
+    this.#roomDeps = { ...deps, newName: () => `${options.service}-${partition}-${++this.#snapshotsNamed}`, boardsFloor: () => this.#boardsFloor.floor };
     this.#leftovers = new LeftoversHost(partition, ports, options, { ...deps, visit: (key, signal) => this.#visit(key, signal) });
   }
 
@@ -184,8 +187,7 @@ export class PartitionHost {
   #room(key: RoomKey): RoomHost {
     const known = this.#rooms.get(key);
     if (known !== undefined) return known;
-    const deps: RoomDeps = { ...this.#deps, newName: () => `${this.#options.service}-${this.#partition}-${++this.#snapshotsNamed}`, boardsFloor: () => this.#boardsFloor.floor };
-    const room = new RoomHost(key, this.#ports, this.#options, deps);
+    const room = new RoomHost(key, this.#ports, this.#options, this.#roomDeps);
     this.#rooms.set(key, room);
     this.#opening.add(room);
     void room.lookedUp.then(() => this.#opening.delete(room));

@@ -9,6 +9,7 @@ import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { EditsRecord } from "../../shared/bus/record.ts";
 import { assert } from "../../shared/assert.ts";
 import type { ClientId, Seq, UnixMillis } from "../../shared/ids.ts";
+import { SeldomMap } from "../../shared/seldom.ts";
 
 export type Watermark = Checkpoint["clients"][number];
 
@@ -19,7 +20,7 @@ const encoder = new TextEncoder();
 export class Watermarks {
   readonly #options: WatermarksOptions;
   /** The most silent first. */
-  readonly #byClient = new Map<ClientId, { readonly watermark: Watermark; readonly bytes: number }>();
+  readonly #byClient = new SeldomMap<ClientId, { readonly watermark: Watermark; readonly bytes: number }>();
   #bytes = 0;
 
   constructor(known: readonly Watermark[], options: WatermarksOptions) {
