@@ -16,6 +16,7 @@ import type { Boards, Checkpoints, Closings, TenantBoards } from "../ports.ts";
 import type { Received } from "./received.ts";
 import { removeBoards, type RemovalPorts } from "../archiving/removal-host.ts";
 import { type ProjectionOptions, RoomProjection } from "./room-projection.ts";
+import { Totals } from "./totals-host.ts";
 import { Trouble } from "./trouble.ts";
 import { Undecodable } from "../../shared/undecodable.ts";
 import { type Window, windowsAt } from "../boards/windows.ts";
@@ -50,8 +51,7 @@ export class BoardRoom {
   readonly #uncovered: Readonly<Record<Source, Coverage>> = { edits: new Coverage(), activities: new Coverage() };
   /** Windows that may have points and are not in the archive, by id. */
   readonly #windows = new Map<string, Window>();
-  /** Those of which the tenant's board may not have the newest total. */
-  readonly #untold = new Map<string, Window>();
+  readonly #totals: Totals;
   /** Until then all of a stream lies in windows that are known. */
   readonly #hourEnds: Record<Source, number> = { edits: 0, activities: 0 };
   readonly #registered = new Set<string>();
@@ -72,6 +72,7 @@ export class BoardRoom {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
+    this.#totals = new Totals(room, ports.tenants);
   }
 
   get pending(): number {
@@ -93,7 +94,7 @@ export class BoardRoom {
   }
 
   get isUntold(): boolean {
-    return !this.#isDeleted && this.#untold.size > 0;
+    return !this.#isDeleted && !this.#totals.areTold;
   }
 
   /** Nothing would be lost if it were forgotten. */
@@ -204,7 +205,7 @@ export class BoardRoom {
 
   #know(window: Window): void {
     this.#windows.set(window.id, window);
-    this.#untold.set(window.id, window); // A leaderboard may have died before it was told.
+    this.#totals.receive(window); // A leaderboard may have died before it was told.
   }
 
   /** Resolves once all that was received before is in the boards. */
@@ -246,15 +247,8 @@ export class BoardRoom {
   }
 
   /** Brings the tenant's board of rooms up to date. */
-  async tellTotals(): Promise<void> {
-    const windows = [...this.#untold.values()];
-    this.#untold.clear();
-    try {
-      await this.#ports.tenants.tell(this.room, windows);
-    } catch (error) {
-      for (const window of windows) this.#untold.set(window.id, window); // Whatever it was: it is still to be told.
-      throw error;
-    }
+  tellTotals(): Promise<void> {
+    return this.#totals.tell();
   }
 
   /** Writes what is counted where Redis cannot lose it. */
