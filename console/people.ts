@@ -37,8 +37,10 @@ export function inOrder(people: Iterable<Person>): Person[] {
   return [...people].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name) || (a.id < b.id ? -1 : 1));
 }
 
+/** 0: without a line nobody knows. */
 export function countRemark(count: number): string {
-  return count <= 1 ? "Only you" : `${count.toLocaleString("en")} people`;
+  if (count === 0) return "–";
+  return count === 1 ? "Only you" : `${count.toLocaleString("en")} people`;
 }
 
 /** How the room carries its presence, in words. Reduced: under pressure some of it is left out. */
