@@ -6,6 +6,7 @@
 import type { Prng } from "../../shared/prng.ts";
 import type { Cluster } from "./cluster.ts";
 import * as engine from "./engine-faults.ts";
+import { makeDocument } from "./makers.ts";
 import * as processes from "./process-faults.ts";
 import { draw, type Size } from "./sizes.ts";
 import * as tabs from "./tab-faults.ts";
@@ -61,6 +62,7 @@ export const FAULTS = {
   "log's leader changing": engine.setMood("changing-leader"),
   "log slow": engine.slowLog,
   "room deleted": engine.deleteRoom,
+  "document made of content": makeDocument,
   "log trimmed": engine.checkpointAndTrim,
   "rooms bucket lagging": engine.lagEntries,
   "rooms bucket away": engine.takeEntriesAway,
@@ -83,10 +85,13 @@ const MS_MIN = 50;
 const AIMED_CHANCE = 0.6;
 /** Of a run in which a room is deleted: what comes after is one long refusal. */
 const DELETION_CHANCE = 0.05;
+/** Of a run in which a document is made of content, twice, as it begins: once people write it comes too late. */
+const MAKING_CHANCE = 0.3;
+const MAKING_MS_MAX = 50;
 
 /** In most runs the faults come in storms, so that they meet. */
 export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims }: Size): Fault[] {
-  const kinds = (Object.keys(FAULTS) as FaultKind[]).filter((kind) => kind !== "room deleted");
+  const kinds = (Object.keys(FAULTS) as FaultKind[]).filter((kind) => kind !== "room deleted" && kind !== "document made of content");
   const storms = Array.from({ length: prng.below(STORMS_MAX) }, () => prng.below(faultyMs));
   const drawTime = (): number => (storms.length === 0 ? prng.below(faultyMs) : Math.min(faultyMs - 1, storms[prng.below(storms.length)]! + prng.below(STORM_MS)));
   const drawOne = (kind: FaultKind): Fault => ({ kind, atMs: drawTime(), forMs: MS_MIN + prng.below(faultMsMax[prng.below(faultMsMax.length)]!), whom: prng.unit(), how: prng.unit(), aimed: prng.chance(AIMED_CHANCE) });
@@ -94,7 +99,8 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims }: 
   // Trimming is no fault but every day's work; what follows from it shows only where it is frequent.
   const trimmed = prng.chance(0.5) ? Array.from({ length: prng.below(trims) }, () => drawOne("log trimmed")) : [];
   const deleted = prng.chance(DELETION_CHANCE) ? [drawOne("room deleted")] : [];
-  return [...drawn, ...trimmed, ...deleted].sort((a, b) => a.atMs - b.atMs);
+  const made = prng.chance(MAKING_CHANCE) ? [{ ...drawOne("document made of content"), atMs: prng.below(MAKING_MS_MAX) }] : [];
+  return [...drawn, ...trimmed, ...deleted, ...made].sort((a, b) => a.atMs - b.atMs);
 }
 
 export function strike(cluster: Cluster, fault: Fault): Met {

@@ -8,8 +8,10 @@ import { natsRooms } from "../../gateway/io/nats-rooms.ts";
 import type { Activities, BoardBus, Tokens } from "../../gateway/ports.ts";
 import type { PresenceHost } from "../../gateway/presence/presence-host.ts";
 import type { RoomHost } from "../../gateway/rooms/room-host.ts";
+import type { WriteOutcome, WritesHost } from "../../gateway/rooms/writes-host.ts";
 import type { SessionHost } from "../../gateway/sessions/session-host.ts";
-import type { GatewayId, Millis, TenantId, UserId } from "../../shared/ids.ts";
+import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
+import type { GatewayId, Millis, RoomKey, TenantId, UserId } from "../../shared/ids.ts";
 import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import { SimListener } from "./sim-sockets.ts";
@@ -35,6 +37,8 @@ export class GatewayProcess {
   readonly #clients: SessionHost;
   readonly #rooms: RoomHost;
   readonly #presence: PresenceHost;
+  readonly #writes: WritesHost;
+  #isStarted = false;
   #stopping = false;
 
   /** `exited`: by itself, because it could not come up. */
@@ -54,16 +58,27 @@ export class GatewayProcess {
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
     const ports = { sockets, topics, boardBus: NO_BOARDS, activities: NO_ACTIVITIES, tokens: this.#tokens(), rooms, presence: presenceBus.rooms, placement, ...ALONE, clientIdOf };
     const parts = assembleGateway(gateway, config, ports, deps);
-    [this.#rooms, this.#presence, this.#clients] = [parts.rooms, parts.presence, parts.clients];
+    [this.#rooms, this.#presence, this.#clients, this.#writes] = [parts.rooms, parts.presence, parts.clients, parts.writes];
     this.listener.isReady = () => !this.#stopping && this.#rooms.backboneLostAt === undefined;
     void Promise.all([bus.start(this.#rooms), presenceBus.start(this.#presence)]).then(
       () => {
         this.#presence.start();
         this.#clients.start();
         this.listener.start(this.#clients);
+        this.#isStarted = true;
       },
       () => this.#exit(exited),
     );
+  }
+
+  /** Whether it takes requests over HTTP. */
+  get isUp(): boolean {
+    return this.#isStarted && !this.#stopping;
+  }
+
+  /** As the routes over HTTP do it. */
+  write(room: RoomKey, edit: SubmittedEdit): Promise<WriteOutcome> {
+    return this.#writes.write(room, edit);
   }
 
   /** As `gateway/main.ts` does if its line breaks before it is up. */

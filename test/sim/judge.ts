@@ -1,7 +1,7 @@
 /**
  * ARCHITECTURE.md's invariants 1 to 3, held against all that happens: every record as the log stores it, every edit as a
- * tab is given it, every acknowledgement as a tab believes it, and that nothing follows a room's deletion. It knows what
- * was typed, and looks at nothing inside the parts. The first broken promise ends the run.
+ * tab is given it, every acknowledgement as a tab believes it, that what must be a room's first edit is it or never comes,
+ * and that nothing follows a room's deletion. It knows what was typed, and looks at nothing inside the parts. The first broken promise ends the run.
  */
 
 import type { RoomEdit } from "../../client/room/inbox.ts";
@@ -14,6 +14,9 @@ export type Failure = { readonly room: RoomKey | undefined; readonly reason: str
 
 type Ordered = { readonly client: ClientId; readonly counter: number; readonly payload: Uint8Array };
 
+/** What whoever sent an edit that must be the first was told of it. */
+export type FirstEdit = "asked" | "committed" | "not-first" | "deleted";
+
 /** A room as the log has it, trimmed or not. */
 export class RoomTruth {
   readonly records: StoredRecord[] = [];
@@ -23,6 +26,7 @@ export class RoomTruth {
   readonly logged = new Map<number, number>();
   /** Who began each epoch. */
   readonly writers = new Map<number, string>();
+  readonly firstEdits = new Map<ClientId, FirstEdit>();
   isDeleted = false;
 
   get head(): number {
@@ -79,10 +83,29 @@ export class Judge {
     for (const { client, counter, payload } of record.edits.edits) {
       const before = room.counters.get(client) ?? 0;
       if (counter !== before + 1) this.fail(`edit ${counter} of ${client} follows its edit ${before} in the log (head ${headOf(record)})`, key);
+      const first = room.firstEdits.get(client);
+      if (first !== undefined && (room.head > 0 || first === "not-first")) this.fail(`what ${client} wrote to be the room's first edit, and was told "${first}" of, is seq ${room.head + 1}`, key);
       room.counters.set(client, counter);
       room.order.push({ client, counter, payload });
       this.#receiveKeystrokes(key, room, payload);
     }
+  }
+
+  receiveFirstEditAsked(key: RoomKey, client: ClientId): void {
+    this.room(key).firstEdits.set(client, "asked");
+  }
+
+  /** For good. */
+  receiveFirstEditAnswered(key: RoomKey, client: ClientId, answer: FirstEdit): void {
+    const { order, firstEdits } = this.room(key);
+    firstEdits.set(client, answer);
+    const isFirst = order[0]?.client === client;
+    if (answer === "committed" && !isFirst) this.fail(`${client} is told that it wrote the room's first edit, which it did not`, key);
+    if (answer === "not-first" && isFirst) this.fail(`${client} is told that another wrote the room's first edit, which it did itself`, key);
+  }
+
+  get isEveryFirstEditAnswered(): boolean {
+    return [...this.#rooms.values()].every(({ firstEdits }) => [...firstEdits.values()].every((answer) => answer !== "asked"));
   }
 
   receiveDeleted(key: RoomKey): void {

@@ -191,9 +191,33 @@ const deletedClaimed: PlantedBug = {
   ],
 };
 
+/** What must be a room's first edit goes out as tentative, and whoever holds it sends it in once another is first. */
+const firstEditShown: PlantedBug = {
+  name: "first edit shown as tentative",
+  roomServer: (ports) => {
+    const epochs = new Map<RoomKey, Epoch>();
+    return {
+      ...ports,
+      entries: { ...ports.entries, announce: (room, epoch) => (epochs.set(room, epoch), ports.entries.announce(room, epoch)) },
+      inbox: {
+        subscribe: (room, receive) =>
+          ports.inbox.subscribe(room, (message, bytes) => {
+            receive(message, bytes);
+            const epoch = epochs.get(room);
+            if (message.kind !== "first-edit" || epoch === undefined) return;
+            const { author, counter, ackedThrough, parentSeq, payload } = message.edit;
+            const edit = { ...author, counter, ackedThrough, parentSeq, payload };
+            ports.gateways.broadcast(room, { kind: "tentative", edit: { ...edit, epoch, mac: ports.seal.sealOf(room, edit) } });
+          }),
+      },
+    };
+  },
+  faults: () => [{ kind: "document made of content", atMs: 0, forMs: 0, whom: 0, how: 0 }],
+};
+
 const outboxDropped: PlantedBug = { name: "client drops its outbox on reconnect", tabForgets: (status) => status === "waiting" };
 
-export const PLANTED_BUGS: readonly PlantedBug[] = [earlyAck, noFencing, watermarkTooLow, watermarkTooHigh, notCaughtUp, unackedForgotten, deadlinesByDate, movedWithoutWriters, copyAhead, deletedClaimed, outboxDropped];
+export const PLANTED_BUGS: readonly PlantedBug[] = [earlyAck, noFencing, watermarkTooLow, watermarkTooHigh, notCaughtUp, unackedForgotten, deadlinesByDate, movedWithoutWriters, copyAhead, deletedClaimed, firstEditShown, outboxDropped];
 
 /** For spreading: a connection's methods, bound. */
 function methodsOf(connection: NatsConnection): NatsConnection {

@@ -81,7 +81,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
       cluster.heal();
       let lookAt = scheduler.now + LOOK_MS; // What the last fault leads to is still on its way.
       const isSettled = (): boolean => {
-        if (scheduler.now < lookAt || !cluster.tabs.every((tab) => tab.isSettled)) return false;
+        if (scheduler.now < lookAt || !cluster.tabs.every((tab) => tab.isSettled) || !judge.isEveryFirstEditAnswered) return false;
         lookAt = scheduler.now + LOOK_MS;
         return cluster.tabs.every((tab) => tab.wrongAbout(cluster.tabs) === undefined);
       };
@@ -99,6 +99,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
       }
       const wrong = cluster.tabs.map((tab) => tab.wrongAbout(cluster.tabs)).filter((what) => what !== undefined);
       if (!cluster.tabs.every((tab) => tab.isSettled)) judge.fail(`not everybody has everything and knows it saved:\n${cluster.tabs.map(({ state }) => `  ${state}`).join("\n")}`);
+      else if (!judge.isEveryFirstEditAnswered) judge.fail("not everybody who made the document of content is answered");
       else if (wrong.length > 0) judge.fail(`not everybody is told who is there and what they show:\n  ${wrong.join("\n  ")}`);
     }
   } catch (error) {
