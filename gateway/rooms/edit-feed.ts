@@ -40,6 +40,8 @@ export class EditFeed {
   #saving: SavingState = "saved";
   /** The highest head told, and since when it is known to lie beyond what was delivered. */
   #told: { readonly head: Seq; readonly since: Millis } | undefined;
+  /** The last seq that went by while nobody had asked for the room. */
+  #wentBy = 0 as Seq;
   readonly #tooOld = new TooOld();
 
   constructor(options: FeedOptions, members: Members, unacked: Unacked, catchUps: CatchUps) {
@@ -102,8 +104,12 @@ export class EditFeed {
 
   receiveBatch(batch: CommittedBatch, now: Millis, effects: RoomEffect[]): void {
     this.#beginAnewIfBeyond({ epoch: batch.epoch, seq: (batch.firstSeq - 1) as Seq }, now, effects);
-    // Held until the position is known, which it is only once somebody joins; or dropped, for members have it already.
+    // Held until the position is known; or dropped, for members have it already, or nobody has asked for the room and whoever does is answered with it.
     if (this.position === undefined || batch.lastSeq <= this.position.seq) this.#settle(batch, now, effects);
+    if (this.position === undefined && this.#catchUps.open === 0) {
+      this.#wentBy = batch.lastSeq;
+      return;
+    }
     this.#deliver(this.#order.receive(batch), now, effects);
     const gap = this.#order.gap();
     if (gap !== undefined) this.#repair(gap.after, gap.through, now, effects);
@@ -134,6 +140,7 @@ export class EditFeed {
   receiveNewEpoch(epoch: Epoch, effects: RoomEffect[]): void {
     this.#epoch = epoch;
     this.#order.forgetHeld();
+    this.#wentBy = 0 as Seq;
     this.#tooOld.forget();
     this.receiveSaving("saved", effects);
   }
@@ -198,6 +205,7 @@ export class EditFeed {
   #startAt(head: Position, now: Millis, effects: RoomEffect[]): void {
     this.#recent.beginAfter(head);
     this.#deliver(this.#order.startAt(head), now, effects);
+    this.receiveHead({ epoch: head.epoch, seq: this.#wentBy }, now, effects); // Its owner may have answered before it knew.
   }
 
   #deliver(batches: readonly CommittedBatch[], now: Millis, effects: RoomEffect[]): void {

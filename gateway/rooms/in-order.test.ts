@@ -8,6 +8,9 @@ import { batchFrom, type CommittedBatch, InOrder } from "./in-order.ts";
 const ann = "annannannannann1" as ClientId;
 const bob = "bobbobbobbobbob1" as ClientId;
 
+/** What one edit of ten bytes takes while it is held. */
+const HELD_BYTES = 210;
+
 /** Edits `first` to `last`, of ten bytes each. */
 function batch(first: number, last = first, epoch = 1): CommittedBatch {
   return { epoch: epoch as Epoch, firstSeq: first as Seq, lastSeq: last as Seq, runs: [], bytes: new Uint8Array(10 * (last - first + 1)) };
@@ -48,7 +51,7 @@ test("[ORD3] until a position is known everything is held", () => {
 });
 
 test("[ORD4] past its limit it holds no more, and what it let go shows as the next gap", () => {
-  const order = startedAt(0, 20);
+  const order = startedAt(0, 2 * HELD_BYTES);
   for (const seq of [2, 3, 4]) order.receive(batch(seq));
   expect(seqs(order.receive(batch(1)))).toBe("1-1 2-2 3-3");
   order.receive(batch(6));
@@ -70,13 +73,19 @@ test("[ORD8] what was delivered lies beyond where a later owner begins, and beyo
 });
 
 test("[ORD9] what was held for an earlier owner is not delivered, whatever fills the gap before it", () => {
-  const order = startedAt(0, 20);
+  const order = startedAt(0, 2 * HELD_BYTES);
   for (const seq of [3, 4]) order.receive(batch(seq));
   order.forgetHeld();
   expect(order.gap()).toBeUndefined();
   expect(seqs(order.receive(batch(1, 2, 2)))).toBe("1-2");
   expect(seqs([...order.receive(batch(5, 5, 2)), ...order.receive(batch(4, 4, 2))]), "there is room again").toBe("");
   expect(seqs(order.receive(batch(3, 3, 2)))).toBe("3-3 4-4 5-5");
+});
+
+test("[ORD10] what is held keeps none of the buffer that it came in", () => {
+  const order = startedAt(0);
+  order.receive({ ...batch(2), bytes: new Uint8Array(65_536).subarray(100, 110) });
+  expect(order.receive(batch(1)).map(({ bytes }) => bytes.buffer.byteLength)).toEqual([10, 10]);
 });
 
 test("[ORD6] edits are told apart by author, each stretch once, and payloads are not looked at", () => {

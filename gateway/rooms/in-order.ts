@@ -1,6 +1,6 @@
 /**
  * Puts a room's committed edits into seq order for this gateway's members: what comes twice is dropped, what
- * comes early is held behind the gap, and nothing is let through that would leave a hole. Rules ORD1 to ORD9.
+ * comes early is held behind the gap, and nothing is let through that would leave a hole. Rules ORD1 to ORD10.
  */
 
 import type { Epoch, Position, Seq } from "../../shared/ids.ts";
@@ -12,6 +12,9 @@ import { readWhole } from "../../shared/wire/fields.ts";
 export type CommittedBatch = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly runs: readonly Run[]; readonly bytes: Uint8Array };
 
 export type Gap = { readonly after: Position; readonly through: Seq };
+
+/** What a held batch costs beside its bytes. */
+const HELD_OVERHEAD_BYTES = 200;
 
 export class InOrder {
   readonly #heldBytesMax: number;
@@ -67,9 +70,9 @@ export class InOrder {
 
   /** Past the limit the batch is dropped: once the gap is filled, what follows is missing in its turn and asked for. */
   #hold(batch: CommittedBatch): void {
-    if (this.#held.has(batch.firstSeq) || this.#heldBytes + batch.bytes.byteLength > this.#heldBytesMax) return;
-    this.#held.set(batch.firstSeq, batch);
-    this.#heldBytes += batch.bytes.byteLength;
+    if (this.#held.has(batch.firstSeq) || this.#heldBytes + costOf(batch) > this.#heldBytesMax) return;
+    this.#held.set(batch.firstSeq, { ...batch, bytes: batch.bytes.slice() }); // The bus lends its bytes out of a larger buffer.
+    this.#heldBytes += costOf(batch);
   }
 
   #release(): CommittedBatch[] {
@@ -78,13 +81,17 @@ export class InOrder {
       const seq = this.#position?.seq ?? 0;
       if (batch.firstSeq > seq + 1) break;
       this.#held.delete(batch.firstSeq);
-      this.#heldBytes -= batch.bytes.byteLength;
+      this.#heldBytes -= costOf(batch);
       if (batch.lastSeq <= seq) continue;
       this.#position = { epoch: batch.epoch, seq: batch.lastSeq };
       released.push(batch);
     }
     return released;
   }
+}
+
+function costOf(batch: CommittedBatch): number {
+  return batch.bytes.byteLength + HELD_OVERHEAD_BYTES;
 }
 
 /** Undefined for bytes that are no committed edits. */

@@ -546,3 +546,16 @@ test("[ROOM34] whoever waits for a write hears of it only what the room believes
   expect(answered({ ...edit, kind: "acked", epoch: 3 as Epoch, seq: 1 as Seq, exact: true })).toEqual([bob.client, { kind: "committed", epoch: 3, seq: 1 }]);
   expect(answered({ ...edit, kind: "not-first", epoch: 3 as Epoch })).toEqual([bob.client, { kind: "refused", reason: "not-first", retryAfterMs: 0 }]);
 });
+
+test("[ROOM35] what is committed while nobody has asked for the room is not held, and is asked for where its owner's answer is older", () => {
+  feed({ kind: "attached" });
+  feed(committed(5, [bob]));
+  expect(room.pace).toBe("never");
+  expect(said(join(ann))).toEqual(["ask #1 after 0"]);
+  expect(said(feed(catchUp(1, 4, [part(1, [bob, bob, bob, bob])])))).toEqual(["let 1 in at 1/4", "edits from 1 to 1", "listen 1"]);
+  feed({ kind: "tick" }, 10);
+  expect(said(feed({ kind: "tick" }, 100))).toEqual(["ask #2 after 4"]);
+  expect(said(feed(catchUp(2, 5, [part(5, [bob])])))).toEqual(["edits from 5 to all"]);
+  feed({ kind: "tick" }, 100);
+  expect(room.pace).toBe("at-leisure");
+});

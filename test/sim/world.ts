@@ -107,7 +107,7 @@ function drawSettings(prng: Prng): SimSettings {
     pingIntervalMs: "2000",
     silenceMsMax: "6000",
     editBytesMax: String(editBytesMax),
-    ...sometimes({ joinMsMax: 3_000, gapBytesMax: 200, recentBytesMax: 400, recentMsMax: 2_000, forwardedEditsPerRoomMax: 6, roomLingerMs: 300, editBurst: 8, resendBurst: 40, backboneLossMsMax: 4_000, ownerSearchesMax: 1 }),
+    ...sometimes({ joinMsMax: 3_000, gapBytesMax: 1_000, recentBytesMax: 400, recentMsMax: 2_000, forwardedEditsPerRoomMax: 6, roomLingerMs: 300, editBurst: 8, resendBurst: 40, backboneLossMsMax: 4_000, ownerSearchesMax: 1 }),
   };
   const roomServer = sometimes({
     roomIdleMsMax: 3_000,
