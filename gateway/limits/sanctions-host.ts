@@ -63,7 +63,8 @@ export class SanctionsHost {
   }
 
   /** Made here. Holds here at once. */
-  impose(sanction: Sanction): void {
+  impose(made: Sanction): void {
+    const sanction = this.#sanctions.madeLast(made);
     this.#deps.log.info({ sanction }, sanction.lifted ? "a sanction is lifted" : "a sanction is imposed");
     this.#take(sanction);
     this.#line.tell(sanction);
@@ -96,13 +97,12 @@ export class SanctionsHost {
 
   /** Tried every second until it succeeds: what it has kept comes here, what it missed goes there. */
   #catchUpWith(store: SanctionStore): void {
-    const missed = this.#sanctions.known;
     const later = (cause: unknown): void => this.#deps.log.debug({ cause }, "Redis does not keep sanctions now: those that gateways know hold");
     store
       .load()
       .then(async (kept) => {
         this.#takeAll(kept);
-        await Promise.all(missed.map((sanction) => store.save(sanction)));
+        await Promise.all(this.#sanctions.known.map((sanction) => store.save(sanction)));
         this.#isStoreBehind = false;
       })
       .catch(later);

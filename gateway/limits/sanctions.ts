@@ -28,6 +28,12 @@ export class Sanctions {
     return placed.sort((a, b) => a.place - b.place).map(({ sanction }) => sanction);
   }
 
+  /** Made after all that is known of the same, whatever this machine's date: what was said before may come from one whose date is ahead. */
+  madeLast(sanction: Sanction): Sanction {
+    const before = this.#sanctions.get(keyOf(sanction));
+    return before === undefined || before.madeAt < sanction.madeAt ? sanction : { ...sanction, madeAt: (before.madeAt + 1) as UnixMillis };
+  }
+
   /** True: it changes something. */
   receive(sanction: Sanction, now: UnixMillis): boolean {
     const key = keyOf(sanction);
