@@ -27,8 +27,8 @@ export type IntakeDeps = {
 };
 
 export const RETRY_MS = 500;
-/** Rooms whose checkpoints do not decode may be many, and a person has to see to each. */
-const UNDECODABLE_RETRY_MS = 10_000;
+/** Rooms of which something does not decode may be many, and a person has to see to each. */
+export const UNDECODABLE_RETRY_MS = 10_000;
 
 export class IntakeHost {
   readonly #room: RoomKey;

@@ -4,6 +4,7 @@ import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import { hasDocument } from "../../shared/bus/checkpoint.ts";
 import { encodeEditsRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { Undecodable } from "../../shared/undecodable.ts";
 import { mergeEdits } from "../merge.ts";
 import type { Unread } from "../ports.ts";
 import type { RoomPorts } from "./room-host.ts";
@@ -383,6 +384,22 @@ test("[RMH37] a snapshot that reads back other than it was written goes with the
   isDamaging = false;
   await run.room.save();
   expect([...stores.snapshots.keys()]).toEqual([stores.checkpoint?.snapshot.object]);
+});
+
+test("[RMH39] a room whose history does not decode is tried again seldom: there may be many", async () => {
+  const stores = new Stores();
+  const histories: Stores["ports"]["histories"] = { ...stores.ports.histories, read: () => Promise.reject(new Undecodable("it does not decode")) };
+  const run = new Run(Object.assign(new Stores(), { ports: { ...stores.ports, histories } }));
+  await run.take(...recordsOf("abcd"));
+  await run.room.save();
+  const due = [];
+  for (let second = 20; second < 50; second++) {
+    run.now = (second * 1_000) as Millis;
+    if (!run.room.isTrimDue(run.now)) continue;
+    due.push(second);
+    await run.room.trim();
+  }
+  expect(due).toEqual([20, 30, 40]);
 });
 
 test("[RMH35] nothing is merged for whoever waits for a seq that has not come", async () => {

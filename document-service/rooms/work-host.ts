@@ -4,8 +4,9 @@ import type { Clock } from "../../shared/clock.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { unlessMistake } from "../../shared/pause.ts";
+import { Undecodable } from "../../shared/undecodable.ts";
 import type { Document } from "./document.ts";
-import { type IntakeHost, RETRY_MS } from "./intake-host.ts";
+import { type IntakeHost, RETRY_MS, UNDECODABLE_RETRY_MS } from "./intake-host.ts";
 
 export class WorkHost {
   readonly #room: RoomKey;
@@ -30,8 +31,8 @@ export class WorkHost {
   }
 
   /** Nothing is due for a moment. */
-  pause(): void {
-    this.#notBefore = (this.#deps.clock.now() + RETRY_MS) as Millis;
+  pause(ms = RETRY_MS): void {
+    this.#notBefore = (this.#deps.clock.now() + ms) as Millis;
   }
 
   /** Where the room is closed before it was opened, nothing is done. `otherwise`: what is told of a failure. */
@@ -50,7 +51,7 @@ export class WorkHost {
   /** The world failed; what was to be done is due again after a moment. */
   receiveFailure(what: string, cause: unknown): void {
     unlessMistake(cause);
-    this.pause();
+    this.pause(cause instanceof Undecodable ? UNDECODABLE_RETRY_MS : RETRY_MS);
     if (!this.#intake().isClosed) this.#deps.log.warn({ room: this.#room, cause }, `a room waits for its storage: ${what}`);
   }
 }
