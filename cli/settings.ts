@@ -7,14 +7,18 @@ import { placementSettings } from "../placement/config.ts";
 import { roomServerSettings } from "../room-server/config.ts";
 import { flag, list, port, type Settings, SettingError, text, type Values } from "../shared/config.ts";
 import { sharedSettings } from "../shared/settings.ts";
+import { yWebsocketSettings } from "../y-websocket/config.ts";
 import { healthSettings } from "./health.ts";
 import { idleMemorySettings } from "./idle-memory.ts";
 
-export const ROLES = ["engines", "placement", "room-server", "document-service", "leaderboard", "gateway"] as const;
+export const ROLES = ["engines", "placement", "room-server", "document-service", "leaderboard", "gateway", "y-websocket"] as const;
 export type Role = (typeof ROLES)[number];
 
+/** The last is for those who have such clients. */
+const USUAL_ROLES: readonly Role[] = ROLES.filter((role) => role !== "y-websocket");
+
 export const startSettings = {
-  roles: { parse: roles, fallback: ROLES, meaning: `what this process runs, comma-separated: ${ROLES.join(", ")}; engines are a local nats-server and redis-server, each only where its URL is not set` },
+  roles: { parse: roles, fallback: USUAL_ROLES, meaning: `what this process runs, comma-separated: ${ROLES.join(", ")}; engines are a local nats-server and redis-server, each only where its URL is not set` },
   dataDir: { parse: text, fallback: ".coroom/data", meaning: "folder for the engines' data and the local secrets" },
   cacheDir: { parse: text, fallback: ".coroom/cache", meaning: "folder for engines that had to be fetched" },
   natsPort: { parse: port, fallback: 0, meaning: "port of the local nats-server; 0: any free one" },
@@ -30,6 +34,7 @@ export const startSettings = {
   ...leaderboardSettings,
   redisUrl: { ...leaderboardSettings.redisUrl, fallback: "", meaning: "the Redis that boards are kept in, or several nodes of a Redis Cluster, comma-separated; empty: a local one is started" },
   ...gatewaySettings,
+  ...yWebsocketSettings,
 } as const satisfies Settings;
 
 export type StartConfig = Values<typeof startSettings>;

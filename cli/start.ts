@@ -7,6 +7,7 @@ import { Registry } from "prom-client";
 import { pinoLog } from "../shared/io/pino-log.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
+import type { Log } from "../shared/log.ts";
 import { demoRoutes, servesDemo } from "./demo.ts";
 import { botsThread, demoBots } from "./demo-bots.ts";
 import { serveHealth } from "./health.ts";
@@ -23,6 +24,7 @@ const load = {
   documentService: () => import("../document-service/main.ts"),
   leaderboard: () => import("../leaderboard/main.ts"),
   gateway: () => import("../gateway/main.ts"),
+  yWebsocket: () => import("../y-websocket/main.ts"),
 };
 
 const DEFAULT_REDIS_URL = "redis://127.0.0.1:6379";
@@ -65,21 +67,27 @@ async function startRoles(given: StartConfig, registry: Registry, add: (part: Ru
   if (runs("room-server")) add(await (await load.roomServer()).startRoomServer(config, deps("room-server")));
   if (runs("document-service")) add(await (await load.documentService()).startDocumentService(config, deps("document-service")));
   if (runs("leaderboard")) add(await (await load.leaderboard()).startLeaderboard(config, deps("leaderboard")));
-  if (!runs("gateway")) return say("coroom ready");
+  const url = runs("gateway") ? await startEdge(given, config, deps("gateway"), add) : undefined;
+  if (runs("y-websocket")) add(await (await load.yWebsocket()).startYWebsocket({ ...config, yGatewayUrl: config.yGatewayUrl || (url?.replace("http", "ws") ?? "") }, deps("y-websocket")));
+  say(url === undefined ? "coroom ready" : `coroom ready ${url}`);
+}
 
+/** Resolves to where it is on this machine. */
+async function startEdge(given: StartConfig, config: StartConfig, deps: { readonly log: Log; readonly registry: Registry }, add: (part: Running) => void): Promise<string> {
+  const hasEngines = given.roles.includes("engines");
   // Where the engines end with this process there is no other gateway to move to.
-  const drainMsMax = runs("engines") && given.natsUrl === "" ? 0 : config.drainMsMax;
-  const hasRedis = runs("engines") || given.redisUrl !== ""; // A gateway does without.
+  const drainMsMax = hasEngines && given.natsUrl === "" ? 0 : config.drainMsMax;
+  const hasRedis = hasEngines || given.redisUrl !== ""; // A gateway does without.
   const { jwtSecret } = config;
-  const bots = servesDemo(given) ? demoBots({ jwtSecret, url: () => `ws://127.0.0.1:${gateway.port}`, ...botsThread(deps("gateway").log) }) : undefined;
+  const bots = servesDemo(given) ? demoBots({ jwtSecret, url: () => `ws://127.0.0.1:${gateway.port}`, ...botsThread(deps.log) }) : undefined;
   const { startGateway } = await load.gateway();
   const gateway = await startGateway(
     { ...config, redisUrl: hasRedis ? config.redisUrl : "", drainMsMax, staticDir: bots === undefined ? config.staticDir : fileURLToPath(new URL("../../console/dist", import.meta.url)) },
-    { ...deps("gateway"), ...(bots === undefined ? {} : { routes: demoRoutes({ jwtSecret, bots }) }) },
+    { ...deps, ...(bots === undefined ? {} : { routes: demoRoutes({ jwtSecret, bots }) }) },
   );
   add(gateway);
   if (bots !== undefined) add(bots);
-  say(`coroom ready ${config.tlsCertFile === "" ? "http" : "https"}://127.0.0.1:${gateway.port}`);
+  return `${config.tlsCertFile === "" ? "http" : "https"}://127.0.0.1:${gateway.port}`;
 }
 
 function say(line: string): void {

@@ -15,6 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   engines: ["engines/", "shared/"],
   client: ["client/", "shared/wire/", "shared/ids.ts", "shared/assert.ts", "shared/prng.ts"],
   console: ["console/"],
+  "y-websocket": ["y-websocket/", "client/", "shared/"],
 };
 
 const NOT_OURS = new Set(["node_modules", "dist", ".git", ".coroom"]);

@@ -8,8 +8,11 @@ const PAYLOAD_BYTES_MAX = 64 * 1024 ** 2;
 /** A peer that does not answer the close is not waited for. */
 const CLOSING_MS_MAX = 1_000;
 
-export const openSocket: OpenSocket = (url, listener) => {
-  const socket = new WebSocket(url, { perMessageDeflate: false, maxPayload: PAYLOAD_BYTES_MAX });
+export const openSocket: OpenSocket = (url, listener) => openSocketWith({}, url, listener);
+
+/** `headers`: said to the server beside what a WebSocket says. */
+export const openSocketWith = (headers: Readonly<Record<string, string>>, ...[url, listener]: Parameters<OpenSocket>): ReturnType<OpenSocket> => {
+  const socket = new WebSocket(url, { headers, perMessageDeflate: false, maxPayload: PAYLOAD_BYTES_MAX });
   socket.binaryType = "arraybuffer";
   let heard = true;
   socket.on("open", () => heard && listener.opened());

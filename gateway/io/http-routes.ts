@@ -5,7 +5,7 @@ import type { HttpRequest, HttpResponse, TemplatedApp } from "uws-node20";
 import type { Log } from "../../shared/log.ts";
 import type { ClientAddress } from "../sessions/client-address.ts";
 import { addressOf } from "./address-of.ts";
-import { corsHeaders } from "./origins.ts";
+import { corsHeaders } from "../../shared/origins.ts";
 import { type SendOptions, sendParts, sendUnsized, sendWhole } from "./send-body.ts";
 
 /** `bodyBytesMax`: of what is posted or put; BODY_BYTES_MAX where it does not say. */

@@ -8,7 +8,7 @@ import type { HttpRequest, HttpResponse, us_socket_context_t } from "uws-node20"
 import type { ConnectionId } from "../ports.ts";
 import type { ClientAddress } from "../sessions/client-address.ts";
 import { addressOf } from "./address-of.ts";
-import { isAllowedOrigin } from "./origins.ts";
+import { isAllowedOrigin } from "../../shared/origins.ts";
 
 export type UpgradeOptions = { readonly allowedOrigins: readonly string[]; readonly clientAddressHeader: string; readonly connectionsMax: number };
 

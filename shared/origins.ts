@@ -1,4 +1,4 @@
-/** Which pages may talk to this gateway. A request without an origin comes from no page: its token is its pass. */
+/** Which pages may talk to Coroom. A request without an origin comes from no page: its token is its pass. */
 
 export function isAllowedOrigin(origin: string, allowed: readonly string[]): boolean {
   return origin === "" || allowed.length === 0 || allowed.includes(origin);

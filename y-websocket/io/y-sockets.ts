@@ -1,0 +1,126 @@
+/** Where y-websocket clients connect: `ws://host:port/room?token=…`, as its provider makes of a server, a room and `params`. */
+
+import { createServer, type IncomingMessage, STATUS_CODES } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { type WebSocket, WebSocketServer } from "ws";
+
+import { parseRoomId, type RoomId } from "../../shared/ids.ts";
+import { isAllowedOrigin } from "../../shared/origins.ts";
+import { Y_CLOSE, type YSocket } from "../y-client.ts";
+
+/** `addressHeader`: in lower case; empty where no balancer is trusted. */
+export type YSocketsOptions = { readonly host: string; readonly port: number; readonly allowedOrigins: readonly string[]; readonly addressHeader: string; readonly messageBytesMax: number };
+/** `address`: the client's, as the gateway is to count it. */
+export type YSeat = { readonly room: RoomId; readonly token: string; readonly address: string };
+export type YListener = { receive(bytes: Uint8Array): void; receiveClosed(): void };
+export type YDoor = { readonly mayEnter: () => TurnedAway | undefined; readonly enter: (seat: YSeat, socket: YSocket) => YListener; readonly onTurnedAway: (reason: TurnedAway) => void };
+export type TurnedAway = "full" | "origin" | "request" | "stopping";
+
+export type YSockets = { readonly port: number; close(): Promise<void> };
+
+/** One that answers no ping within that time is gone. */
+const PING_MS = 30_000;
+/** For close frames to be read. */
+const FAREWELL_MS = 250;
+const BASE = "ws://host";
+const REFUSALS: Readonly<Record<TurnedAway, { readonly status: number; readonly message: string }>> = {
+  full: { status: 503, message: "this server takes no more clients: try again, or another" },
+  stopping: { status: 503, message: "this server stops: try again, or another" },
+  origin: { status: 403, message: "pages of this origin may not connect: add it to COROOM_ALLOWED_ORIGINS" },
+  request: { status: 400, message: "name a room and give a token: ws://host:port/room?token=…, with WebsocketProvider's option params: { token }" },
+};
+
+/** Throws where the port cannot be had. */
+export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<YSockets> {
+  const http = createServer((_, response) => response.writeHead(426, { "content-type": "text/plain" }).end("this is for clients of y-websocket: connect with its WebsocketProvider\n"));
+  const server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: options.messageBytesMax });
+  const answered = new WeakSet<WebSocket>();
+
+  http.on("upgrade", (request, stream, head) => {
+    stream.on("error", () => stream.destroy()); // The line broke: nobody is there to be told.
+    const asked = seatOf(request, options);
+    const reason = isAllowedOrigin(request.headers.origin ?? "", options.allowedOrigins) ? (asked === undefined ? "request" : door.mayEnter()) : "origin";
+    if (asked === undefined || reason !== undefined) {
+      door.onTurnedAway(reason ?? "request");
+      return turnAway(stream, reason ?? "request");
+    }
+    server.handleUpgrade(request, stream, head, (socket) => serve(socket, door.enter(asked, ySocketOf(socket))));
+  });
+
+  const serve = (socket: WebSocket, listener: YListener): void => {
+    answered.add(socket);
+    socket.on("message", (data: Buffer) => listener.receive(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
+    socket.on("pong", () => answered.add(socket));
+    socket.on("error", () => {}); // "close" follows.
+    socket.on("close", () => listener.receiveClosed());
+  };
+
+  const pinging = setInterval(() => {
+    for (const socket of server.clients) {
+      if (!answered.delete(socket)) socket.terminate();
+      else socket.ping();
+    }
+  }, PING_MS);
+
+  await new Promise<void>((resolve, reject) => {
+    http.once("error", (cause) => reject(new Error(`port ${options.port} of ${options.host} cannot be listened on for y-websocket: set COROOM_Y_PORT or COROOM_Y_HOST`, { cause })));
+    http.listen(options.port, options.host, resolve);
+  });
+  return {
+    port: (http.address() as AddressInfo).port,
+    close: async () => {
+      clearInterval(pinging);
+      for (const socket of server.clients) socket.close(Y_CLOSE.goingAway, "this server stops");
+      const closed = new Promise((resolve) => http.close(resolve));
+      await sleep(FAREWELL_MS);
+      for (const socket of server.clients) socket.terminate();
+      await closed;
+    },
+  };
+}
+
+function ySocketOf(socket: WebSocket): YSocket {
+  return {
+    send: (bytes) => {
+      if (socket.readyState === socket.OPEN) socket.send(bytes);
+    },
+    close: (code, reason) => socket.close(code, cut(reason)),
+    get waitingBytes() {
+      return socket.bufferedAmount;
+    },
+  };
+}
+
+const REASON_BYTES_MAX = 123;
+
+/** A close frame takes no more. */
+function cut(reason: string): string {
+  return Buffer.byteLength(reason) <= REASON_BYTES_MAX ? reason : Buffer.from(reason).subarray(0, REASON_BYTES_MAX - 3).toString("utf8").replace(/\uFFFD+$/, "");
+}
+
+/** The room may have slashes in it, and whatever a URL writes otherwise. */
+function seatOf(request: IncomingMessage, { addressHeader }: YSocketsOptions): YSeat | undefined {
+  if (!URL.canParse(request.url ?? "", BASE)) return undefined;
+  const url = new URL(request.url ?? "", BASE);
+  const room = parseRoomId(decoded(url.pathname.slice(1)));
+  const token = url.searchParams.get("token") ?? "";
+  if (room === undefined || token === "") return undefined;
+  const forwarded = addressHeader === "" ? undefined : request.headersDistinct[addressHeader]?.at(-1);
+  return { room, token, address: forwarded ?? request.socket.remoteAddress ?? "" };
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return ""; // A lone %: no room's name.
+  }
+}
+
+function turnAway(stream: Duplex, reason: TurnedAway): void {
+  const { status, message } = REFUSALS[reason];
+  stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nretry-after: 5\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: ${Buffer.byteLength(message)}\r\n\r\n${message}`);
+}

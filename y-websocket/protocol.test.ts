@@ -1,0 +1,66 @@
+import fc from "fast-check";
+import * as decoding from "lib0/decoding";
+import * as encoding from "lib0/encoding";
+import { expect, test } from "vitest";
+import { applyAwarenessUpdate, Awareness, encodeAwarenessUpdate } from "y-protocols/awareness";
+import { readSyncMessage, writeSyncStep1, writeSyncStep2, writeUpdate } from "y-protocols/sync";
+import * as Y from "yjs";
+
+import { decodeYMessage, encodeAwareness, encodeSyncAnswer, encodeSyncRequest, encodeUpdate } from "./protocol.ts";
+
+const [SYNC, AWARENESS] = [0, 1];
+
+function docOf(text: string): Y.Doc {
+  const doc = new Y.Doc();
+  doc.getText("t").insert(0, text);
+  return doc;
+}
+
+function said(kind: number, write: (output: encoding.Encoder) => void): Uint8Array {
+  return encoding.encode((output) => {
+    encoding.writeVarUint(output, kind);
+    write(output);
+  });
+}
+
+test("[YPR1] what y-protocols writes is understood", () => {
+  const doc = docOf("abc");
+  const update = Y.encodeStateAsUpdate(doc);
+  expect(decodeYMessage(said(SYNC, (output) => writeSyncStep1(output, doc)))).toEqual({ kind: "sync-request", stateVector: Y.encodeStateVector(doc) });
+  expect(decodeYMessage(said(SYNC, (output) => writeSyncStep2(output, doc)))).toEqual({ kind: "update", update });
+  expect(decodeYMessage(said(SYNC, (output) => writeUpdate(output, update)))).toEqual({ kind: "update", update });
+  const awareness = new Awareness(doc);
+  awareness.setLocalState({ user: { name: "Ann" } });
+  const told = said(AWARENESS, (output) => encoding.writeVarUint8Array(output, encodeAwarenessUpdate(awareness, [doc.clientID])));
+  expect(decodeYMessage(told)).toEqual({ kind: "awareness", states: [{ client: doc.clientID, clock: 1, state: { user: { name: "Ann" } } }] });
+  expect(decodeYMessage(new Uint8Array([3]))).toEqual({ kind: "awareness-request" });
+  awareness.destroy();
+});
+
+test("[YPR2] what is written here y-protocols understands", () => {
+  const [doc, other] = [docOf("abc"), new Y.Doc()];
+  const bodyOf = (bytes: Uint8Array): decoding.Decoder => {
+    const input = decoding.createDecoder(bytes);
+    decoding.readVarUint(input);
+    return input;
+  };
+  const answer = encoding.createEncoder();
+  readSyncMessage(bodyOf(encodeSyncRequest(Y.encodeStateVector(other))), answer, doc, null);
+  readSyncMessage(decoding.createDecoder(encoding.toUint8Array(answer)), encoding.createEncoder(), other, null);
+  expect(other.getText("t").toJSON()).toBe("abc");
+  for (const encode of [encodeSyncAnswer, encodeUpdate]) {
+    const third = new Y.Doc();
+    readSyncMessage(bodyOf(encode(Y.encodeStateAsUpdate(doc))), encoding.createEncoder(), third, null);
+    expect(third.getText("t").toJSON()).toBe("abc");
+  }
+  const awareness = new Awareness(other);
+  applyAwarenessUpdate(awareness, decoding.readVarUint8Array(bodyOf(encodeAwareness([{ client: 7, clock: 3, state: { mood: "calm" } }]))), null);
+  expect(awareness.getStates().get(7)).toEqual({ mood: "calm" });
+  awareness.destroy();
+});
+
+test("[YPR3] no bytes make it throw", () => {
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => void decodeYMessage(bytes)), { numRuns: 2_000 });
+  const torn = said(AWARENESS, (output) => encoding.writeVarUint8Array(output, new Uint8Array([0xff, 0xff, 0xff, 0x7f])));
+  for (const bytes of [new Uint8Array(), torn]) expect(decodeYMessage(bytes)).toBeUndefined();
+});

@@ -1,0 +1,225 @@
+/** y-websocket's own client, unmodified, through a bridge and real processes. */
+
+import { once } from "node:events";
+import { get } from "node:http";
+
+import { Registry } from "prom-client";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { WebSocket, WebSocketServer } from "ws";
+import { WebsocketProvider } from "y-websocket";
+import * as Y from "yjs";
+
+import { CoroomProvider } from "../client/index.ts";
+import { readSettings } from "../shared/config.ts";
+import type { Log } from "../shared/log.ts";
+import { Cluster } from "../test/system/cluster.ts";
+import { eventually } from "../test/system/eventually.ts";
+import { yWebsocketSettings } from "./config.ts";
+import { type EdgeConfig, type RunningYWebsocket, startYWebsocket } from "./main.ts";
+
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+let cluster: Cluster;
+let bridge: RunningYWebsocket;
+let registry: Registry;
+let ends: (() => void)[] = [];
+
+async function startBridge(settings: Readonly<Record<string, string>> = {}, port = 0, edge: Partial<EdgeConfig> = {}): Promise<void> {
+  registry = new Registry();
+  const flags = { yPort: String(port), yGatewayUrl: cluster.gateways[0]!.url, ...settings };
+  bridge = await startYWebsocket({ ...readSettings(yWebsocketSettings, { flags, env: {} }), production: false, allowedOrigins: [], clientAddressHeader: "", ...edge }, { log: silent, registry });
+}
+
+beforeAll(async () => {
+  cluster = await Cluster.start({ gateways: 1, roomServers: 2 });
+});
+afterEach(async () => {
+  for (const end of ends.splice(0)) end();
+  await bridge.stop();
+});
+afterAll(() => cluster.stop());
+
+type Visitor = { readonly doc: Y.Doc; readonly provider: WebsocketProvider };
+
+/** As an application has it: with its own document, and y-websocket's provider. */
+async function visit(room: string, user: string, rights?: readonly string[]): Promise<Visitor> {
+  return enter(room, await cluster.token(room, user, rights === undefined ? {} : { rights }));
+}
+
+function enter(room: string, token: string): Visitor {
+  const doc = new Y.Doc();
+  const provider = new WebsocketProvider(`ws://127.0.0.1:${bridge.port}`, room, doc, { params: { token }, WebSocketPolyfill: WebSocket as unknown as typeof globalThis.WebSocket, disableBc: true, maxBackoffTime: 200 });
+  ends.push(() => {
+    provider.destroy();
+    doc.destroy();
+  });
+  return { doc, provider };
+}
+
+async function join(room: string, user: string): Promise<CoroomProvider> {
+  const provider = new CoroomProvider({ url: cluster.gateways[0]!.url, room, doc: new Y.Doc(), token: await cluster.token(room, user) });
+  ends.push(() => provider.destroy());
+  return provider;
+}
+
+const textOf = ({ doc }: { readonly doc: Y.Doc }): string => doc.getText("t").toJSON();
+const write = ({ doc }: { readonly doc: Y.Doc }, text: string): void => doc.getText("t").insert(doc.getText("t").length, text);
+const namesSeenBy = ({ provider: { awareness } }: Visitor): string => [...awareness.getStates()].filter(([client]) => client !== awareness.clientID).map(([, state]) => String(state["name"])).sort().join();
+const counted = async (name: string): Promise<number> => (await registry.getSingleMetric(name)!.get()).values.reduce((sum, { value }) => sum + value, 0);
+
+test("[YWS1] it writes with others, be they of y-websocket or of the SDK, and is in step only with the whole room", async () => {
+  await startBridge();
+  const sdk = await join("with/others", "sdk");
+  write(sdk, "from the SDK. ");
+  await eventually("it is saved", () => sdk.synced && sdk.saved);
+  const ann = await visit("with/others", "ann");
+  const atSync = new Promise<string>((resolve) => ann.provider.once("sync", () => resolve(textOf(ann))));
+  expect(await atSync).toBe("from the SDK. ");
+  const bob = await visit("with/others", "bob");
+  await eventually("Bob is in step", () => bob.provider.synced);
+  write(ann, "from Ann. ");
+  await eventually("Bob and the SDK have it", () => textOf(bob).endsWith("from Ann. ") && textOf(sdk) === textOf(ann));
+  write(bob, "from Bob.");
+  await eventually("all have all", () => [ann, bob, sdk].every((one) => textOf(one) === "from the SDK. from Ann. from Bob."));
+});
+
+test("[YWS2] each sees what the others show, once, and who goes", async () => {
+  await startBridge();
+  const [ann, bob, sdk] = [await visit("seen", "ann"), await visit("seen", "bob"), await join("seen", "sdk")];
+  for (const [{ provider }, name] of [[ann, "Ann"], [bob, "Bob"]] as const) provider.awareness.setLocalState({ name });
+  sdk.awareness.setLocalState({ name: "SDK" });
+  await eventually("each sees the others", () => namesSeenBy(ann) === "Bob,SDK" && namesSeenBy(bob) === "Ann,SDK");
+  await eventually("so does the SDK, each under its own number", () => [...sdk.awareness.getStates().keys()].sort().join() === [ann.doc.clientID, bob.doc.clientID, sdk.awareness.clientID].sort().join());
+  bob.provider.awareness.setLocalStateField("name", "Robert");
+  await eventually("what changes is seen", () => namesSeenBy(ann) === "Robert,SDK");
+  bob.provider.destroy();
+  await eventually("who goes is not seen any more", () => namesSeenBy(ann) === "SDK");
+});
+
+test("[YWS3] with a token that only reads it reads, is told that it may not write, and writes nothing", async () => {
+  await startBridge();
+  const warned = vi.spyOn(console, "warn").mockReturnValue();
+  const [writer, reader] = [await visit("read", "writer"), await visit("read", "reader", ["read"])];
+  await eventually("both are in step", () => writer.provider.synced && reader.provider.synced);
+  write(reader, "not to be seen");
+  await eventually("it is told", () => warned.mock.calls.some(([text]) => String(text).includes("no right to write")));
+  write(writer, "seen");
+  await eventually("it reads on", () => textOf(reader).includes("seen"));
+  expect(textOf(writer)).toBe("seen");
+  warned.mockRestore();
+});
+
+test("[YWS4] a token that is none ends it for good", async () => {
+  await startBridge();
+  const warned = vi.spyOn(console, "warn").mockReturnValue();
+  const { provider } = enter("closed", "no token");
+  const closed = await new Promise<{ code: number }>((resolve) => provider.on("closed" as never, ((event: { code: number }) => resolve(event)) as never));
+  expect(closed.code).toBe(4401);
+  expect(provider.shouldConnect).toBe(false);
+  warned.mockRestore();
+});
+
+test("[YWS5] what was typed while bridge and gateway were killed is there once, for all", async () => {
+  await startBridge();
+  const { port } = bridge;
+  const [ann, bob] = [await visit("kept", "ann"), await visit("kept", "bob")];
+  await eventually("both are in step", () => ann.provider.synced && bob.provider.synced);
+  write(ann, "a");
+  const stopped = bridge.stop();
+  write(ann, "b");
+  await stopped;
+  write(bob, "c");
+  await startBridge({}, port);
+  write(ann, "d");
+  await eventually("they come back", () => textOf(ann) === textOf(bob) && textOf(ann).length === 4);
+  await cluster.gateways[0]!.process.kill();
+  write(ann, "e");
+  write(bob, "f");
+  await cluster.gateways[0]!.process.startAgain();
+  await eventually("the bridge comes back by itself", () => textOf(ann) === textOf(bob) && textOf(ann).length === 6);
+  const late = await visit("kept", "late");
+  await eventually("the log has it", () => textOf(late) === textOf(ann));
+  expect([...textOf(late)].sort().join("")).toBe("abcdef");
+});
+
+test("[YWS6] what somebody wrote who left at once is saved", async () => {
+  await startBridge();
+  const ann = await visit("hasty", "ann");
+  await eventually("in step", () => ann.provider.synced);
+  write(ann, "and gone");
+  ann.provider.destroy();
+  const bob = await visit("hasty", "bob");
+  await eventually("Bob has it", () => textOf(bob) === "and gone");
+  bob.provider.destroy();
+  await eventually("nobody is counted", async () => (await counted("coroom_y_clients")) === 0);
+});
+
+test("[YWS7] one client too many is turned away, and comes in once there is room", async () => {
+  await startBridge({ yClientsMax: "1" });
+  const ann = await visit("full", "ann");
+  await eventually("Ann is in step", () => ann.provider.synced);
+  const bob = await visit("full", "bob");
+  await eventually("Bob is turned away", async () => (await counted("coroom_y_turned_away_total")) > 0);
+  expect(bob.provider.synced).toBe(false);
+  ann.provider.destroy();
+  await eventually("Bob comes in", () => bob.provider.synced);
+});
+
+test("[YWS8] bytes that are no message, no update or no state vector close it, and nothing of them is written", async () => {
+  await startBridge();
+  const token = await cluster.token("hostile", "eve");
+  const ann = await visit("hostile", "ann");
+  for (const bytes of [[0xff], [0, 0, 3, 1, 2], [0, 2, 3, 9, 9, 9], [0, 1, 4, 1, 1, 5, 0]]) {
+    const socket = new WebSocket(`ws://127.0.0.1:${bridge.port}/hostile?token=${token}`);
+    const closed = new Promise<number>((resolve) => socket.on("close", resolve));
+    socket.on("open", () => socket.send(new Uint8Array(bytes)));
+    expect(await closed).toBe(4400);
+  }
+  await eventually("Ann is in step", () => ann.provider.synced);
+  expect(textOf(ann)).toBe("");
+});
+
+test("[YWS9] more than may be held before the room is there closes it, to come again", async () => {
+  await startBridge({ yHeldBytesMax: "1000" });
+  const socket = new WebSocket(`ws://127.0.0.1:${bridge.port}/held?token=${await cluster.token("held", "eve")}`);
+  const closed = new Promise<number>((resolve) => socket.on("close", resolve));
+  socket.on("open", () => {
+    for (let message = 0; message < 3; message++) socket.send(new Uint8Array([9, ...new Uint8Array(500)]));
+  });
+  expect(await closed).toBe(1013);
+  expect(await counted("coroom_y_closes_total")).toBe(1);
+});
+
+test("[YWS10] without a room or a token, and to HTTP, it is said what to do", async () => {
+  await startBridge();
+  const upgrade = { connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13", "sec-websocket-key": Buffer.alloc(16).toString("base64") };
+  const ask = (path: string, headers: Readonly<Record<string, string>> = {}) =>
+    new Promise<{ status: number | undefined; body: string }>((resolve, reject) => {
+      get({ port: bridge.port, path, headers }, async (response) => resolve({ status: response.statusCode, body: (await response.toArray()).join("") })).on("error", reject);
+    });
+  expect(await ask("/room", upgrade)).toMatchObject({ status: 400, body: expect.stringContaining("?token=") });
+  expect(await ask("/%?token=t", upgrade)).toMatchObject({ status: 400 });
+  expect(await ask("/")).toMatchObject({ status: 426, body: expect.stringContaining("WebsocketProvider") });
+});
+
+test("[YWS11] the gateway is told the client's address as the balancer names it, and pages of other origins are turned away", async () => {
+  const gateway = new WebSocketServer({ host: "127.0.0.1", port: 0 });
+  const told = new Promise<unknown>((resolve) => gateway.on("connection", (_, request) => resolve(request.headers["x-forwarded-for"])));
+  await once(gateway, "listening");
+  const { port } = gateway.address() as { port: number };
+  await startBridge({ yGatewayUrl: `ws://127.0.0.1:${port}` }, 0, { clientAddressHeader: "x-forwarded-for", allowedOrigins: ["https://app.example"] });
+  const connect = (headers: Readonly<Record<string, string>>): WebSocket => new WebSocket(`ws://127.0.0.1:${bridge.port}/told?token=t`, { headers });
+  const stranger = await new Promise<number | undefined>((resolve) => connect({ origin: "https://elsewhere.example" }).on("unexpected-response", (_, response) => resolve(response.statusCode)).on("error", () => {}));
+  expect(stranger).toBe(403);
+  const client = connect({ origin: "https://app.example", "x-forwarded-for": "203.0.113.9" });
+  expect(await told).toBe("203.0.113.9");
+  client.terminate();
+  gateway.close();
+  for (const line of gateway.clients) line.terminate();
+});
+
+test("[YWS12] in production it does not start for pages of any origin, nor anywhere without a gateway", async () => {
+  await startBridge();
+  await expect(startBridge({}, 0, { production: true })).rejects.toThrow("COROOM_ALLOWED_ORIGINS");
+  await expect(startBridge({ yGatewayUrl: "" })).rejects.toThrow("COROOM_Y_GATEWAY_URL");
+});
