@@ -22,14 +22,13 @@ export class LeaderboardHost {
   readonly #live: LiveHost;
   readonly #ended: Promise<unknown>;
 
-  constructor(ports: LeaderboardPorts, options: LeaderboardOptions, deps: Omit<PartitionDeps, "onCounted" | "watchedRooms">) {
+  constructor(ports: LeaderboardPorts, options: LeaderboardOptions, deps: Omit<PartitionDeps, "onCounted" | "watchedRooms" | "countedPartitions">) {
     this.reader = new BoardReader(ports, options, deps.clock);
     this.names = new NamesHost(ports.names, options, deps);
     this.tenants = new TenantReader(ports, options, deps.clock);
     const count = options.logPartitions;
-    // Each has its share of the memory, so that one busy partition does not stop the others.
-    const share = { ...options, boardPendingEditsMax: options.boardPendingEditsMax / count, boardRoomsMax: options.boardRoomsMax / count };
-    this.#partitions = Array.from({ length: count }, (_, partition) => new PartitionHost(partition, ports, share, { ...deps, onCounted: (room) => this.#live.receiveChange(room), watchedRooms: () => this.#live.watchedRooms }));
+    const ofPartitions = { ...deps, onCounted: (room: RoomKey) => this.#live.receiveChange(room), watchedRooms: () => this.#live.watchedRooms, countedPartitions: () => this.#partitions.filter(({ isHeld }) => isHeld).length };
+    this.#partitions = Array.from({ length: count }, (_, partition) => new PartitionHost(partition, ports, options, ofPartitions));
     const partitionWith = (room: RoomKey): PartitionHost | undefined => this.#partitions[partitionOf(room, count)];
     const counted = (room: RoomKey): Counted => partitionWith(room)?.counted ?? "elsewhere";
     const countNow = async (room: RoomKey): Promise<void> => partitionWith(room)?.countNow(room);

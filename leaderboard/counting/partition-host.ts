@@ -37,9 +37,14 @@ export class PartitionHost {
     deps.metrics.onAsked(() => this.#observe());
   }
 
+  /** It is counted here. */
+  get isHeld(): boolean {
+    return this.#lease !== undefined;
+  }
+
   /** What those who look at its rooms are to know. */
   get counted(): Counted {
-    if (this.#lease === undefined || this.#stopping.signal.aborted) return "elsewhere";
+    if (!this.isHeld || this.#stopping.signal.aborted) return "elsewhere";
     const { clock } = this.#deps;
     const isCurrent = this.#pass?.hasCaughtUp === true && clock.wallNow() - this.#pass.through <= this.#options.boardBehindMsMax;
     return isCurrent ? "current" : "behind";

@@ -14,7 +14,7 @@ import { archiveClosed, type ClosedOptions, type ClosedPorts } from "../archivin
 import { type Floor, Footing } from "./footing-host.ts";
 import { Headway } from "./headway.ts";
 import type { Source } from "./instants.ts";
-import { PassRooms, type PassRoomsOptions } from "./pass-rooms.ts";
+import { PassRooms, type PassRoomsDeps, type PassRoomsOptions } from "./pass-rooms.ts";
 import type { ActivityStream, EditLog, Progress, Word } from "../ports.ts";
 import { decodeReceived, type Received } from "./received.ts";
 import { BoardRoom, type RoomDeps, type RoomOptions, type RoomPorts } from "./room-host.ts";
@@ -33,7 +33,7 @@ export type PassOptions = RoomOptions &
     readonly boardWritesMax: number;
     readonly boardTotalsMs: number;
   };
-export type PassDeps = Omit<RoomDeps, "expectBehind" | "onAside"> & { readonly watchedRooms: () => Iterable<RoomKey>; readonly onFloor: (floor: Floor) => void };
+export type PassDeps = Omit<RoomDeps, "expectBehind" | "onAside"> & { readonly watchedRooms: () => Iterable<RoomKey>; readonly countedPartitions: PassRoomsDeps["countedPartitions"]; readonly onFloor: (floor: Floor) => void };
 
 /** Rooms whose boards are watched are counted so many times as often. */
 const WATCHED_TURNS = 4;
@@ -66,7 +66,7 @@ export class PassHost {
     this.#deps = deps;
     this.#activitiesEnd = new ActivitiesEnd(partition, ports.activities, { ...deps, onSkip: (through) => this.#headway.receive("activities", through) });
     this.#aside = new AsideRooms(partition, ports.checkpoints, deps);
-    this.#rooms = new PassRooms(options, { newRoom: (key) => this.#newRoom(key), onFailure: (cause) => this.#fail(cause) });
+    this.#rooms = new PassRooms(options, { newRoom: (key) => this.#newRoom(key), onFailure: (cause) => this.#fail(cause), countedPartitions: deps.countedPartitions });
   }
 
   get hasCaughtUp(): boolean {

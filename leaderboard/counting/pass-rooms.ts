@@ -5,24 +5,29 @@ import type { Source } from "./instants.ts";
 import type { Received } from "./received.ts";
 import type { BoardRoom } from "./room-host.ts";
 
+/** `boardPendingEditsMax`, `boardRoomsMax`: of all partitions that the process counts. */
 export type PassRoomsOptions = { readonly boardPendingEditsMax: number; readonly boardRoomsMax: number; readonly boardOpeningsMax: number };
+export type PassRoomsDeps = {
+  readonly newRoom: (key: RoomKey) => BoardRoom;
+  readonly onFailure: (cause: unknown) => void;
+  /** How many partitions the process counts: each has its share of the memory, so that a busy one does not stop the others. */
+  readonly countedPartitions: () => number;
+};
 
 /** From so much of the rooms it may know on, quiet ones are checkpointed early and forgotten. */
 const PRESSED = 0.5;
 
 export class PassRooms {
   readonly #options: PassRoomsOptions;
-  readonly #newRoom: (key: RoomKey) => BoardRoom;
-  readonly #onFailure: (cause: unknown) => void;
+  readonly #deps: PassRoomsDeps;
   readonly #rooms = new Map<RoomKey, BoardRoom>();
   readonly #opening = new Set<BoardRoom>();
   /** Summed up anew now and then only: it is asked for with each record. */
   #pendingAtMost = 0;
 
-  constructor(options: PassRoomsOptions, { newRoom, onFailure }: { newRoom: (key: RoomKey) => BoardRoom; onFailure: (cause: unknown) => void }) {
+  constructor(options: PassRoomsOptions, deps: PassRoomsDeps) {
     this.#options = options;
-    this.#newRoom = newRoom;
-    this.#onFailure = onFailure;
+    this.#deps = deps;
   }
 
   get size(): number {
@@ -52,12 +57,13 @@ export class PassRooms {
   }
 
   get isPressed(): boolean {
-    return this.#rooms.size > this.#options.boardRoomsMax * PRESSED;
+    return this.#rooms.size > this.#share(this.#options.boardRoomsMax) * PRESSED;
   }
 
   get isFull(): boolean {
-    if (this.#opening.size >= this.#options.boardOpeningsMax || this.#rooms.size >= this.#options.boardRoomsMax) return true;
-    return this.#pendingAtMost >= this.#options.boardPendingEditsMax && this.pending >= this.#options.boardPendingEditsMax;
+    const [roomsMax, pendingMax] = [this.#share(this.#options.boardRoomsMax), this.#share(this.#options.boardPendingEditsMax)];
+    if (this.#opening.size >= this.#options.boardOpeningsMax || this.#rooms.size >= roomsMax) return true;
+    return this.#pendingAtMost >= pendingMax && this.pending >= pendingMax;
   }
 
   get pending(): number {
@@ -82,13 +88,17 @@ export class PassRooms {
     return lowest;
   }
 
+  #share(limit: number): number {
+    return limit / Math.max(1, this.#deps.countedPartitions());
+  }
+
   #room(key: RoomKey): BoardRoom {
     const known = this.#rooms.get(key);
     if (known !== undefined) return known;
-    const room = this.#newRoom(key);
+    const room = this.#deps.newRoom(key);
     this.#rooms.set(key, room);
     this.#opening.add(room);
-    room.open().then(() => this.#opening.delete(room), this.#onFailure);
+    room.open().then(() => this.#opening.delete(room), this.#deps.onFailure);
     return room;
   }
 }
