@@ -5,6 +5,7 @@
 
 import type { Member, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, Millis } from "../../shared/ids.ts";
+import { Few } from "../../shared/few.ts";
 import { SeldomSet } from "../../shared/seldom.ts";
 import { inStep } from "./in-step.ts";
 import type { ConnectionId } from "../ports.ts";
@@ -28,7 +29,7 @@ const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
 
 export class PresenceMembers {
   readonly #options: PresenceMembersOptions;
-  readonly #here = new Map<ClientId, Here>();
+  readonly #here = new Few<ClientId, Here>(clientOf);
   readonly #byConnection = new Map<ConnectionId, Here>();
   readonly #entered = new SeldomSet<ClientId>();
   readonly #exited = new SeldomSet<ClientId>();
@@ -95,7 +96,7 @@ export class PresenceMembers {
     const here = this.#here.get(member.client);
     if (here === undefined) {
       const entered: Here = { member, connections: connection, inputAt: now };
-      this.#here.set(member.client, entered);
+      this.#here.set(entered);
       this.#byConnection.set(connection, entered);
       this.#say(member.client);
       return gone;
@@ -201,6 +202,10 @@ export class PresenceMembers {
     this.#exited.delete(client);
     this.#entered.add(client);
   }
+}
+
+function clientOf({ member }: Here): ClientId {
+  return member.client;
 }
 
 function listOf({ connections }: Here): readonly ConnectionId[] {

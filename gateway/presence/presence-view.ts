@@ -5,6 +5,7 @@
 
 import type { Member, Standing } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch } from "../../shared/ids.ts";
+import { Few } from "../../shared/few.ts";
 import { SeldomMap } from "../../shared/seldom.ts";
 import { decodeNews, encodeNews, type Participant, type ParticipantNumber, type PresenceNews, type PresenceState } from "../../shared/wire/presence.ts";
 import { NO_FIELDS, type ShownFields, valueOf, withField } from "../../shared/shown-fields.ts";
@@ -23,8 +24,9 @@ export class PresenceView {
   #epoch = 0 as Epoch;
   /** The last of the news that is in here. Undefined: nothing of this epoch is known yet. */
   #number: number | undefined;
-  #seen = new Map<ParticipantNumber, Seen>();
-  #numbers = new Map<ClientId, ParticipantNumber>();
+  #seen = new Few<ParticipantNumber, Seen>(numberOf);
+  /** Of a client that has come under another number, the newest. */
+  #byClient = new Few<ClientId, Seen>(clientOf);
   readonly #early = new SeldomMap<number, Uint8Array>();
   #whole: Uint8Array | undefined;
   #isBehind = true;
@@ -50,11 +52,11 @@ export class PresenceView {
   }
 
   has(client: ClientId): boolean {
-    return this.#numbers.has(client);
+    return this.#byClient.has(client);
   }
 
   numberOf(client: ClientId): ParticipantNumber | undefined {
-    return this.#numbers.get(client);
+    return this.#byClient.get(client)?.number;
   }
 
   clientOf(number: ParticipantNumber): ClientId | undefined {
@@ -62,8 +64,7 @@ export class PresenceView {
   }
 
   shown(client: ClientId, name: string): Uint8Array | undefined {
-    const number = this.#numbers.get(client);
-    const seen = number === undefined ? undefined : this.#seen.get(number);
+    const seen = this.#byClient.get(client);
     return seen === undefined ? undefined : valueOf(seen.fields, name);
   }
 
@@ -84,12 +85,10 @@ export class PresenceView {
 
   /** The texts are taken from a member of here, who has them already, where they are the same. */
   share({ client, user, name }: Member): void {
-    const number = this.#numbers.get(client);
-    const seen = number === undefined ? undefined : this.#seen.get(number);
-    if (number === undefined || seen?.user !== user || seen.name !== name) return;
-    this.#numbers.delete(client); // A key that is set again stays the one that it was.
-    this.#numbers.set(client, number);
-    this.#seen.set(number, seenOf({ ...seen, client, user, name }, seen.fields));
+    const seen = this.#byClient.get(client);
+    if (seen?.user !== user || seen.name !== name) return;
+    this.#byClient.delete(client); // A Map keeps the key that it had.
+    this.#see(seenOf({ ...seen, client, user, name }, seen.fields));
   }
 
   /** What was said meanwhile may have been missed. */
@@ -132,8 +131,9 @@ export class PresenceView {
     this.#isBehind = false;
     this.#isEmpty = false;
     this.#whole = undefined;
-    this.#seen = new Map(news.present.map((participant) => [participant.number, seenOf(participant, NO_FIELDS)]));
-    this.#numbers = new Map(news.present.map((participant) => [participant.client, participant.number]));
+    this.#seen = new Few(numberOf);
+    this.#byClient = new Few(clientOf);
+    for (const participant of news.present) this.#see(seenOf(participant, NO_FIELDS));
     for (const state of news.states) this.#applyState(state);
     for (const early of this.#early.keys()) if (early <= number) this.#early.delete(early);
     const told = isFirst ? { bytes: this.whole, news } : tidingsOf(changeBetween(before, this.#seen));
@@ -163,14 +163,15 @@ export class PresenceView {
     for (const number of gone) {
       const client = this.clientOf(number);
       this.#seen.delete(number);
-      if (client !== undefined && this.#numbers.get(client) === number) this.#numbers.delete(client);
+      if (client !== undefined && this.numberOf(client) === number) this.#byClient.delete(client);
     }
-    for (const participant of present) {
-      const { number } = participant;
-      this.#seen.set(number, seenOf(participant, this.#seen.get(number)?.fields ?? NO_FIELDS));
-      this.#numbers.set(participant.client, number);
-    }
+    for (const participant of present) this.#see(seenOf(participant, this.#seen.get(participant.number)?.fields ?? NO_FIELDS));
     for (const state of states) this.#applyState(state);
+  }
+
+  #see(seen: Seen): void {
+    this.#seen.set(seen);
+    this.#byClient.set(seen);
   }
 
   #applyState({ number, fields }: PresenceState): void {
@@ -178,6 +179,14 @@ export class PresenceView {
     if (seen === undefined) return;
     for (const { name, value } of fields) seen.fields = withField(seen.fields, name, value);
   }
+}
+
+function numberOf({ number }: Seen): ParticipantNumber {
+  return number;
+}
+
+function clientOf({ client }: Seen): ClientId {
+  return client;
 }
 
 /** Written out: decoded objects and copies made by spreading weigh half as much again. */
@@ -190,7 +199,7 @@ export function isSameStanding(a: Standing | undefined, b: Standing): boolean {
   return a !== undefined && a.mode === b.mode && a.presencePerSecond === b.presencePerSecond && a.shed === b.shed;
 }
 
-function wholeOf(seen: ReadonlyMap<ParticipantNumber, Seen>): PresenceNews {
+function wholeOf(seen: Few<ParticipantNumber, Seen>): PresenceNews {
   const everybody = [...seen.values()];
   const states = everybody.filter(({ fields }) => fields.length > 0).map(({ number, fields }) => ({ number, fields }));
   return { whole: true, present: everybody, gone: [], states };
@@ -199,14 +208,14 @@ function wholeOf(seen: ReadonlyMap<ParticipantNumber, Seen>): PresenceNews {
 const NOTHING = new Uint8Array(0);
 
 /** Numbers are of one epoch: so what a gateway missed is told as a change, and not to everybody whole. */
-function changeBetween(before: ReadonlyMap<ParticipantNumber, Seen>, after: ReadonlyMap<ParticipantNumber, Seen>): PresenceNews {
-  const gone = [...before.keys()].filter((number) => !after.has(number));
+function changeBetween(before: Few<ParticipantNumber, Seen>, after: Few<ParticipantNumber, Seen>): PresenceNews {
+  const gone = [...before.values()].map(numberOf).filter((number) => !after.has(number));
   const present: Participant[] = [];
   const states: PresenceState[] = [];
-  for (const [number, seen] of after) {
+  for (const seen of after.values()) {
+    const { number, fields } = seen;
     const was = before.get(number);
     if (was === undefined || !isSameParticipant(was, seen)) present.push(seen);
-    const { fields } = seen;
     const shownBefore = was?.fields ?? NO_FIELDS;
     const names = new Set([...fields, ...shownBefore].map(({ name }) => name));
     const changed = [...names].filter((name) => !isSame(valueOf(shownBefore, name), valueOf(fields, name))).map((name) => ({ name, value: valueOf(fields, name) ?? NOTHING }));

@@ -1,6 +1,7 @@
 /** Who is in a room over this gateway, and how far each has come into it. */
 
 import type { ClientId, Millis, Position } from "../../shared/ids.ts";
+import { Few } from "../../shared/few.ts";
 import type { ConnectionId } from "../ports.ts";
 
 export type Member = {
@@ -24,10 +25,13 @@ export const CATCHING_UP: MemberState = { kind: "catching-up" };
 export const LIVE: MemberState = { kind: "live" };
 export const RESYNCING: MemberState = { kind: "resyncing" };
 
+/** A client that is here over several connections. */
+type Several = { readonly client: ClientId; readonly connections: ReadonlySet<ConnectionId> };
+
 export class Members {
-  readonly #byConnection = new Map<ConnectionId, Member>();
-  /** Most clients have one connection: a set of its own for each would weigh more than the member. */
-  readonly #byClient = new Map<ClientId, ConnectionId | Set<ConnectionId>>();
+  readonly #byConnection = new Few<ConnectionId, Member>(connectionOf);
+  /** Most clients have one connection, and stand here as its member: a set of its own for each would weigh more. */
+  readonly #byClient = new Few<ClientId, Member | Several>(clientOf);
   readonly #counts: Record<MemberState["kind"], number> = { waiting: 0, "catching-up": 0, live: 0, resyncing: 0 };
 
   get size(): number {
@@ -52,51 +56,54 @@ export class Members {
 
   /** One client's connections: one, but for a moment after it reconnected. */
   of(client: ClientId): Member[] {
-    const connections = this.#byClient.get(client);
-    if (connections === undefined) return [];
-    return (typeof connections === "number" ? [connections] : [...connections]).map((connection) => this.#byConnection.get(connection)!);
+    const of = this.#byClient.get(client);
+    if (of === undefined) return [];
+    return "connection" in of ? [of] : [...of.connections].map((connection) => this.#byConnection.get(connection)!);
   }
 
   /** The only connection of the client, if it is live. */
   soleLive(client: ClientId): ConnectionId | undefined {
-    const connection = this.#byClient.get(client);
-    if (typeof connection !== "number") return undefined;
-    return this.#byConnection.get(connection)?.state.kind === "live" ? connection : undefined;
+    const of = this.#byClient.get(client);
+    return of !== undefined && "connection" in of && of.state.kind === "live" ? of.connection : undefined;
   }
 
   set(member: Member): void {
     const earlier = this.#byConnection.get(member.connection);
     if (earlier?.client === member.client) {
       this.#counts[earlier.state.kind] -= 1;
-      this.#byConnection.set(member.connection, member); // In place: a Map keeps room for what was deleted, and members change their state at each join.
+      this.#byConnection.set(member); // In place: a Map keeps room for what was deleted, and members change their state at each join.
+      if (this.#byClient.get(member.client) === earlier) this.#byClient.set(member);
       this.#counts[member.state.kind] += 1;
       return;
     }
     this.remove(member.connection);
-    this.#byConnection.set(member.connection, member);
-    const before = this.#byClient.get(member.client);
-    if (before === undefined) this.#byClient.set(member.client, member.connection);
-    else if (typeof before === "number") this.#byClient.set(member.client, new Set([before, member.connection]));
-    else before.add(member.connection);
+    const others = this.of(member.client).map(({ connection }) => connection);
+    this.#byConnection.set(member);
+    this.#setOf(member.client, [...others, member.connection]);
     this.#counts[member.state.kind] += 1;
   }
 
   remove(connection: ConnectionId): Member | undefined {
     const member = this.#byConnection.get(connection);
     if (member === undefined) return undefined;
+    const others = this.of(member.client).map((other) => other.connection).filter((other) => other !== connection);
     this.#byConnection.delete(connection);
-    this.#removeFromClient(member.client, connection);
+    this.#setOf(member.client, others);
     this.#counts[member.state.kind] -= 1;
     return member;
   }
 
-  #removeFromClient(client: ClientId, connection: ConnectionId): void {
-    const connections = this.#byClient.get(client);
-    if (typeof connections === "number") this.#byClient.delete(client);
-    else if (connections !== undefined) {
-      connections.delete(connection);
-      const [left, ...others] = connections;
-      if (left !== undefined && others.length === 0) this.#byClient.set(client, left);
-    }
+  #setOf(client: ClientId, connections: readonly ConnectionId[]): void {
+    const [first, ...others] = connections;
+    if (first === undefined) this.#byClient.delete(client);
+    else this.#byClient.set(others.length === 0 ? this.#byConnection.get(first)! : { client, connections: new Set(connections) });
   }
+}
+
+function connectionOf({ connection }: Member): ConnectionId {
+  return connection;
+}
+
+function clientOf({ client }: Member | Several): ClientId {
+  return client;
 }
