@@ -75,7 +75,7 @@ test("[CUP7] a question is overdue once unanswered for so long, doubled when it 
   catchUps.askForMember(one, position(0), at(0));
   expect(catchUps.overdue(1_000, at(999))).toBe("nothing");
   expect(catchUps.overdue(1_000, at(1_000))).toBe("some");
-  catchUps.askAllAgain(at(1_000));
+  catchUps.askOverdueAgain(1_000, at(1_000));
   expect(catchUps.overdue(1_000, at(2_999))).toBe("nothing");
   expect(catchUps.overdue(1_000, at(3_000))).toBe("some");
 });
@@ -169,4 +169,13 @@ test("[CUP15] who asks on from where questions in a row brought it no further do
   expect(catchUps.receive(answer(3, 3, []), at(102)), "in vain again").toMatchObject({ asker: { members: new Set([one, two]) }, inVain: 2 });
   catchUps.askForMember(one, position(3), at(103));
   expect(catchUps.receive(answer(4, 4, [part(4, 4)]), at(104))).toMatchObject({ inVain: 0 });
+});
+
+test("[CUP16] what is asked anew of whoever has the room is asked there for the first time, however often it was asked before", () => {
+  const catchUps = new CatchUps("gw" as GatewayId);
+  catchUps.askForMember(one, position(0), at(0));
+  for (const ms of [0, 0, 0]) catchUps.askAllAgain(at(ms));
+  expect([catchUps.overdue(1_000, at(999)), catchUps.overdue(1_000, at(1_000))]).toEqual(["nothing", "some"]);
+  expect(catchUps.askOverdueAgain(1_000, at(1_000))).toHaveLength(1);
+  expect(catchUps.overdue(1_000, at(3_000)), "not in vain yet").toBe("some");
 });

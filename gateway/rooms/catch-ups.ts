@@ -3,7 +3,7 @@
  * may be megabytes, so a member has one open at a time, also when it does not wait for it any more; what it asks
  * meanwhile is asked once that is answered. Members that ask from the same position share a question. An answer in
  * several messages may lose one on its way: what follows the hole is not taken, and the rest is asked for again.
- * Rules CUP1 to CUP15.
+ * Rules CUP1 to CUP16.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -160,11 +160,11 @@ export class CatchUps {
     });
   }
 
-  /** Asks everything open anew, from where its answer broke off; late answers to the old questions are not taken. */
+  /** Asks everything open anew, from where its answer broke off, for the first time of whoever hears it; late answers to the old questions are not taken. */
   askAllAgain(now: Millis): ToOwner[] {
     const questions = [...this.#questions];
     this.#questions.clear();
-    return questions.flatMap(([request, { asker, after, through, attempt }]) => (asker.kind === "nobody" ? this.#close(request, asker, now) : this.#ask(asker, after, through, now, attempt + 1)));
+    return questions.flatMap(([request, { asker, after, through }]) => (asker.kind === "nobody" ? this.#close(request, asker, now) : this.#ask(asker, after, through, now)));
   }
 
   /** The member wants nothing any more. What it alone had asked stays open until it is answered. */
