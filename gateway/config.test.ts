@@ -12,6 +12,12 @@ test("[GCF1] edits larger than NATS takes are refused at the start, for one of t
   expect(() => refuseUnsendable(read({ editBytesMax: String(NATS_DEFAULT_MAX_PAYLOAD) }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_EDIT_BYTES_MAX/);
 });
 
+test("[GCF7] so is a NATS that does not take what small edits make together, however small each may be", () => {
+  const small = { editBytesMax: "1000", presenceMemberBytesMax: "100", presenceFieldsMax: "4" };
+  expect(() => refuseUnsendable(read(small), 131_072)).toThrow(/together.*max_payload to 263168/);
+  expect(() => refuseUnsendable(read(small), 263_168)).not.toThrow();
+});
+
 test("[GCF5] so is more than NATS takes of what one participant shows, with the names of its fields", () => {
   expect(() => refuseUnsendable(read({ presenceMemberBytesMax: String(NATS_DEFAULT_MAX_PAYLOAD) }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_PRESENCE_MEMBER_BYTES_MAX/);
   expect(() => refuseUnsendable(read({ presenceFieldsMax: "4000" }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_PRESENCE_FIELDS_MAX/);

@@ -2,6 +2,7 @@
 
 import { boardSettings } from "../shared/board-settings.ts";
 import { flag, list, lowerCase, port, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber } from "../shared/config.ts";
+import { MESSAGE_BYTES_MAX } from "./rooms/edit-relay.ts";
 import type { SessionOptions } from "./sessions/session.ts";
 import type { SharedCountsOptions } from "./limits/shared-counts.ts";
 
@@ -138,11 +139,12 @@ const BESIDE_PAYLOAD_BYTES = 1_024;
 /** Of a field, beside its value: its name and lengths. As many again may have been taken back. */
 const BESIDE_FIELD_BYTES = 2 * 200;
 
-/** Refuses edits, and what a participant shows, that NATS would not carry: `maxPayload` bytes a message. */
+/** Refuses edits, one or several together, and what a participant shows, that NATS would not carry: `maxPayload` bytes a message. */
 export function refuseUnsendable({ editBytesMax, presenceMemberBytesMax, presenceFieldsMax }: GatewayConfig, maxPayload = Number.POSITIVE_INFINITY): void {
   const shownBytes = presenceMemberBytesMax + presenceFieldsMax * BESIDE_FIELD_BYTES;
   const problems: string[] = [];
   if (editBytesMax + BESIDE_PAYLOAD_BYTES > maxPayload) problems.push(`an edit may have ${editBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_EDIT_BYTES_MAX`);
+  if (MESSAGE_BYTES_MAX + BESIDE_PAYLOAD_BYTES > maxPayload) problems.push(`edits that travel together may have ${MESSAGE_BYTES_MAX} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload to ${MESSAGE_BYTES_MAX + BESIDE_PAYLOAD_BYTES} at least`);
   if (shownBytes + BESIDE_PAYLOAD_BYTES > maxPayload) problems.push(`what one participant shows may have ${shownBytes} bytes with its fields' names, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_PRESENCE_MEMBER_BYTES_MAX or COROOM_PRESENCE_FIELDS_MAX`);
   if (problems.length > 0) throw new SettingError(problems.join("\n  "));
 }

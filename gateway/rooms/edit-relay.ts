@@ -12,7 +12,7 @@ import type { RoomEffect } from "./room-messages.ts";
 import type { Unacked } from "./unacked.ts";
 
 /** One message to the owner carries so much, or one edit. */
-const MESSAGE_BYTES_MAX = 262_144;
+export const MESSAGE_BYTES_MAX = 262_144;
 /** Client id, numbers and lengths. */
 const EDIT_OVERHEAD_BYTES = 64;
 const FULL_RETRY_MS = 1_000;
