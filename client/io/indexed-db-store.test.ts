@@ -283,6 +283,21 @@ test.each([
   expect((await open(store)).kept.edits).toEqual(isCleared ? [unsent(1, 2)] : [unsent(1, 1), unsent(2, 2)]);
 });
 
+test("[STO14] a database that the browser has closed and is still clearing away is opened once that is done", async () => {
+  const asked = vi.spyOn(indexedDB, "open");
+  const lost = vi.fn();
+  const store = indexedDbStore({ owner: "acme/clearing" });
+  const page = await open(store, { ...ROOM, lost });
+  forceCloseDatabase(asked.mock.results.at(-1)!.value.result);
+  await vi.waitFor(() => expect(lost).toHaveBeenCalledOnce());
+  asked.mockImplementationOnce(() => {
+    throw new DOMException("being deleted", "AbortError");
+  });
+  await page.keep(change({ put: [unsent(1, 1)] }));
+  page.close();
+  expect((await open(store)).kept.edits).toEqual([unsent(1, 1)]);
+});
+
 test("[STO9] what a later version of this package has written is not touched", async () => {
   (await openDB("coroom/acme/later", 7)).close();
   await expect(indexedDbStore({ owner: "acme/later" }).open(ROOM)).rejects.toThrow("later version");

@@ -26,6 +26,10 @@ type Stores = ["heads", "pieces", "edits"];
 export type Reading = IDBPTransaction<Schema, Stores, "readonly" | "readwrite">;
 export type Writing = IDBPTransaction<Schema, Stores, "readwrite">;
 
+/** Together less than a write may take. */
+const REOPEN_TRIES = 4;
+const REOPEN_MS = 500;
+
 export const ALL = ["heads", "pieces", "edits"] as const;
 
 /** As one room has it open. */
@@ -33,6 +37,8 @@ export class KeptDatabase {
   readonly #name: string;
   readonly #lost: () => void;
   #connection: IDBPDatabase<Schema> | undefined;
+  /** The browser has closed it at least once. */
+  #isCutOff = false;
   /** Another page has taken it away. */
   #isTaken = false;
   #isClosed = false;
@@ -52,7 +58,7 @@ export class KeptDatabase {
   /** Asked again only once the last is answered. */
   async connection(): Promise<IDBPDatabase<Schema>> {
     if (this.#isTaken) throw new Error("another page of this application has removed what was kept here, or is of a later version: load the page again");
-    this.#connection ??= await openDatabase(this.#name, { taken: () => this.#receiveTaken(), cutOff: () => this.#receiveCutOff() });
+    this.#connection ??= await this.#open();
     if (this.#isClosed) this.close();
     return this.#connection;
   }
@@ -60,6 +66,18 @@ export class KeptDatabase {
   close(): void {
     this.#isClosed = true;
     this.#connection?.close();
+  }
+
+  /** Cut off, it may be that the browser is still clearing it away. */
+  async #open(): Promise<IDBPDatabase<Schema>> {
+    for (let triesLeft = this.#isCutOff ? REOPEN_TRIES : 0; ; triesLeft -= 1) {
+      try {
+        return await openDatabase(this.#name, { taken: () => this.#receiveTaken(), cutOff: () => this.#receiveCutOff() });
+      } catch (cause) {
+        if (triesLeft === 0) throw cause; // However it failed.
+        await new Promise((resolve) => setTimeout(resolve, REOPEN_MS));
+      }
+    }
   }
 
   #receiveTaken(): void {
@@ -70,6 +88,7 @@ export class KeptDatabase {
 
   #receiveCutOff(): void {
     this.#connection = undefined;
+    this.#isCutOff = true;
     this.#lost();
   }
 }
