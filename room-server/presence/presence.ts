@@ -126,7 +126,8 @@ export class Presence {
 
   /** Whether a look would find something. */
   hasSilent(now: Millis): boolean {
-    return this.#gateways.some((known) => this.#isSilent(known, now));
+    for (const known of this.#gateways) if (this.#isSilent(known, now)) return true;
+    return false;
   }
 
   receive(input: PresenceInput, now: Millis): PresenceEffect[] {
