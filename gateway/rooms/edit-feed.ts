@@ -95,8 +95,7 @@ export class EditFeed {
 
   /** A member noticed a hole of its own. */
   replay(connection: ConnectionId, after: Seq, through: Seq, now: Millis, effects: RoomEffect[]): void {
-    const member = this.#members.get(connection);
-    if (member === undefined || member.state.kind === "waiting" || member.state.kind === "resyncing") return;
+    if (!this.#isServed(connection)) return;
     const recent = this.#recent.after(after);
     if (recent !== undefined) return this.#sendEdits([connection], recent, effects);
     this.#ask(this.#catchUps.askForReplay(connection, { epoch: this.#epoch, seq: after }, through, now), effects);
@@ -159,7 +158,7 @@ export class EditFeed {
         for (const batch of caughtUp.batches) this.#deliver(this.#order.receive(batch), now, effects);
         break;
       case "replay":
-        this.#sendEdits([caughtUp.asker.member], caughtUp.batches.map(({ bytes }) => bytes), effects);
+        if (this.#isServed(caughtUp.asker.member)) this.#sendEdits([caughtUp.asker.member], caughtUp.batches.map(({ bytes }) => bytes), effects);
         break;
       case "members": {
         const members = this.#membersOf(caughtUp.asker.members).map((member) => this.#letIn(member, head.seq, now, effects));
@@ -302,6 +301,12 @@ export class EditFeed {
       this.#members.set({ ...member, state: RESYNCING });
       effects.push({ kind: "send", to: [member.connection], frame: { type: "resync-required", channel: this.#options.channel, reason, head } });
     }
+  }
+
+  /** Neither on its way in nor to a snapshot: until it has JOINED again it is sent no edits. */
+  #isServed(connection: ConnectionId): boolean {
+    const kind = this.#members.get(connection)?.state.kind;
+    return kind !== undefined && kind !== "waiting" && kind !== "resyncing";
   }
 
   #membersOf(connections: Iterable<ConnectionId>): Member[] {

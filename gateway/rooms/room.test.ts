@@ -493,6 +493,18 @@ test("[ROOM32] what was asked for the lost log's sake sends nobody away who has 
   expect(room.pace).not.toBe("soon");
 });
 
+test.each([
+  ["once told", () => feed(epochBegins(2, 3))],
+  ["with that answer", () => []],
+])("[ROOM36] what a member had asked for is not sent to it any more that begins anew, %s", (_, word) => {
+  bothLive(5);
+  feed({ kind: "tick" }, 20_000); // What is recent is forgotten.
+  expect(said(feed({ kind: "replay", connection: ann.connection, after: 1 as Seq, through: 5 as Seq }))).toEqual(["ask #2 after 1"]);
+  const effects = [...word(), ...feed(catchUp(2, 3, [part(2, [bob, bob])], 2)), ...feed(catchUp(3, 3, [part(2, [bob, bob])], 2))];
+  expect(said(effects).filter((what) => what.startsWith("resync"))).toEqual(["resync-required to 1", "resync-required to 2"]);
+  expect(said(effects).filter((what) => what.startsWith("edits"))).toEqual([]);
+});
+
 test("[ROOM32] an owner that begins where the room stands has lost nothing", () => {
   bothLive(5);
   expect(said(feed(epochBegins(2, 5)))).toEqual([]);
