@@ -130,6 +130,14 @@ test("[MTH10] a question about a state that ends its thread each time is answere
   expect([await threads.text(deadly, undefined), await threads.json(state(254), [])]).toEqual(["busy", "busy"]);
 });
 
+test("[MTH11] nor can one that ends its threads whatever is asked of it be asked without end, each time for another type", async () => {
+  const threads = start();
+  const deadly = state(254);
+  const answers = [];
+  for (let asked = 0; asked < 14; asked++) answers.push(await threads.json(deadly, [{ name: `t${asked}`, kind: "map" }]));
+  expect(answers).toEqual([...Array.from({ length: 12 }, () => "busy"), "unreadable", "unreadable"]);
+});
+
 test("[MTH9] threads that do not begin are in the log, and nobody is told that a document cannot be read", async () => {
   const threads = start({ worker: pathToFileURL(join(folder, "missing.mjs")) });
   logged.length = 0;

@@ -26,6 +26,8 @@ const LONG_BYTES = 4 * 1024 ** 2;
 
 /** A question about a state that ended so many threads is not asked of that state again; edited it is another. */
 const DEATHS_MAX = 3;
+/** Nor is any, once all of them together ended so many: types can be named without end. */
+const DEATHS_OF_STATE_MAX = 12;
 
 /** `worker`: the file that the threads run. `waiting`: questions that no thread has taken yet. */
 export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions, { clock, log }: { readonly clock: Clock; readonly log: Pick<Log, "info" | "warn"> }): Merging & Reading & Reverting & { readonly waiting: number; stop(): Promise<void> } {
@@ -77,7 +79,7 @@ export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, wor
   const askOf = async <T extends Task>(task: T, question: Question<T> & { readonly state: Uint8Array }, name: string): Promise<Answer<T> | Unread> => {
     const ofState = deaths.get(question.state) ?? new Map<string, number>();
     const died = ofState.get(name) ?? 0;
-    if (died >= DEATHS_MAX) return "unreadable";
+    if (died >= DEATHS_MAX || sumOf(ofState.values()) >= DEATHS_OF_STATE_MAX) return "unreadable";
     if (waiting.length >= readsWaitingMax) return "busy";
     const answer = await ask(task, () => question);
     if (answer === "busy") deaths.set(question.state, ofState.set(name, died + 1));
@@ -101,5 +103,11 @@ export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, wor
 }
 
 function bytesOf(question: object): number {
-  return Object.values(question).reduce<number>((bytes, value) => bytes + (value instanceof Uint8Array ? value.byteLength : 0), 0);
+  return sumOf(Object.values(question).map((value) => (value instanceof Uint8Array ? value.byteLength : 0)));
+}
+
+function sumOf(numbers: Iterable<number>): number {
+  let sum = 0;
+  for (const number of numbers) sum += number;
+  return sum;
 }
