@@ -17,6 +17,28 @@ test("[FOB1] a folder in which two rooms may have the same files is refused with
   }
 });
 
+test("[FOB3] while rooms are removed all others are listed, whatever their names are as long as", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "coroom-folder-"));
+  try {
+    const store = await folderObjects(folder);
+    const kept = ["acme.kept/1-1-a", `acme.${"=e4".repeat(100)}kept/1-1-b`];
+    for (const name of kept) await store.write(name, Uint8Array.of(1));
+    const passing = Array.from({ length: 200 }, (_, index) => (index % 2 === 0 ? `acme.room${index}/1-1-a` : `acme.${"=e4".repeat(100)}${index}/1-1-a`));
+    for (let round = 0; round < 3; round++) {
+      await Promise.all(passing.map((name) => store.write(name, Uint8Array.of(1))));
+      let isRemoving = true;
+      const removing = (async () => {
+        for (const name of passing) await store.remove(name);
+      })().finally(() => (isRemoving = false));
+      while (isRemoving) expect(await store.list()).toEqual(expect.arrayContaining(kept));
+      await removing;
+    }
+    expect((await store.list()).toSorted()).toEqual(kept.toSorted());
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test("[FOB2] of a room whose last object is removed not even its name is left, and whoever writes another meanwhile does so", async () => {
   const folder = mkdtempSync(join(tmpdir(), "coroom-folder-"));
   try {

@@ -4,6 +4,7 @@
  */
 
 import { randomUUID } from "node:crypto";
+import type { Dirent } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 
@@ -38,9 +39,9 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
     },
     read: (name) => readFile(fileOf(name)).catch((error: unknown) => orUndefined(error)),
     list: async () => {
-      const entries = await whateverIsRemoved(() => readdir(root, { recursive: true, withFileTypes: true }));
-      const paths = entries.flatMap((entry) => (entry.isFile() ? relative(root, join(entry.parentPath, entry.name)).split(sep).join("/") : []));
-      return paths.filter((path) => !path.startsWith(`${UNFINISHED}/`)).map(nameAt);
+      const entries = await readdir(root, { withFileTypes: true });
+      const files = await filesOf(root, entries.filter(({ name }) => name !== UNFINISHED));
+      return files.map((file) => nameAt(relative(root, file).split(sep).join("/")));
     },
     remove: async (name) => {
       const file = fileOf(name);
@@ -49,6 +50,17 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
     },
     sweep: () => removeAbandoned(unfinished),
   };
+}
+
+/** Folder by folder, for folders are removed meanwhile. */
+async function filesOf(folder: string, entries: readonly Dirent[]): Promise<string[]> {
+  const files: string[] = [];
+  for (const entry of entries) {
+    const path = join(folder, entry.name);
+    if (entry.isFile()) files.push(path);
+    else if (entry.isDirectory()) files.push(...(await filesOf(path, (await readdir(path, { withFileTypes: true }).catch((error: unknown) => orUndefined(error))) ?? [])));
+  }
+  return files;
 }
 
 /** Whether the folder that is there is found under a name in capitals as well. */
