@@ -7,6 +7,7 @@ import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
+import { SeldomSet } from "../../shared/seldom.ts";
 import type { CheckpointHost } from "./checkpoint-host.ts";
 import { isSnapshotDue, type SnapshotPolicy } from "./compaction.ts";
 import type { Document, MergedState } from "./document.ts";
@@ -31,7 +32,7 @@ export class SaveHost {
   #uncoveredSince: Millis | undefined;
   #lastSaved: Millis | undefined;
   /** Snapshots of which it is not known whether the room's entry names them. */
-  readonly #unsettled = new Set<string>();
+  readonly #unsettled = new SeldomSet<string>();
   /** The last of them: where its state has not changed, the next try is to name the same one. */
   #written: { readonly state: Uint8Array; readonly snapshot: Written } | undefined;
 
