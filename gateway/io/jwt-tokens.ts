@@ -105,15 +105,20 @@ function verifier(options: TokenOptions, clock: Clock): Verifier {
   const by = (keys: JWTVerifyGetKey): Verify => (token, checks) => jwtVerify(token, keys, { ...checks, algorithms: KEY_PAIR_ALGORITHMS });
   if (options.jwksUrl === "") return { verify: by(createLocalJWKSet(readJwks(options.jwksFile))), ...fixed };
   const keys = createRemoteJWKSet(new URL(options.jwksUrl), { cooldownDuration: REFETCH_MS });
+  /** A fetch that is under way began before the token came, and would be joined. */
+  const reload = async (): Promise<void> => {
+    if (keys.reloading) await keys.reload().catch(() => {});
+    return keys.reload();
+  };
   let next: Promise<void> | undefined;
   const refetched = (): Promise<void> => {
     next ??= new Promise<void>((resolve) => clock.after(REFETCH_MS, resolve)).then(() => {
       next = undefined; // Whoever comes from here on may have been signed with a key that this fetch misses.
-      return keys.reload();
+      return reload();
     });
     return next;
   };
-  return { verify: by(keys), mayBeBehind: () => keys.coolingDown, refetched };
+  return { verify: by(keys), mayBeBehind: () => keys.coolingDown || keys.reloading, refetched };
 }
 
 function readJwks(file: string): JSONWebKeySet {
