@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 
 import { Registry } from "prom-client";
 
+import { SettingError } from "../shared/config.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
@@ -67,6 +68,7 @@ async function startRoles(given: StartConfig, registry: Registry, add: (part: Ru
   if (runs("room-server")) add(await (await load.roomServer()).startRoomServer(config, deps("room-server")));
   if (runs("document-service")) add(await (await load.documentService()).startDocumentService(config, deps("document-service")));
   if (runs("leaderboard")) add(await (await load.leaderboard()).startLeaderboard(config, deps("leaderboard")));
+  if (runs("y-websocket") && config.tlsCertFile !== "" && config.yGatewayUrl === "") throw new SettingError("COROOM_Y_GATEWAY_URL is not set: over TLS a gateway has to be reached by the name in its certificate (wss://…)");
   const url = runs("gateway") ? await startEdge(given, config, deps("gateway"), add) : undefined;
   if (runs("y-websocket")) add(await (await load.yWebsocket()).startYWebsocket({ ...config, yGatewayUrl: config.yGatewayUrl || (url?.replace("http", "ws") ?? "") }, deps("y-websocket")));
   say(url === undefined ? "coroom ready" : `coroom ready ${url}`);

@@ -10,6 +10,7 @@ import { gatewayMetrics } from "../gateway/metrics.ts";
 import { leaderboardMetrics } from "../leaderboard/metrics.ts";
 import { placementMetrics } from "../placement/metrics.ts";
 import { roomServerMetrics } from "../room-server/metrics.ts";
+import { yWebsocketMetrics } from "../y-websocket/metrics.ts";
 
 const ALERTS = readFileSync("deploy/prometheus/alerts.yaml", "utf8");
 const DASHBOARD = readFileSync("deploy/grafana/coroom.json", "utf8");
@@ -45,7 +46,7 @@ function labelsIn(expr: string): string[] {
 /** By name, as Prometheus scrapes them. */
 async function labelsByMetric(): Promise<ReadonlyMap<string, readonly string[]>> {
   const labels = new Map<string, readonly string[]>();
-  for (const metricsOf of [gatewayMetrics, roomServerMetrics, placementMetrics, documentServiceMetrics, leaderboardMetrics]) {
+  for (const metricsOf of [gatewayMetrics, roomServerMetrics, placementMetrics, documentServiceMetrics, leaderboardMetrics, yWebsocketMetrics]) {
     const registry = new Registry();
     const labelNames = new Map(Object.values(metricsOf(registry)).map((metric) => metric as unknown as { name: string; labelNames: string[] }).map((metric) => [metric.name, metric.labelNames]));
     for (const { name, type } of await registry.getMetricsAsJSON()) {

@@ -7,7 +7,8 @@ export const yWebsocketSettings = {
   yPort: { parse: port, fallback: 1234, meaning: "port that clients of y-websocket connect to, as ws://host:port/room?token=…; 0: any free one" },
   yGatewayUrl: { parse: text, fallback: "", meaning: "the gateways, as clients reach them (ws://host:port): rooms are entered there; empty: the gateway of this process" },
   yClientsMax: { parse: positiveInteger, fallback: 1_000, meaning: "clients of y-websocket; each costs a document in memory. More are turned away with HTTP 503" },
-  yHeldBytesMax: { parse: positiveInteger, fallback: 32 * 1024 ** 2, meaning: "bytes of one message of a client, and of all that it says before its room is there" },
+  yMessageBytesMax: { parse: positiveInteger, fallback: 32 * 1024 ** 2, meaning: "bytes of one message of a client" },
+  yHeldBytesMax: { parse: positiveInteger, fallback: 128 * 1024 ** 2, meaning: "bytes of all that clients say before their rooms are there, together; over it, who says more is closed and comes again" },
   yWaitingBytesMax: { parse: positiveInteger, fallback: 32 * 1024 ** 2, meaning: "bytes that a client has not taken yet; over it, it is closed and comes again" },
   ySaveMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long what a client wrote that is gone may take to be saved" },
 } as const satisfies Settings;

@@ -5,6 +5,7 @@
 
 import type { Registry } from "prom-client";
 
+import { addressOf } from "../client/connection/address.ts";
 import { fetchSnapshot } from "../client/io/fetch-snapshot.ts";
 import { openSocketWith } from "../client/io/node-socket.ts";
 import { systemChance, systemClock as clientClock } from "../client/io/system.ts";
@@ -15,24 +16,26 @@ import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { YWebsocketConfig } from "./config.ts";
-import { type TurnedAway, type YSeat, ySockets } from "./io/y-sockets.ts";
+import { HeldBudget } from "./held-budget.ts";
+import { type TurnedAway, type YListener, type YSeat, ySockets } from "./io/y-sockets.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
-import { YClient } from "./y-client.ts";
+import { YClient, type YSocket } from "./y-client.ts";
 
 /** As gateways have them. */
 export type EdgeConfig = { readonly production: boolean; readonly allowedOrigins: readonly string[]; readonly clientAddressHeader: string };
 export type RunningYWebsocket = Running & { readonly port: number };
 
+/** Throws where it may not or cannot start. */
 export async function startYWebsocket(config: YWebsocketConfig & EdgeConfig, { log, registry }: { log: Log; registry: Registry }): Promise<RunningYWebsocket> {
+  refuseUnsafe(config);
   const { yGatewayUrl: url, clientAddressHeader } = config;
-  if (url === "") throw new SettingError("COROOM_Y_GATEWAY_URL is not set: name the gateways as clients reach them (ws://host:port)");
-  if (config.production && config.allowedOrigins.length === 0) throw new SettingError("in production the pages that may connect must be named: set COROOM_ALLOWED_ORIGINS");
+  if (config.production && clientAddressHeader === "") log.warn({}, "COROOM_CLIENT_ADDRESS_HEADER is not set: gateways take all clients of y-websocket to come from this machine, and count or ban them together or not at all");
   const metrics = yWebsocketMetrics(registry);
-  const leaving = new Set<Promise<void>>();
-  let clients = 0;
+  const budget = new HeldBudget(config.yHeldBytesMax);
+  /** Each until its client has left, and what it wrote is saved. */
+  const visits = new Set<Promise<void>>();
   let isStopping = false;
 
-  const count = (change: number): void => metrics.clients.set((clients += change));
   const worldFor = (address: string): World => ({
     clock: clientClock,
     chance: systemChance,
@@ -40,29 +43,37 @@ export async function startYWebsocket(config: YWebsocketConfig & EdgeConfig, { l
     fetchSnapshot,
     reportError: (error) => log.error({ cause: error }, "a y-websocket client's document could not take what the room has"),
   });
-  const enter = ({ room, token, address }: YSeat, socket: ConstructorParameters<typeof YClient>[0]) => {
-    count(1);
+  const enter = ({ room, token, address }: YSeat, socket: YSocket): YListener => {
     const world = worldFor(address);
-    const client = new YClient(socket, config, { openRoom: (doc) => new YjsProvider({ url, token, room, doc }, world), clock, log, metrics });
-    const receiveClosed = (): void => {
-      const left = client.receiveClosed().finally(() => {
-        leaving.delete(left);
-        count(-1);
-      });
-      leaving.add(left);
-    };
-    return { receive: (bytes: Uint8Array) => client.receive(bytes), receiveClosed };
+    const client = new YClient(socket, config, { openRoom: (doc) => new YjsProvider({ url, token, room, doc }, world), budget, clock, log, metrics });
+    let receiveClosed = (): void => {};
+    const visit = new Promise<void>((resolve) => (receiveClosed = () => resolve(client.receiveClosed()))).finally(() => {
+      visits.delete(visit);
+      metrics.clients.set(visits.size);
+    });
+    visits.add(visit);
+    metrics.clients.set(visits.size);
+    return { receive: (bytes) => client.receive(bytes), receiveClosed: () => receiveClosed() };
   };
-  const mayEnter = (): TurnedAway | undefined => (isStopping ? "stopping" : clients >= config.yClientsMax ? "full" : undefined);
+  const mayEnter = (): TurnedAway | undefined => (isStopping ? "stopping" : visits.size >= config.yClientsMax ? "full" : undefined);
 
-  const options = { host: config.yHost, port: config.yPort, allowedOrigins: config.allowedOrigins, addressHeader: clientAddressHeader, messageBytesMax: config.yHeldBytesMax };
+  const options = { host: config.yHost, port: config.yPort, allowedOrigins: config.allowedOrigins, addressHeader: clientAddressHeader, messageBytesMax: config.yMessageBytesMax };
   const sockets = await ySockets(options, { mayEnter, enter, onTurnedAway: (reason) => metrics.turnedAway.inc({ reason }) });
   log.info({ port: sockets.port, gateway: url }, "y-websocket's clients are served");
   const stop = async (): Promise<void> => {
     isStopping = true;
-    await sockets.close(); // All have left by then, or are cut off.
-    await Promise.all(leaving);
+    await sockets.close();
+    await Promise.all(visits);
   };
   let stopped: Promise<void> | undefined;
   return { port: sockets.port, stop: () => (stopped ??= stop()) };
+}
+
+function refuseUnsafe({ yGatewayUrl, production, allowedOrigins }: YWebsocketConfig & EdgeConfig): void {
+  if (production && allowedOrigins.length === 0) throw new SettingError("in production the pages that may connect must be named: set COROOM_ALLOWED_ORIGINS");
+  try {
+    addressOf(yGatewayUrl);
+  } catch {
+    throw new SettingError(`COROOM_Y_GATEWAY_URL must name a gateway, as ws://host:port or wss://host, not ${JSON.stringify(yGatewayUrl)}`);
+  }
 }

@@ -6,8 +6,8 @@
 import * as decoding from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
-/** What somebody shows; null: nothing any more. `clock`: of two about one client the one with the higher counts. */
-export type YState = { readonly client: number; readonly clock: number; readonly state: unknown };
+/** What somebody shows, as JSON; `null`: nothing any more. `clock`: of two about one client the one with the higher counts. */
+export type YState = { readonly client: number; readonly clock: number; readonly json: string };
 
 export type YMessage =
   /** What the client has; it is to be told the rest. */
@@ -15,7 +15,7 @@ export type YMessage =
   | { readonly kind: "update"; readonly update: Uint8Array }
   | { readonly kind: "awareness"; readonly states: readonly YState[] }
   | { readonly kind: "awareness-request" }
-  /** Of a newer protocol, or of an application's own. */
+  /** Of a newer protocol, of an application's own, or too much to look through. */
   | { readonly kind: "unknown" };
 
 const SYNC = 0;
@@ -24,13 +24,15 @@ const AUTH = 2;
 const AWARENESS_REQUEST = 3;
 const [SYNC_STEP_1, SYNC_STEP_2, SYNC_UPDATE] = [0, 1, 2];
 const PERMISSION_DENIED = 0;
+/** What a client says of itself has a hundredth of that; of others it is not asked. */
+const AWARENESS_BYTES_MAX = 256 * 1024;
 
 /** Undefined for bytes that are no such message. */
 export function decodeYMessage(bytes: Uint8Array): YMessage | undefined {
   try {
     return read(decoding.createDecoder(bytes));
   } catch {
-    return undefined; // lib0 throws where bytes are missing, JSON.parse where a state is none.
+    return undefined; // lib0 throws where bytes are missing.
   }
 }
 
@@ -43,16 +45,20 @@ function read(input: decoding.Decoder): YMessage {
       return step === SYNC_STEP_2 || step === SYNC_UPDATE ? { kind: "update", update: bytes } : { kind: "unknown" };
     }
     case AWARENESS: {
-      const states = decoding.createDecoder(decoding.readVarUint8Array(input));
-      const count = decoding.readVarUint(states);
-      if (count > states.arr.byteLength) throw new Error("more states than bytes");
-      return { kind: "awareness", states: Array.from({ length: count }, () => ({ client: decoding.readVarUint(states), clock: decoding.readVarUint(states), state: JSON.parse(decoding.readVarString(states)) as unknown })) };
+      const bytes = decoding.readVarUint8Array(input);
+      return bytes.byteLength > AWARENESS_BYTES_MAX ? { kind: "unknown" } : { kind: "awareness", states: readStates(decoding.createDecoder(bytes)) };
     }
     case AWARENESS_REQUEST:
       return { kind: "awareness-request" };
     default:
       return { kind: "unknown" };
   }
+}
+
+function readStates(input: decoding.Decoder): YState[] {
+  const count = decoding.readVarUint(input);
+  if (count > input.arr.byteLength) throw new Error("more states than bytes");
+  return Array.from({ length: count }, () => ({ client: decoding.readVarUint(input), clock: decoding.readVarUint(input), json: decoding.readVarString(input) }));
 }
 
 /** Asks for what the client has beyond this. */
@@ -72,10 +78,10 @@ export function encodeUpdate(update: Uint8Array): Uint8Array {
 export function encodeAwareness(states: readonly YState[]): Uint8Array {
   const inner = encoding.encode((output) => {
     encoding.writeVarUint(output, states.length);
-    for (const { client, clock, state } of states) {
+    for (const { client, clock, json } of states) {
       encoding.writeVarUint(output, client);
       encoding.writeVarUint(output, clock);
-      encoding.writeVarString(output, JSON.stringify(state));
+      encoding.writeVarString(output, json);
     }
   });
   return encoding.encode((output) => {

@@ -4,13 +4,14 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import { FakeClock } from "../shared/testing/fake-clock.ts";
+import { HeldBudget } from "./held-budget.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { decodeYMessage, encodeAwareness, encodeSyncRequest, encodeUpdate } from "./protocol.ts";
 import { YClient, type YRoom } from "./y-client.ts";
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const OWN = 42;
-const hello = encodeAwareness([{ client: OWN, clock: 1, state: {} }]);
+const hello = encodeAwareness([{ client: OWN, clock: 1, json: "{}" }]);
 const updateOf = (text: string): Uint8Array => {
   const doc = new Y.Doc();
   doc.getText("t").insert(0, text);
@@ -20,7 +21,7 @@ const updateOf = (text: string): Uint8Array => {
 /** A room that is in step when the test says so, and saves when it does. */
 class FakeRoom {
   readonly room = "notes";
-  readonly rights = { read: true, write: true };
+  rights = { read: true, write: true };
   readonly status = "connected";
   readonly unsavedEdits = 1;
   readonly awareness = { clientID: OWN, states: new Map<number, Record<string, unknown>>(), setLocalState: () => {}, on: () => {} };
@@ -33,6 +34,10 @@ class FakeRoom {
     this.#tell = { ...this.#tell, [name]: tell };
   }
 
+  refuse(kind: string): void {
+    this.#tell["refused"]!({ kind, message: "no" } as never);
+  }
+
   comeInStep(): void {
     this.synced = true;
     this.#tell["synced"]!(true as never);
@@ -43,7 +48,7 @@ class FakeRoom {
   }
 }
 
-function rig({ yWaitingBytesMax = 1_000_000 }: { readonly yWaitingBytesMax?: number } = {}) {
+function rig({ budget = new HeldBudget(1_000_000) }: { readonly budget?: HeldBudget } = {}) {
   const clock = new FakeClock(0);
   const room = new FakeRoom();
   const docs: { readonly doc: Y.Doc; readonly number: number }[] = [];
@@ -54,7 +59,7 @@ function rig({ yWaitingBytesMax = 1_000_000 }: { readonly yWaitingBytesMax?: num
     docs.push({ doc, number: doc.clientID });
     return room as unknown as YRoom;
   };
-  const client = new YClient(socket, { yHeldBytesMax: 1_000_000, yWaitingBytesMax, ySaveMsMax: 5_000 }, { openRoom, clock, log: silent, metrics: yWebsocketMetrics(new Registry()) });
+  const client = new YClient(socket, { yWaitingBytesMax: 1_000, ySaveMsMax: 5_000 }, { openRoom, budget, clock, log: silent, metrics: yWebsocketMetrics(new Registry()) });
   return { client, clock, room, docs, sent, closed, socket };
 }
 
@@ -67,9 +72,11 @@ test("[YCL1] it enters under its own number, and its document never writes under
   expect(docs[0]!.doc.clientID).not.toBe(OWN);
 });
 
-test("[YCL2] a client that shows nothing is let in all the same, after a moment", () => {
-  const { clock, docs } = rig();
-  clock.turn(249);
+test("[YCL2] a client that shows nothing is let in all the same, a moment after its first words, however late those come", () => {
+  const { client, clock, docs } = rig();
+  clock.turn(10_000);
+  client.receive(encodeSyncRequest(new Uint8Array([0])));
+  clock.turn(49);
   expect(docs).toHaveLength(0);
   clock.turn(1);
   expect(docs).toHaveLength(1);
@@ -95,10 +102,13 @@ test("[YCL4] it hears something every 15 s, for it takes a silent server for gon
   expect(sent).toEqual(["awareness", "awareness", "awareness"]);
 });
 
-test("[YCL5] one that does not take what it is sent is closed, to come again", () => {
-  const { client, room, docs, socket, closed } = rig({ yWaitingBytesMax: 1_000 });
+test("[YCL5] one that does not take what it is sent is closed, to come again; but not for the length of one answer", () => {
+  const { client, room, docs, socket, closed } = rig();
   client.receive(hello);
   room.comeInStep();
+  socket.waitingBytes = 1_000;
+  Y.applyUpdate(docs[0]!.doc, updateOf("a long document ".repeat(1_000)));
+  expect(closed).toEqual([]);
   socket.waitingBytes = 1_001;
   Y.applyUpdate(docs[0]!.doc, updateOf("more"));
   expect(closed).toEqual([1013]);
@@ -120,15 +130,116 @@ test("[YCL6] once it is gone its document stays until what it wrote is saved, fo
   }
 });
 
-test("[YCL7] what is no update writes nothing, however it begins", () => {
-  const { client, room, docs, closed } = rig();
+test("[YCL7] what is no update, or none that Yjs takes, closes it, and nothing that it says throws", () => {
+  const deep = `{"a":${"[".repeat(4_000)}${"]".repeat(4_000)}}`;
+  const hostile = [
+    saidUpdate(updateOf("half of it").subarray(0, -1)),
+    saidUpdate(itsOwnOrigin()),
+    encodeSyncRequest(new Uint8Array([9, 1])),
+  ];
+  for (const bytes of hostile) {
+    const { client, room, docs, closed } = rig();
+    client.receive(hello);
+    room.comeInStep();
+    expect(() => client.receive(bytes)).not.toThrow();
+    expect(closed).toEqual([4400]);
+    expect(docs[0]!.doc.getText("t").toJSON()).toBe("");
+  }
+  const { client, room } = rig();
   client.receive(hello);
   room.comeInStep();
-  const whole = updateOf("half of it");
-  client.receive(encoding.encode((output) => {
-    for (const number of [0, 2]) encoding.writeVarUint(output, number);
-    encoding.writeVarUint8Array(output, whole.subarray(0, whole.byteLength - 1));
-  }));
-  expect(closed).toEqual([4400]);
-  expect(docs[0]!.doc.getText("t").toJSON()).toBe("");
+  expect(() => client.receive(encodeAwareness([{ client: OWN, clock: 2, json: deep }]))).not.toThrow();
 });
+
+/** An item that stands behind one of its own client that comes after it. */
+function itsOwnOrigin(): Uint8Array {
+  return encoding.encode((output) => {
+    for (const number of [1, 1, 7, 0]) encoding.writeVarUint(output, number); // One client, one struct: client 7 from clock 0.
+    encoding.writeUint8(output, 0x80 | 4); // A text, with an origin.
+    for (const number of [7, 5]) encoding.writeVarUint(output, number); // Behind 7's fifth.
+    encoding.writeVarString(output, "x");
+    encoding.writeVarUint(output, 0); // Nothing deleted.
+  });
+}
+
+test("[YCL8] who may not write for a time gives all that it wrote once it may again", () => {
+  const { client, clock, room, docs, sent } = rig();
+  const mine = new Y.Doc();
+  const updates: Uint8Array[] = [];
+  mine.on("update", (update: Uint8Array) => void updates.push(update));
+  mine.getText("t").insert(0, "while muted, ");
+  mine.getText("t").insert(mine.getText("t").length, "and after");
+  client.receive(hello);
+  room.comeInStep();
+  room.rights = { read: true, write: false };
+  client.receive(encodeUpdate(updates[0]!));
+  client.receive(encodeUpdate(updates[0]!));
+  expect(sent.filter((kind) => kind === "unknown"), "told once").toHaveLength(1);
+  room.rights = { read: true, write: true };
+  sent.length = 0;
+  clock.turn(15_000);
+  expect(sent, "though it says nothing more").toContain("sync-request");
+  sent.length = 0;
+  client.receive(encodeUpdate(updates[1]!));
+  expect(sent, "what it builds upon is missing").toEqual(["sync-request"]);
+  client.receive(encodeUpdate(Y.encodeStateAsUpdate(mine)));
+  expect(docs[0]!.doc.getText("t").toJSON()).toBe("while muted, and after");
+});
+
+test("[YCL9] a client that lacks itself what it builds upon is asked for it once", () => {
+  const { client, room, sent } = rig();
+  const mine = new Y.Doc();
+  const updates: Uint8Array[] = [];
+  mine.on("update", (update: Uint8Array) => void updates.push(update));
+  for (const letter of "abc") mine.getText("t").insert(mine.getText("t").length, letter);
+  client.receive(hello);
+  room.comeInStep();
+  sent.length = 0;
+  for (const update of [updates[1]!, updates[2]!, updates[1]!]) client.receive(encodeUpdate(update));
+  expect(sent).toEqual(["sync-request"]);
+});
+
+test("[YCL10] a token that held and has expired lets the client come again, any other refusal does not", () => {
+  for (const [wasInStep, kind, code] of [[true, "token-expired", 4501], [false, "token-expired", 4401], [true, "room-refused", 4401]] as const) {
+    const { client, room, closed } = rig();
+    client.receive(hello);
+    if (wasInStep) room.comeInStep();
+    room.refuse(kind);
+    expect(closed).toEqual([code]);
+  }
+});
+
+test("[YCL11] what clients say before their rooms are there is bounded for all of them, and given back", async () => {
+  const budget = new HeldBudget(1_000);
+  const [one, other] = [rig({ budget }), rig({ budget })];
+  const long = encodeUpdate(updateOf("x".repeat(600)));
+  one.client.receive(long);
+  other.client.receive(long);
+  expect([one.closed, other.closed]).toEqual([[], [1013]]);
+  one.clock.turn(50);
+  one.room.comeInStep();
+  const third = rig({ budget });
+  third.client.receive(long);
+  expect(third.closed).toEqual([]);
+});
+
+test("[YCL12] who wrote before the room was there, and is gone, has it written all the same", async () => {
+  const { client, clock, room, docs } = rig();
+  room.saved = true;
+  client.receive(encodeUpdate(updateOf("and gone")));
+  const left = client.receiveClosed();
+  await clock.advance(1_000);
+  expect(room.isDestroyed).toBe(false);
+  room.comeInStep();
+  expect(docs[0]!.doc.getText("t").toJSON()).toBe("and gone");
+  await clock.advance(200);
+  await left;
+  expect(room.isDestroyed).toBe(true);
+});
+
+function saidUpdate(update: Uint8Array): Uint8Array {
+  return encoding.encode((output) => {
+    for (const number of [0, 2]) encoding.writeVarUint(output, number);
+    encoding.writeVarUint8Array(output, update);
+  });
+}

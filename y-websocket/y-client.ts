@@ -1,10 +1,10 @@
 /**
  * One client of y-websocket in one room: a document of its own, kept the same as the room by the SDK, answers it in its
- * protocol. Rules YCL1 to YCL7, YWS1 to YWS10.
+ * protocol. Rules YCL1 to YCL12, YWS1 to YWS16.
  *
  * What it says is held until the document is the room's: answered sooner, it would take an empty document for the room,
  * and fill it anew. It takes part under the number that it has in Yjs, so that tabs beside it, which tell it of each other
- * by themselves, are not there twice; so it is let in once it has said that, which it does at once.
+ * by themselves, are not there twice; so it is let in once it has said that, which it does with its first words.
  */
 
 import * as Y from "yjs";
@@ -13,6 +13,7 @@ import { assertNever } from "../shared/assert.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Log } from "../shared/log.ts";
 import type { YjsProvider } from "../client/yjs/yjs-provider.ts";
+import type { HeldBudget } from "./held-budget.ts";
 import type { YWebsocketMetrics } from "./metrics.ts";
 import { decodeYMessage, encodeAwareness, encodeDenied, encodeSyncAnswer, encodeSyncRequest, encodeUpdate, type YMessage } from "./protocol.ts";
 import { YAwareness } from "./y-awareness.ts";
@@ -24,21 +25,22 @@ export interface YSocket {
   readonly waitingBytes: number;
 }
 
-export type YClientOptions = { readonly yHeldBytesMax: number; readonly yWaitingBytesMax: number; readonly ySaveMsMax: number };
 export type YRoom = Pick<YjsProvider, "room" | "rights" | "status" | "synced" | "saved" | "unsavedEdits" | "awareness" | "on" | "destroy">;
+export type YClientOptions = { readonly yWaitingBytesMax: number; readonly ySaveMsMax: number };
 /** `openRoom`: the document's awareness is to be of the Yjs client whose number the document has at that moment. */
-export type YClientDeps = { readonly openRoom: (doc: Y.Doc) => YRoom; readonly clock: Clock; readonly log: Log; readonly metrics: YWebsocketMetrics };
+export type YClientDeps = { readonly openRoom: (doc: Y.Doc) => YRoom; readonly budget: HeldBudget; readonly clock: Clock; readonly log: Log; readonly metrics: YWebsocketMetrics };
 
 /** 4400 to 4499: y-websocket 3.1 and later do not come again by themselves. */
-export const Y_CLOSE = { unreadable: 4400, refused: 4401, goingAway: 1001, overloaded: 1013 } as const;
+export const Y_CLOSE = { unreadable: 4400, refused: 4401, tokenExpired: 4501, goingAway: 1001, overloaded: 1013 } as const;
 
-/** A client without an awareness says nothing of itself. */
-const NUMBER_MS_MAX = 250;
+/** It says its number in one go with its first words; without an awareness it has none to say. */
+const NUMBER_MS_MAX = 50;
 /** Half of the time after which a client takes its server, or whom it was told of, for gone. */
 const RENEW_MS = 15_000;
 const SAVE_LOOK_MS = 100;
 /** Of an update that holds nothing. */
 const EMPTY_UPDATE_BYTES = 2;
+const UNREADABLE = "an update or a state vector did not decode";
 
 export class YClient {
   readonly #socket: YSocket;
@@ -49,49 +51,60 @@ export class YClient {
   #awareness: YAwareness | undefined;
   #held: YMessage[] = [];
   #heldBytes = 0;
-  #state: "entering" | "in-step" | "ended" = "entering";
-  #stopWaiting: () => void;
-  #wasDenied = false;
+  #isInStep = false;
+  #isThere = true;
+  #hasEnded = false;
+  #stopWaiting: (() => void) | undefined;
+  /** Something that it wrote was not taken. */
+  #lacksItsWords = false;
+  /** Once: it may lack that itself. */
+  #askedForMissing = false;
 
   constructor(socket: YSocket, options: YClientOptions, deps: YClientDeps) {
     this.#socket = socket;
     this.#options = options;
     this.#deps = deps;
-    this.#stopWaiting = deps.clock.after(NUMBER_MS_MAX, () => this.#enter(undefined));
   }
 
   receive(bytes: Uint8Array): void {
-    if (this.#state === "ended") return;
+    if (!this.#isThere) return;
     const message = decodeYMessage(bytes);
     if (message === undefined) return this.#refuse(Y_CLOSE.unreadable, "a message did not decode: this speaks y-websocket's protocol");
-    if (this.#state === "in-step") return this.#take(message);
+    if (this.#isInStep) return this.#take(message);
+    if (!this.#deps.budget.take(bytes.byteLength)) return this.#refuse(Y_CLOSE.overloaded, "too much was said before rooms were there");
     this.#heldBytes += bytes.byteLength;
-    if (this.#heldBytes > this.#options.yHeldBytesMax) return this.#refuse(Y_CLOSE.overloaded, "too much was said before the room was there");
     this.#held.push(message);
-    if (message.kind === "awareness" && this.#room === undefined) this.#enter(message.states[0]?.client);
+    if (this.#room !== undefined) return;
+    if (message.kind === "awareness") this.#enter(message.states[0]?.client);
+    else this.#stopWaiting ??= this.#deps.clock.after(NUMBER_MS_MAX, () => this.#enter(undefined));
   }
 
   /** The socket is closed. Resolves once what the client wrote is in the log, or the time for that is up. */
   async receiveClosed(): Promise<void> {
-    this.#end();
+    this.#leave();
+    if (this.#room === undefined && !this.#hasEnded && this.#held.some(({ kind }) => kind === "update")) this.#enter(undefined);
     const room = this.#room;
-    if (room === undefined) return;
-    room.awareness.setLocalState(null);
-    await this.#saved(room);
-    if (!room.saved) this.#deps.log.warn({ room: room.room, unsavedEdits: room.unsavedEdits }, "a y-websocket client left, and not all that it wrote was saved in time: it has it still");
-    room.destroy();
+    if (room !== undefined) {
+      room.awareness.setLocalState(null);
+      await this.#settled(room);
+      if (!room.saved || this.#held.length > 0) this.#deps.log.warn({ room: room.room, unsavedEdits: room.unsavedEdits }, "a y-websocket client left, and not all that it wrote was saved in time: it has it still");
+      room.destroy();
+    }
+    this.#hasEnded = true;
+    this.#letGo();
     this.#doc.destroy();
   }
 
   #enter(yjsClient: number | undefined): void {
-    this.#stopWaiting();
+    this.#stopWaiting?.();
     const ownNumber = this.#doc.clientID;
     if (yjsClient !== undefined) this.#doc.clientID = yjsClient;
     const room = this.#deps.openRoom(this.#doc);
     this.#doc.clientID = ownNumber; // What the client writes is to come from elsewhere to this document.
     this.#room = room;
     this.#awareness = new YAwareness(room.awareness, yjsClient, this.#deps.clock);
-    room.on("refused", ({ message }) => this.#refuse(Y_CLOSE.refused, message));
+    // Its token held until now: it may have a new one, and comes again with that.
+    room.on("refused", ({ kind, message }) => this.#refuse(kind === "token-expired" && this.#isInStep ? Y_CLOSE.tokenExpired : Y_CLOSE.refused, message));
     room.on("error", ({ kind, message }) => {
       this.#deps.metrics.problems.inc({ kind });
       this.#deps.log.warn({ room: room.room, kind }, message);
@@ -101,25 +114,37 @@ export class YClient {
   }
 
   #comeInStep(): void {
-    if (this.#state !== "entering") return;
-    this.#state = "in-step";
+    if (this.#isInStep || this.#hasEnded) return;
+    this.#isInStep = true;
     this.#doc.on("update", (update: Uint8Array, origin: unknown) => {
       if (origin !== this) this.#tell(encodeUpdate(update));
     });
     this.#room!.awareness.on("update", ({ added, updated, removed }: Record<"added" | "updated" | "removed", number[]>) => this.#tellAwareness([...added, ...updated, ...removed]));
-    this.#tell(encodeSyncRequest(Y.encodeStateVector(this.#doc)));
+    this.#askForWords();
     this.#renew();
-    for (const message of this.#held.splice(0)) if (this.#isInStep) this.#take(message);
+    const held = this.#held;
+    this.#letGo();
+    for (const message of held) if (!this.#hasEnded) this.#take(message);
   }
 
+  /** Nothing that a client says may end more than its own line. */
   #take(message: YMessage): void {
+    try {
+      this.#carryOut(message);
+    } catch (cause) {
+      this.#deps.log.warn({ room: this.#room!.room, kind: message.kind, cause }, "what a y-websocket client said could not be taken");
+      this.#refuse(Y_CLOSE.unreadable, UNREADABLE);
+    }
+  }
+
+  #carryOut(message: YMessage): void {
     switch (message.kind) {
       case "sync-request":
-        return this.#answer(message.stateVector);
+        return this.#tell(encodeSyncAnswer(Y.encodeStateAsUpdate(this.#doc, message.stateVector)));
       case "update":
         return this.#write(message.update);
       case "awareness":
-        return this.#awareness!.receive(message.states);
+        return this.#isThere ? this.#awareness!.receive(message.states) : undefined;
       case "awareness-request":
         return this.#tell(encodeAwareness(this.#awareness!.tellAll()));
       case "unknown":
@@ -129,29 +154,37 @@ export class YClient {
     }
   }
 
-  #answer(stateVector: Uint8Array): void {
-    const update = attempt(() => Y.encodeStateAsUpdate(this.#doc, stateVector));
-    if (update === undefined) return this.#refuse(Y_CLOSE.unreadable, "a state vector did not decode");
-    this.#tell(encodeSyncAnswer(update));
-  }
-
   #write(update: Uint8Array): void {
     if (update.byteLength <= EMPTY_UPDATE_BYTES) return;
-    if (this.#room!.rights?.write !== true) return this.#deny();
-    // All of it first: applied as it is read, a broken update would be written in part.
-    if (attempt(() => Y.decodeUpdate(update)) === undefined) return this.#refuse(Y_CLOSE.unreadable, "an update did not decode");
+    if (!this.#mayWrite) return this.#deny();
+    Y.decodeUpdate(update); // Throws: applied as it is read, what is torn would be written in part.
     this.#deps.metrics.updates.inc();
     Y.applyUpdate(this.#doc, update, this);
+    const buildsOnWhatIsMissing = this.#doc.store.pendingStructs !== null; // What it wrote while it might not, above all.
+    if (this.#lacksItsWords || (buildsOnWhatIsMissing && !this.#askedForMissing)) this.#askForWords();
+    this.#askedForMissing = buildsOnWhatIsMissing;
   }
 
-  /** Once: it goes on reading. */
+  get #mayWrite(): boolean {
+    return this.#room!.rights?.write === true;
+  }
+
+  /** Once, for as long as it may not: it goes on reading. */
   #deny(): void {
-    if (!this.#wasDenied) this.#tell(encodeDenied("the token gives no right to write: what is written here is not saved"));
-    this.#wasDenied = true;
+    if (!this.#lacksItsWords) this.#tell(encodeDenied("the token gives no right to write, or that is taken away for a time: what is written here is not saved"));
+    this.#lacksItsWords = true;
+  }
+
+  /** All that it has and the room has not. */
+  #askForWords(): void {
+    this.#lacksItsWords = false;
+    this.#tell(encodeSyncRequest(Y.encodeStateVector(this.#doc)));
   }
 
   #renew(): void {
+    if (!this.#isThere) return;
     this.#tell(encodeAwareness(this.#awareness!.tellAll()));
+    if (this.#lacksItsWords && this.#mayWrite) this.#askForWords();
     this.#stopWaiting = this.#deps.clock.after(RENEW_MS, () => this.#renew());
   }
 
@@ -160,48 +193,43 @@ export class YClient {
     if (states.length > 0) this.#tell(encodeAwareness(states));
   }
 
+  /** One message may be as long as the document: what counts is what was not taken before it. */
   #tell(bytes: Uint8Array): void {
-    if (this.#state === "ended") return;
+    if (!this.#isThere) return;
+    if (this.#socket.waitingBytes > this.#options.yWaitingBytesMax) return this.#refuse(Y_CLOSE.overloaded, "it does not take what it is sent");
     this.#socket.send(bytes);
-    if (this.#socket.waitingBytes > this.#options.yWaitingBytesMax) this.#refuse(Y_CLOSE.overloaded, "it does not take what it is sent");
   }
 
+  /** What it said until then, and was taken, is saved all the same. */
   #refuse(code: number, reason: string): void {
-    if (this.#state === "ended") return;
+    if (!this.#isThere) return;
     if (code === Y_CLOSE.refused) this.#socket.send(encodeDenied(reason));
     this.#deps.metrics.closes.inc({ code: String(code) });
-    this.#end();
+    this.#leave();
+    this.#letGo();
     this.#socket.close(code, reason);
   }
 
-  #end(): void {
-    this.#state = "ended";
-    this.#stopWaiting();
+  #leave(): void {
+    this.#isThere = false;
+    this.#stopWaiting?.();
+  }
+
+  #letGo(): void {
+    this.#deps.budget.giveBack(this.#heldBytes);
+    this.#heldBytes = 0;
     this.#held = [];
   }
 
-  get #isInStep(): boolean {
-    return this.#state === "in-step";
-  }
-
-  #saved(room: YRoom): Promise<void> {
+  #settled(room: YRoom): Promise<void> {
     const { clock } = this.#deps;
     const until = clock.now() + this.#options.ySaveMsMax;
     return new Promise((resolve) => {
       const look = (): void => {
-        if (room.saved || room.status === "stopped" || clock.now() >= until) resolve();
+        if ((room.saved && this.#held.length === 0) || room.status === "stopped" || clock.now() >= until) resolve();
         else clock.after(SAVE_LOOK_MS, look);
       };
       look();
     });
-  }
-}
-
-/** Undefined where Yjs throws: the bytes are none of its own. */
-function attempt<Result>(run: () => Result): Result | undefined {
-  try {
-    return run();
-  } catch {
-    return undefined;
   }
 }

@@ -1,7 +1,10 @@
 /** y-websocket's own client, unmodified, through a bridge and real processes. */
 
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { get } from "node:http";
+import { connect } from "node:net";
+import { promisify } from "node:util";
 
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
@@ -46,9 +49,9 @@ async function visit(room: string, user: string, rights?: readonly string[]): Pr
   return enter(room, await cluster.token(room, user, rights === undefined ? {} : { rights }));
 }
 
-function enter(room: string, token: string): Visitor {
+function enter(room: string, token: string, { disableBc } = { disableBc: true }): Visitor {
   const doc = new Y.Doc();
-  const provider = new WebsocketProvider(`ws://127.0.0.1:${bridge.port}`, room, doc, { params: { token }, WebSocketPolyfill: WebSocket as unknown as typeof globalThis.WebSocket, disableBc: true, maxBackoffTime: 200 });
+  const provider = new WebsocketProvider(`ws://127.0.0.1:${bridge.port}`, room, doc, { params: { token }, WebSocketPolyfill: WebSocket as unknown as typeof globalThis.WebSocket, disableBc, maxBackoffTime: 200 });
   ends.push(() => {
     provider.destroy();
     doc.destroy();
@@ -179,7 +182,7 @@ test("[YWS8] bytes that are no message, no update or no state vector close it, a
   expect(textOf(ann)).toBe("");
 });
 
-test("[YWS9] more than may be held before the room is there closes it, to come again", async () => {
+test("[YWS9] more than may be held before rooms are there closes who says it, to come again", async () => {
   await startBridge({ yHeldBytesMax: "1000" });
   const socket = new WebSocket(`ws://127.0.0.1:${bridge.port}/held?token=${await cluster.token("held", "eve")}`);
   const closed = new Promise<number>((resolve) => socket.on("close", resolve));
@@ -208,10 +211,11 @@ test("[YWS11] the gateway is told the client's address as the balancer names it,
   await once(gateway, "listening");
   const { port } = gateway.address() as { port: number };
   await startBridge({ yGatewayUrl: `ws://127.0.0.1:${port}` }, 0, { clientAddressHeader: "x-forwarded-for", allowedOrigins: ["https://app.example"] });
-  const connect = (headers: Readonly<Record<string, string>>): WebSocket => new WebSocket(`ws://127.0.0.1:${bridge.port}/told?token=t`, { headers });
-  const stranger = await new Promise<number | undefined>((resolve) => connect({ origin: "https://elsewhere.example" }).on("unexpected-response", (_, response) => resolve(response.statusCode)).on("error", () => {}));
+  const knock = (headers: Readonly<Record<string, string>>): WebSocket => new WebSocket(`ws://127.0.0.1:${bridge.port}/told?token=t`, { headers });
+  const stranger = await new Promise<number | undefined>((resolve) => knock({ origin: "https://elsewhere.example" }).on("unexpected-response", (_, response) => resolve(response.statusCode)).on("error", () => {}));
   expect(stranger).toBe(403);
-  const client = connect({ origin: "https://app.example", "x-forwarded-for": "203.0.113.9" });
+  const client = knock({ origin: "https://app.example", "x-forwarded-for": "203.0.113.9" });
+  client.on("open", () => client.send(new Uint8Array([0, 0, 1, 0]))); // It is let in with its first words.
   expect(await told).toBe("203.0.113.9");
   client.terminate();
   gateway.close();
@@ -221,5 +225,81 @@ test("[YWS11] the gateway is told the client's address as the balancer names it,
 test("[YWS12] in production it does not start for pages of any origin, nor anywhere without a gateway", async () => {
   await startBridge();
   await expect(startBridge({}, 0, { production: true })).rejects.toThrow("COROOM_ALLOWED_ORIGINS");
-  await expect(startBridge({ yGatewayUrl: "" })).rejects.toThrow("COROOM_Y_GATEWAY_URL");
+  for (const yGatewayUrl of ["", "gateway:8080"]) await expect(startBridge({ yGatewayUrl })).rejects.toThrow("COROOM_Y_GATEWAY_URL");
 });
+
+test("[YWS13] tabs of one browser, which tell each other of themselves, keep what each shows", async () => {
+  await startBridge();
+  const token = await cluster.token("tabs", "ann");
+  const [one, other] = [enter("tabs", token, { disableBc: false }), enter("tabs", token, { disableBc: false })];
+  const sdk = await join("tabs", "sdk");
+  await eventually("both are in step", () => one.provider.synced && other.provider.synced);
+  for (let caret = 1; caret <= 50; caret++) {
+    for (const { provider } of [one, other]) {
+      provider.awareness.setLocalStateField("caret", caret);
+      expect(provider.awareness.getLocalState()!["caret"]).toBe(caret);
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const { provider } of [one, other]) expect(provider.awareness.getLocalState()!["caret"]).toBe(caret);
+  }
+  const seen = (): unknown[] => [one, other].map(({ doc }) => sdk.awareness.getStates().get(doc.clientID)?.["caret"]);
+  await eventually("others see both, where they are now", () => seen().every((caret) => caret === 50));
+  for (const { provider } of [one, other]) expect(provider.awareness.getLocalState()!["caret"]).toBe(50);
+  expect([...one.provider.awareness.getStates().keys()].toSorted()).toEqual([one.doc.clientID, other.doc.clientID, sdk.awareness.clientID].toSorted());
+});
+
+test("[YWS14] a page whose token has expired comes back with the one that it has by then", async () => {
+  await startBridge();
+  const warned = vi.spyOn(console, "warn").mockReturnValue();
+  const ann = enter("expiring", await cluster.token("expiring", "ann", { ttl: 3 }));
+  await eventually("in step", () => ann.provider.synced);
+  ann.provider.params = { token: await cluster.token("expiring", "ann") };
+  let left = false;
+  ann.provider.on("status", ({ status }: { status: string }) => (left ||= status === "disconnected"));
+  await eventually("it is closed when the token expires", () => left);
+  await eventually("and comes back", () => ann.provider.synced);
+  write(ann, "still here");
+  const bob = await visit("expiring", "bob");
+  await eventually("Bob has it", () => textOf(bob) === "still here");
+  warned.mockRestore();
+});
+
+test("[YWS15] it stops though somebody has connected and says nothing, was turned away and holds the line, or answers no close", async () => {
+  await startBridge();
+  const { port } = bridge;
+  const silent = connect({ port, host: "127.0.0.1" });
+  const refused = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  for (const line of [silent, refused]) line.on("error", () => {}); // It is cut.
+  refused.write("GET / HTTP/1.1\r\nhost: h\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n");
+  await once(refused, "data");
+  const deaf = new WebSocket(`ws://127.0.0.1:${port}/deaf?token=${await cluster.token("deaf", "ann")}`);
+  deaf.on("error", () => {});
+  await once(deaf, "open");
+  const doc = new Y.Doc();
+  doc.getText("t").insert(0, "said just before");
+  deaf.send(new Uint8Array([0, 2, ...lengthAnd(Y.encodeStateAsUpdate(doc))]));
+  await eventually("it is there", async () => (await counted("coroom_y_clients")) === 1);
+  deaf.pause();
+  await bridge.stop();
+  expect(await counted("coroom_y_clients")).toBe(0);
+  for (const line of [silent, refused]) line.destroy();
+  deaf.terminate();
+  await startBridge();
+  const bob = await visit("deaf", "bob");
+  await eventually("what it said is saved", () => textOf(bob) === "said just before");
+});
+
+test("[YWS16] over TLS the bridge of the same process is told which gateway to reach", async () => {
+  const { stderr } = await promisify(execFile)(process.execPath, ["dist/cli/main.js", "start", "--roles", "gateway,y-websocket"], { env: { COROOM_TLS_CERT_FILE: "cert.pem", COROOM_TLS_KEY_FILE: "key.pem", COROOM_JWT_SECRET: "x".repeat(32), COROOM_INTERNAL_SECRET: "x".repeat(32) } }).then(
+    () => ({ stderr: "it started" }),
+    (error: { stderr: string }) => error,
+  );
+  expect(stderr).toContain("COROOM_Y_GATEWAY_URL is not set: over TLS");
+  await startBridge(); // For the end of this test.
+});
+
+/** As lib0 writes bytes of a length below 16,384. */
+function lengthAnd(bytes: Uint8Array): number[] {
+  const { length } = bytes;
+  return [...(length < 128 ? [length] : [(length & 127) | 128, length >> 7]), ...bytes];
+}

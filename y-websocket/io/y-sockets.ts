@@ -1,7 +1,7 @@
 /** Where y-websocket clients connect: `ws://host:port/room?token=…`, as its provider makes of a server, a room and `params`. */
 
 import { createServer, type IncomingMessage, STATUS_CODES } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -39,6 +39,11 @@ export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<Y
   const server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: options.messageBytesMax });
   const answered = new WeakSet<WebSocket>();
 
+  const lines = new Set<Socket>();
+  http.on("connection", (line) => {
+    lines.add(line);
+    line.on("close", () => lines.delete(line));
+  });
   http.on("upgrade", (request, stream, head) => {
     stream.on("error", () => stream.destroy()); // The line broke: nobody is there to be told.
     const asked = seatOf(request, options);
@@ -76,7 +81,7 @@ export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<Y
       for (const socket of server.clients) socket.close(Y_CLOSE.goingAway, "this server stops");
       const closed = new Promise((resolve) => http.close(resolve));
       await sleep(FAREWELL_MS);
-      for (const socket of server.clients) socket.terminate();
+      for (const line of lines) line.destroy(); // Those, too, that have said nothing yet.
       await closed;
     },
   };
@@ -122,5 +127,6 @@ function decoded(path: string): string {
 
 function turnAway(stream: Duplex, reason: TurnedAway): void {
   const { status, message } = REFUSALS[reason];
+  stream.once("finish", () => stream.destroy());
   stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nretry-after: 5\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: ${Buffer.byteLength(message)}\r\n\r\n${message}`);
 }
