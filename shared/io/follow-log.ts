@@ -17,6 +17,8 @@ export type Follow = (partition: number, after: number, signal: AbortSignal) => 
 const END_OF_BATCH = 204;
 const NOTHING_THERE = 404;
 const READ_RECORDS_MAX = 1_024;
+/** Of one room: the server looks through all that stands between them, and who asks often wants few. */
+const READ_OF_ROOM_FIRST = 64;
 /** A record that is larger comes alone. */
 const READ_BYTES_MAX = 1024 * 1024;
 const READ_MS_MAX = 3_000;
@@ -39,7 +41,7 @@ export async function followStream(nats: NatsConnection, streamOf: (partition: n
       throw new Error(`the log ${stream} ends at ${state.last_seq}, before ${after} which had been read: it was lost or rolled back; restore it, or remove the checkpoints with it`);
     }
     for (let read = after; !signal.aborted; ) {
-      const { messages, more } = await readOn(nats, stream, read);
+      const { messages, more } = await readOn(nats, stream, read, { records: READ_RECORDS_MAX });
       let stretchEnd = performance.now() + STRETCH_MS_MAX;
       for (const message of messages) {
         if (signal.aborted) return;
@@ -60,15 +62,16 @@ export async function followStream(nats: NatsConnection, streamOf: (partition: n
  * missing asks for one that is there, and looks whether it came.
  */
 export async function* readRoom(nats: NatsConnection, { stream, subject }: { readonly stream: string; readonly subject: string }, after: number, through: number): AsyncIterable<StoredRecord> {
-  for (let read = after; ; ) {
-    const { messages, more } = await readOn(nats, stream, read, subject);
+  let read = after;
+  for (let records = READ_OF_ROOM_FIRST; ; records = Math.min(records * 2, READ_RECORDS_MAX)) {
+    const { messages, more } = await readOn(nats, stream, read, { records, subject });
     for (const message of messages) {
       read = message.streamSeq;
       if (read > through) return;
       const record = recordOf(message);
       if (record !== undefined) yield record;
     }
-    if (!more) return;
+    if (!more || read >= through) return;
   }
 }
 
@@ -76,8 +79,8 @@ export async function* readRoom(nats: NatsConnection, { stream, subject }: { rea
  * The next records after a stream sequence. The server sends them and then a message without content. Any replica may
  * answer: one that lags shows less, never something else.
  */
-async function readOn(nats: NatsConnection, stream: string, after: number, subject?: string): Promise<{ messages: StoredMessage[]; more: boolean }> {
-  const request = JSON.stringify({ seq: after + 1, batch: READ_RECORDS_MAX, max_bytes: READ_BYTES_MAX, next_by_subj: subject });
+async function readOn(nats: NatsConnection, stream: string, after: number, { records, subject }: { readonly records: number; readonly subject?: string }): Promise<{ messages: StoredMessage[]; more: boolean }> {
+  const request = JSON.stringify({ seq: after + 1, batch: records, max_bytes: READ_BYTES_MAX, next_by_subj: subject });
   const messages: StoredMessage[] = [];
   for await (const message of await nats.requestMany(`$JS.API.DIRECT.GET.${stream}`, request, { strategy: "sentinel", maxWait: READ_MS_MAX })) {
     if (message.data.byteLength > 0) {
