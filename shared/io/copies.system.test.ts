@@ -54,7 +54,7 @@ test("[COP4] the queue of webhooks is given more copies, and its consumers the t
   for (const [logReplicas, webhookTimeoutMs] of [[1, 1_000], [3, 2_000], [1, 3_000]] as const) {
     await jetstreamWebhooks(nats, jetstream(nats), subjects, { ...limits, logReplicas, webhookTimeoutMs });
     const { config } = await manager.consumers.info(subjects.webhooksStream, "all");
-    facts.push([await copiesOf(subjects.webhooksStream), config.ack_wait! / 1_000_000 - webhookTimeoutMs]);
+    facts.push([await copiesOf(subjects.webhooksStream), config.ack_wait! / 1_000_000 - 2 * webhookTimeoutMs]);
   }
   expect(facts).toEqual([[1, 15_000], [3, 15_000], [3, 15_000]]);
 });
