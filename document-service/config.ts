@@ -66,7 +66,7 @@ export const documentServiceSettings = {
   documentsMax: { parse: positiveInteger, fallback: 20_000, meaning: "rooms known in memory; past it the log is not read on" },
   documentIdleMsMax: { parse: positiveInteger, fallback: 60_000, meaning: "a document that nobody edits or reads for so long leaves the memory" },
   documentOpeningsMax: { parse: positiveInteger, fallback: 64, meaning: "checkpoints looked up at a time" },
-  documentSavesMax: { parse: positiveInteger, fallback: 4, meaning: "snapshots written and logs trimmed at a time" },
+  documentSavesMax: { parse: positiveInteger, fallback: 4, meaning: "snapshots written at a time; logs are trimmed one by one" },
 } as const satisfies Settings;
 
 export type DocumentServiceConfig = Values<typeof documentServiceSettings>;

@@ -17,6 +17,7 @@ import type { News } from "../ports.ts";
 import { pause, unlessMistake } from "../../shared/pause.ts";
 import type { PastHost } from "../past/past-host.ts";
 import { type Freshness, type RoomDeps, RoomHost, type RoomOptions, type RoomPorts, type Served } from "./room-host.ts";
+import { TrimsHost } from "./trims-host.ts";
 
 /** `boards`: the leaderboards' leases on the same partitions. */
 export type PartitionPorts = RoomPorts & { readonly leases: Leases; readonly boards: Pick<Leases, "read"> };
@@ -60,8 +61,9 @@ export class PartitionHost {
   /** Known rooms, as of the last tick, that cannot be forgotten and take next to no memory: they count for nothing, or a day's many would keep all others from being read. */
   #undecodable = 0;
   #saves = 0;
-  /** What the last tick found to be saved or trimmed, the most urgent first. */
+  /** What the last tick found to be saved or removed, the most urgent first. */
   #due: { readonly room: RoomHost; readonly pressed: boolean }[] = [];
+  readonly #trims: TrimsHost;
   #snapshotsNamed = 0;
 
   constructor(partition: number, ports: PartitionPorts, options: PartitionOptions, deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics; news: News }) {
@@ -69,6 +71,7 @@ export class PartitionHost {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
+    this.#trims = new TrimsHost(deps.clock);
     this.#lease = new LeaseHost(partition, ports.leases, options, deps);
     this.#boardsFloor = new BoardsFloor(partition, ports.boards, deps);
     this.#roomDeps = { ...deps, newName: () => `${options.service}-${partition}-${++this.#snapshotsNamed}`, boardsFloor: () => this.#boardsFloor.floor };
@@ -222,8 +225,9 @@ export class PartitionHost {
       else if (room.canRetire(now, { pressed: release })) this.#rooms.delete(room.room);
     }
     unsaved.sort((a, b) => (a.uncoveredSince ?? 0) - (b.uncoveredSince ?? 0));
-    this.#due = [...unsaved.map((room) => ({ room, pressed: save })), ...[...unwiped, ...untrimmed].map((room) => ({ room, pressed: false }))];
+    this.#due = [...unsaved.map((room) => ({ room, pressed: save })), ...unwiped.map((room) => ({ room, pressed: false }))];
     this.#startDue();
+    this.#trims.receiveDue(untrimmed);
     this.#observe();
   }
 
@@ -282,6 +286,5 @@ export class PartitionHost {
 
 function workDue(room: RoomHost, now: Millis, pressure: { pressed: boolean }): Promise<void> | undefined {
   if (room.isWipeDue(now)) return room.wipe();
-  if (room.isSaveDue(now, pressure)) return room.save();
-  return room.isTrimDue(now) ? room.trim() : undefined;
+  return room.isSaveDue(now, pressure) ? room.save() : undefined;
 }
