@@ -4,8 +4,8 @@
  */
 
 import type { Member } from "../../shared/bus/presence-messages.ts";
+import { Few } from "../../shared/few.ts";
 import type { ClientId, GatewayId } from "../../shared/ids.ts";
-import { ListedMap } from "../../shared/listed-map.ts";
 import { SeldomMap, SeldomSet } from "../../shared/seldom.ts";
 import { NO_FIELDS, type ShownFields, valueOf, withField } from "../../shared/shown-fields.ts";
 import type { Participant, ParticipantNumber, PresenceField, PresenceNews, PresenceState } from "../../shared/wire/presence.ts";
@@ -43,7 +43,7 @@ const BYTES_PER_CODE_UNIT = 3;
 
 export class Roster {
   readonly #options: RosterOptions;
-  readonly #entries = new ListedMap(clientOf);
+  readonly #entries = new Few(clientOf);
   /** Those without a number. */
   readonly #waiting = new SeldomSet<Entry>();
   #numbered = 0;
@@ -75,7 +75,7 @@ export class Roster {
     const { client } = member;
     const known = this.#entries.get(client);
     const entry: Entry = known ?? { gateway, member, others: NONE, participant: undefined, home: undefined, fields: NO_FIELDS };
-    if (known === undefined) this.#entries.add(entry);
+    if (known === undefined) this.#entries.set(entry);
     else hold(entry, [...heldWithout(entry, gateway), { gateway, member }]);
     const before = this.#bytes;
     const limit = this.#show(entry);
@@ -100,11 +100,12 @@ export class Roster {
 
   /** Of these clients the gateway has. */
   heldBy(gateway: GatewayId): ClientId[] {
-    return [...this.#entries].filter((entry) => isHeldBy(entry, gateway)).map(clientOf);
+    return [...this.#entries.values()].filter((entry) => isHeldBy(entry, gateway)).map(clientOf);
   }
 
   isAnyHeldBy(gateway: GatewayId): boolean {
-    return this.#entries.some((entry) => isHeldBy(entry, gateway));
+    for (const entry of this.#entries.values()) if (isHeldBy(entry, gateway)) return true;
+    return false;
   }
 
   /** `fresh`: just said by the client itself, which therefore is where `gateway` is. */
@@ -133,7 +134,7 @@ export class Roster {
 
   /** All there is, told or not: telling it again changes nothing. */
   whole(): PresenceNews {
-    const numbered = [...this.#entries].filter(({ participant }) => participant !== undefined);
+    const numbered = [...this.#entries.values()].filter(({ participant }) => participant !== undefined);
     const states = numbered.filter(({ fields }) => fields.length > 0).map(({ participant, fields }) => ({ number: participant!.number, fields }));
     return { whole: true, present: numbered.map(({ participant }) => participant!), gone: [], states };
   }

@@ -10,9 +10,9 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { Member, PresenceAnswer, PresenceFromOwner, PresenceToOwner, Standing } from "../../shared/bus/presence-messages.ts";
 import type { RoomAccount } from "../../shared/bus/room-account.ts";
+import { Few } from "../../shared/few.ts";
 import type { ClientId, Epoch, GatewayId, Millis } from "../../shared/ids.ts";
 import { encodeInParts } from "../../shared/news-in-parts.ts";
-import { ListedMap } from "../../shared/listed-map.ts";
 import { SeldomMap, SeldomSet } from "../../shared/seldom.ts";
 import type { RoomMode } from "../../shared/wire/frames.ts";
 import { encodeNews } from "../../shared/wire/presence.ts";
@@ -70,7 +70,7 @@ export class Presence {
   readonly #epoch: Epoch;
   readonly #options: PresenceOptions;
   readonly #roster: Roster;
-  readonly #gateways = new ListedMap(gatewayOf);
+  readonly #gateways = new Few(gatewayOf);
   readonly #parts = new MemberParts();
   readonly #asking = new SeldomSet<GatewayId>();
   /** Gateways that are to say again who is with them, and until when. */
@@ -111,7 +111,7 @@ export class Presence {
 
   /** For whoever asks how the room is. */
   get account(): PresenceAccount {
-    const gateways = Object.fromEntries([...this.#gateways].map(({ gateway }) => [gateway, this.#roster.heldBy(gateway).length]));
+    const gateways = Object.fromEntries([...this.#gateways.values()].map(({ gateway }) => [gateway, this.#roster.heldBy(gateway).length]));
     return { ...this.#standing, ...this.#counts, newsTold: this.#number, epoch: this.#epoch, participants: this.#roster.size, presenceBytes: this.#roster.bytes, gateways };
   }
 
@@ -126,7 +126,7 @@ export class Presence {
 
   /** Whether a look would find something. */
   hasSilent(now: Millis): boolean {
-    for (const known of this.#gateways) if (this.#isSilent(known, now)) return true;
+    for (const known of this.#gateways.values()) if (this.#isSilent(known, now)) return true;
     return false;
   }
 
@@ -146,10 +146,10 @@ export class Presence {
         this.#receiveGatewayLost(input.gateway);
         break;
       case "line-lost":
-        for (const { gateway } of this.#gateways) this.#askAgain(gateway, now, effects);
+        for (const { gateway } of this.#gateways.values()) this.#askAgain(gateway, now, effects);
         break;
       case "look":
-        for (const known of this.#gateways) if (this.#isSilent(known, now)) this.#askAgain(known.gateway, now, effects);
+        for (const known of this.#gateways.values()) if (this.#isSilent(known, now)) this.#askAgain(known.gateway, now, effects);
         break;
       case "hold-back":
         this.#budget = budgetOf(input.level);
@@ -180,7 +180,7 @@ export class Presence {
     if (version === known.version || follows) known.heardAt = now;
     if (follows) {
       this.#unconfirmed.delete(gateway);
-      if (heard === undefined) this.#gateways.add(known);
+      if (heard === undefined) this.#gateways.set(known);
       known.version = version;
       for (const client of whole ? this.#leftOut(gateway, all.entered) : all.exited) this.#roster.exit(gateway, client);
       for (const member of all.entered) this.#noteLimit(this.#roster.enter(gateway, member), effects);
@@ -219,8 +219,7 @@ export class Presence {
     this.#unconfirmed.delete(gateway);
     this.#parts.forget(gateway);
     this.#asking.delete(gateway);
-    if (this.#gateways.get(gateway) === undefined) return;
-    this.#gateways.delete(gateway);
+    if (!this.#gateways.delete(gateway)) return;
     for (const client of this.#roster.heldBy(gateway)) this.#roster.exit(gateway, client);
     this.#whole = undefined;
   }
