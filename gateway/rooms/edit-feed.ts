@@ -1,16 +1,18 @@
 /**
  * From the owner to the members: committed edits in order, catch-ups for those who join, repairs of what was
- * lost on the way. A member goes live at the very position the room is at, so that nothing falls between.
+ * lost on the way. A member goes live at the very position the room is at, so that nothing falls between. How members
+ * come in at all, entrance.ts knows.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { CatchUpAnswer, ToOwner } from "../../shared/bus/envelope.ts";
 import type { Epoch, Millis, Position, Seq } from "../../shared/ids.ts";
-import type { Channel, JoinRefusal, ResyncReason, SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
+import type { Channel, ResyncReason, TentativeEdit } from "../../shared/wire/frames.ts";
 import type { Asker, CatchUps } from "./catch-ups.ts";
 import { planDelivery } from "./delivery.ts";
+import type { Entrance } from "./entrance.ts";
 import { type CommittedBatch, InOrder } from "./in-order.ts";
-import { CATCHING_UP, LIVE, type Member, type Members, RESYNCING } from "./members.ts";
+import type { Member, Members } from "./members.ts";
 import type { ConnectionId } from "../ports.ts";
 import { Recent } from "./recent.ts";
 import type { JoinInput, RoomEffect } from "./room-messages.ts";
@@ -19,7 +21,6 @@ import type { Unacked } from "./unacked.ts";
 
 export type FeedOptions = {
   readonly channel: Channel;
-  readonly joinMsMax: number;
   readonly gapBytesMax: number;
   readonly recentBytesMax: number;
   readonly recentMsMax: number;
@@ -31,21 +32,21 @@ const TO_HEAD = 0 as Seq;
 
 export class EditFeed {
   readonly #options: FeedOptions;
+  readonly #entrance: Entrance;
   readonly #members: Members;
   readonly #unacked: Unacked;
   readonly #catchUps: CatchUps;
   readonly #order: InOrder;
   readonly #recent: Recent;
-  #epoch = 0 as Epoch;
-  #saving: SavingState = "saved";
   /** The highest head told, and since when it is known to lie beyond what was delivered. */
   #told: { readonly head: Seq; readonly since: Millis } | undefined;
   /** The last seq that went by while nobody had asked for the room. */
   #wentBy = 0 as Seq;
   readonly #tooOld = new TooOld();
 
-  constructor(options: FeedOptions, members: Members, unacked: Unacked, catchUps: CatchUps) {
+  constructor(options: FeedOptions, entrance: Entrance, members: Members, unacked: Unacked, catchUps: CatchUps) {
     this.#options = options;
+    this.#entrance = entrance;
     this.#members = members;
     this.#unacked = unacked;
     this.#catchUps = catchUps;
@@ -53,21 +54,12 @@ export class EditFeed {
     this.#recent = new Recent({ bytesMax: options.recentBytesMax, msMax: options.recentMsMax });
   }
 
-  get epoch(): Epoch {
-    return this.#epoch;
-  }
-
   get position(): Position | undefined {
     return this.#order.position;
   }
 
-  /** The owner says that the log keeps it waiting, and not for so long yet that another might fare better. */
-  get isSlow(): boolean {
-    return this.#saving === "saving";
-  }
-
   get restless(): boolean {
-    return this.#members.count("waiting") > 0 || this.#told !== undefined;
+    return this.#told !== undefined;
   }
 
   /** Something is kept that is to be forgotten in time. */
@@ -75,30 +67,20 @@ export class EditFeed {
     return !this.#recent.empty;
   }
 
-  join({ connection, request, client, position }: JoinInput, now: Millis, effects: RoomEffect[]): void {
-    this.leave(connection, now, effects); // A second join takes the place of the first.
-    const member: Member = { connection, client, state: { kind: "waiting", request, position, since: now } };
-    this.#members.set(member);
-    this.#unacked.clientBack(client);
-    if (this.#isOurs(position)) this.#meet(this.#letIn(member, this.#order.position!.seq, now, effects), position, now, effects);
-    else if (this.#tooOld.covers(position, now)) this.#sendToSnapshot([member], "too-old", this.#order.position!, now, effects);
+  join(input: JoinInput, now: Millis, effects: RoomEffect[]): void {
+    const { connection, position } = input;
+    const member = this.#entrance.join(input, now, effects);
+    if (this.#isOurs(position)) this.#meet(this.#entrance.letIn(member, this.#order.position!.seq, now, effects), position, now, effects);
+    else if (this.#tooOld.covers(position, now)) this.#entrance.sendToSnapshot([member], "too-old", this.#order.position!, now, effects);
     else this.#ask(this.#catchUps.askForMember(connection, position, now), effects);
-  }
-
-  leave(connection: ConnectionId, now: Millis, effects: RoomEffect[]): void {
-    const member = this.#members.remove(connection);
-    if (member === undefined) return;
-    this.#catchUps.forget(connection);
-    if (!this.#members.has(member.client)) this.#unacked.clientGone(member.client, now);
-    if (member.state.kind === "live") effects.push({ kind: "unlisten", connection });
   }
 
   /** A member noticed a hole of its own. */
   replay(connection: ConnectionId, after: Seq, through: Seq, now: Millis, effects: RoomEffect[]): void {
-    if (!this.#isServed(connection)) return;
+    if (!this.#entrance.isServed(connection)) return;
     const recent = this.#recent.after(after);
     if (recent !== undefined) return this.#sendEdits([connection], recent, effects);
-    this.#ask(this.#catchUps.askForReplay(connection, { epoch: this.#epoch, seq: after }, through, now), effects);
+    this.#ask(this.#catchUps.askForReplay(connection, { epoch: this.#entrance.epoch, seq: after }, through, now), effects);
   }
 
   receiveBatch(batch: CommittedBatch, now: Millis, effects: RoomEffect[]): void {
@@ -125,23 +107,11 @@ export class EditFeed {
     effects.push({ kind: "publish", frame: { type: "tentative", channel: this.#options.channel, edit }, except: this.#members.soleLive(edit.client) });
   }
 
-  receiveSaving(state: SavingState, effects: RoomEffect[]): void {
-    if (state === this.#saving) return;
-    this.#saving = state;
-    const frame = { type: "saving", channel: this.#options.channel, state } as const;
-    if (this.#members.count("live") > 0) effects.push({ kind: "publish", frame, except: undefined });
-    if (this.#members.count("catching-up") === 0) return;
-    // They were told how it went when they came, and do not hear the room yet.
-    effects.push({ kind: "send", to: this.#members.all().flatMap((member) => (member.state.kind === "catching-up" ? [member.connection] : [])), frame });
-  }
-
-  /** Whatever kept the old owner from saving, the new one says anew. */
   receiveNewEpoch(epoch: Epoch, effects: RoomEffect[]): void {
-    this.#epoch = epoch;
     this.#order.forgetHeld();
     this.#wentBy = 0 as Seq;
     this.#tooOld.forget();
-    this.receiveSaving("saved", effects);
+    this.#entrance.receiveNewEpoch(epoch, effects);
   }
 
   receiveCatchUp(answer: CatchUpAnswer, now: Millis, effects: RoomEffect[]): void {
@@ -158,10 +128,10 @@ export class EditFeed {
         for (const batch of caughtUp.batches) this.#deliver(this.#order.receive(batch), now, effects);
         break;
       case "replay":
-        if (this.#isServed(caughtUp.asker.member)) this.#sendEdits([caughtUp.asker.member], caughtUp.batches.map(({ bytes }) => bytes), effects);
+        if (this.#entrance.isServed(caughtUp.asker.member)) this.#sendEdits([caughtUp.asker.member], caughtUp.batches.map(({ bytes }) => bytes), effects);
         break;
       case "members": {
-        const members = this.#membersOf(caughtUp.asker.members).map((member) => this.#letIn(member, head.seq, now, effects));
+        const members = this.#membersOf(caughtUp.asker.members).map((member) => this.#entrance.letIn(member, head.seq, now, effects));
         this.#sendEdits([...caughtUp.asker.members], caughtUp.batches.map(({ bytes }) => bytes), effects);
         if (caughtUp.done) for (const member of members) this.#meet(member, caughtUp.position, now, effects, caughtUp.inVain);
         break;
@@ -177,24 +147,13 @@ export class EditFeed {
     this.receiveHead(head, now, effects);
   }
 
-  /** What was said while the line was down is lost, that saving goes well again among it: an owner that is slow still says so again. */
+  /** What was said while the line was down is lost. */
   attached(now: Millis, effects: RoomEffect[]): void {
-    this.receiveSaving("saved", effects);
     if (this.position !== undefined) this.#ask(this.#catchUps.askForOrder(this.position, TO_HEAD, now), effects);
-  }
-
-  /** Those who have waited so long to be let in. */
-  turnAway(reason: JoinRefusal, waitedMsMin: number, now: Millis, effects: RoomEffect[]): void {
-    for (const { connection, state } of this.#members.all()) {
-      if (state.kind !== "waiting" || now - state.since < waitedMsMin) continue;
-      this.leave(connection, now, effects);
-      effects.push({ kind: "turn-away", connection, request: state.request, reason });
-    }
   }
 
   receiveTick(now: Millis, effects: RoomEffect[]): void {
     this.#recent.expire(now);
-    if (this.#members.count("waiting") > 0) this.turnAway("unavailable", this.#options.joinMsMax, now, effects);
     const { position } = this;
     if (position === undefined || this.#told === undefined) return;
     if (this.#told.head <= position.seq) this.#told = undefined;
@@ -243,20 +202,9 @@ export class EditFeed {
   /** Whether a position is the room's own or among what came lately; any other is for the owner to judge. */
   #isOurs(position: Position): boolean {
     const here = this.position;
-    if (here === undefined || position.epoch > this.#epoch) return false;
+    if (here === undefined || position.epoch > this.#entrance.epoch) return false;
     const atHead = position.seq === here.seq && (position.seq === 0 || position.epoch >= here.epoch);
     return atHead || (this.#recent.vouchesFor(position) && this.#recent.after(position.seq) !== undefined);
-  }
-
-  /** JOINED, if the member has not had it yet. */
-  #letIn(member: Member, head: Seq, now: Millis, effects: RoomEffect[]): Member {
-    if (member.state.kind !== "waiting") return member;
-    const { connection, client, state } = member;
-    const joined: Member = { ...member, state: CATCHING_UP };
-    this.#members.set(joined);
-    effects.push({ kind: "let-in", connection, client, request: state.request, epoch: this.#epoch, head, waitedMs: now - state.since });
-    if (this.#saving !== "saved") effects.push({ kind: "send", to: [connection], frame: { type: "saving", channel: this.#options.channel, state: this.#saving } });
-    return joined;
   }
 
   /** A member that has everything up to `position` gets what came since and goes live; if that is no longer here, it asks on. `inVain`: so many of its questions in a row brought it no further. */
@@ -265,8 +213,7 @@ export class EditFeed {
     const missing = position.seq >= this.position!.seq ? [] : this.#recent.after(position.seq);
     if (missing === undefined) return this.#ask(this.#catchUps.askForMember(connection, position, now, inVain), effects);
     this.#sendEdits([connection], missing, effects);
-    this.#members.set({ ...member, state: LIVE });
-    effects.push({ kind: "listen", connection });
+    this.#entrance.goLive(member, effects);
   }
 
   /** Members hold what the log has lost: they begin anew without asking, for the new owner's log is the truth. */
@@ -281,32 +228,17 @@ export class EditFeed {
       case "order":
         // What the members were given is not of this log, or what they miss is gone: they begin anew.
         this.#told = undefined;
-        this.#sendToSnapshot(this.#members.all().filter(({ state }) => state.kind === "live"), reason, head, now, effects);
+        this.#entrance.sendToSnapshot(this.#members.all().filter(({ state }) => state.kind === "live"), reason, head, now, effects);
         return this.#startAt(head, now, effects);
       case "members":
-        return this.#sendToSnapshot(this.#membersOf(asker.members), reason, head, now, effects);
+        return this.#entrance.sendToSnapshot(this.#membersOf(asker.members), reason, head, now, effects);
       case "replay":
-        return this.#sendToSnapshot(this.#membersOf([asker.member]), reason, head, now, effects);
+        return this.#entrance.sendToSnapshot(this.#membersOf([asker.member]), reason, head, now, effects);
       case "nobody":
         return;
       default:
         assertNever(asker);
     }
-  }
-
-  #sendToSnapshot(members: readonly Member[], reason: ResyncReason, head: Position, now: Millis, effects: RoomEffect[]): void {
-    for (const member of members) {
-      this.#letIn(member, head.seq, now, effects);
-      if (member.state.kind === "live") effects.push({ kind: "unlisten", connection: member.connection });
-      this.#members.set({ ...member, state: RESYNCING });
-      effects.push({ kind: "send", to: [member.connection], frame: { type: "resync-required", channel: this.#options.channel, reason, head } });
-    }
-  }
-
-  /** Neither on its way in nor to a snapshot: until it has JOINED again it is sent no edits. */
-  #isServed(connection: ConnectionId): boolean {
-    const kind = this.#members.get(connection)?.state.kind;
-    return kind !== undefined && kind !== "waiting" && kind !== "resyncing";
   }
 
   #membersOf(connections: Iterable<ConnectionId>): Member[] {

@@ -4,7 +4,7 @@
  *
  * Two promises: a member sees every edit in seq order without a hole from where it joined (edit-feed.ts), and
  * an edit taken from a member is sent on until it is in the log or refused, whatever becomes of the room's
- * owner (edit-relay.ts). This file knows who the owner is and when to look for another.
+ * owner (edit-relay.ts). Members come and go at entrance.ts. This file knows the owner, and when to look for another.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -14,6 +14,7 @@ import type { Channel } from "../../shared/wire/frames.ts";
 import { CatchUps } from "./catch-ups.ts";
 import { EditFeed } from "./edit-feed.ts";
 import { EditRelay } from "./edit-relay.ts";
+import { Entrance } from "./entrance.ts";
 import { epochOfHeard, type FromLivingRoom, ownerOf } from "./from-owner.ts";
 import { Members } from "./members.ts";
 import { OwnerSearch, type SearchCause, type SearchOutcome, type SearchStep } from "./owner-search.ts";
@@ -44,6 +45,7 @@ export class Room {
   readonly #members = new Members();
   readonly #unacked: Unacked;
   readonly #catchUps: CatchUps;
+  readonly #entrance: Entrance;
   readonly #feed: EditFeed;
   readonly #relay: EditRelay;
   readonly #search = new OwnerSearch();
@@ -59,7 +61,8 @@ export class Room {
     this.#usedAt = now;
     this.#unacked = new Unacked({ editsMax: options.forwardedEditsPerRoomMax, bytesMax: options.forwardedBytesPerRoomMax, keptMs: options.forwardedKeptMs }, budget);
     this.#catchUps = new CatchUps(gateway);
-    this.#feed = new EditFeed(options, this.#members, this.#unacked, this.#catchUps);
+    this.#entrance = new Entrance(options, this.#members, this.#unacked, this.#catchUps);
+    this.#feed = new EditFeed(options, this.#entrance, this.#members, this.#unacked, this.#catchUps);
     this.#relay = new EditRelay({ gateway, channel }, this.#members, this.#unacked);
   }
 
@@ -83,7 +86,7 @@ export class Room {
   /** When it wants its next tick: soon, while it waits for somebody; at leisure, where it only has something to forget. */
   get pace(): "soon" | "at-leisure" | "never" {
     if (this.#isDeleted) return "never";
-    if (this.#unacked.size > 0 || this.#catchUps.open > 0 || this.#search.active || this.#feed.restless) return "soon";
+    if (this.#unacked.size > 0 || this.#catchUps.open > 0 || this.#search.active || this.#entrance.anybodyWaits || this.#feed.restless) return "soon";
     return this.#feed.lingers ? "at-leisure" : "never";
   }
 
@@ -95,7 +98,7 @@ export class Room {
         this.#feed.join(input, now, effects);
         break;
       case "leave":
-        this.#feed.leave(input.connection, now, effects);
+        this.#entrance.leave(input.connection, now, effects);
         this.#usedAt = now;
         break;
       case "edit":
@@ -124,7 +127,7 @@ export class Room {
         this.#beginSearch({ kind: "unheard" }, now, effects);
         break;
       case "not-opened":
-        this.#feed.turnAway("tenant-rooms", 0, now, effects);
+        this.#entrance.turnAway("tenant-rooms", 0, now, effects);
         this.#relay.giveUp(); // Else it would be overdue, an owner looked for, and the room opened.
         break;
       case "search": {
@@ -141,6 +144,7 @@ export class Room {
         this.#attached = true;
         this.#search.abandon();
         this.#askAndSendAgain(now, effects);
+        this.#entrance.receiveSaving("saved", effects); // That it does may have been said meanwhile: an owner that is slow still says so again.
         this.#feed.attached(now, effects);
         break;
       case "detached":
@@ -165,7 +169,7 @@ export class Room {
   #receiveDeleted(now: Millis): RoomEffect[] {
     const effects: RoomEffect[] = [];
     const connections = this.#members.all().map(({ connection }) => connection);
-    for (const connection of connections) this.#feed.leave(connection, now, effects);
+    for (const connection of connections) this.#entrance.leave(connection, now, effects);
     this.#isDeleted = true;
     this.#usedAt = now;
     this.#search.abandon();
@@ -179,9 +183,9 @@ export class Room {
 
   #receiveFromOwner(message: FromLivingRoom, now: Millis, effects: RoomEffect[]): void {
     const epoch = epochOfHeard(message);
-    if (epoch < this.#feed.epoch) return; // A deposed owner's: whatever of it is true comes again.
+    if (epoch < this.#entrance.epoch) return; // A deposed owner's: whatever of it is true comes again.
     this.#ownerHeard(now);
-    if (epoch > this.#feed.epoch) {
+    if (epoch > this.#entrance.epoch) {
       this.#feed.receiveNewEpoch(epoch, effects);
       this.#receiveNewOwner(ownerOf(message), now, effects);
     }
@@ -194,16 +198,16 @@ export class Room {
       case "tentative":
         return this.#feed.receiveTentative(message.edit, effects);
       case "saving":
-        return this.#feed.receiveSaving(message.state, effects);
+        return this.#entrance.receiveSaving(message.state, effects);
       default:
         assertNever(message);
     }
   }
 
   #receiveAnswer(answer: Answer, now: Millis, effects: RoomEffect[]): void {
-    if (answer.epoch < this.#feed.epoch) return;
+    if (answer.epoch < this.#entrance.epoch) return;
     this.#ownerHeard(now);
-    const isNew = answer.epoch > this.#feed.epoch;
+    const isNew = answer.epoch > this.#entrance.epoch;
     if (isNew) this.#feed.receiveNewEpoch(answer.epoch, effects);
     switch (answer.kind) {
       case "catch-up":
@@ -256,6 +260,7 @@ export class Room {
 
   #receiveTick(now: Millis, effects: RoomEffect[]): void {
     this.#unacked.expire(now);
+    this.#entrance.receiveTick(now, effects);
     this.#feed.receiveTick(now, effects);
     if (!this.#attached) return;
     pushSteps(this.#search.receiveTick(now), effects);
@@ -270,7 +275,7 @@ export class Room {
     // silent, or keeps missing it, is looked for; but not one that goes on saying that its log is slow, for nothing is
     // sent to it during a search.
     const silentMs = now - this.#ownerHeardAt;
-    const isWaiting = this.#feed.isSlow && silentMs < SLOW_OWNER_SILENCES * silenceMsMax;
+    const isWaiting = this.#entrance.isSlow && silentMs < SLOW_OWNER_SILENCES * silenceMsMax;
     const isLost = !isWaiting && (silentMs >= silenceMsMax || overdue.again);
     if (isLost || unanswered === "in-vain") return this.#beginSearch({ kind: "silent" }, now, effects);
     for (const message of this.#catchUps.askOverdueAgain(silenceMsMax, now)) effects.push({ kind: "tell", message });
