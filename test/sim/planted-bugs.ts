@@ -7,7 +7,7 @@ import type { RoomHost as ClientRoomHost } from "../../client/room/room-host.ts"
 import type { Rooms } from "../../gateway/ports.ts";
 import type { PlacementPorts } from "../../placement/placement-host.ts";
 import type { RoomServerPorts } from "../../room-server/room-server.ts";
-import { decodeToOwner, encodeToOwner } from "../../shared/bus/envelope.ts";
+import { decodeToOwner, encodeToOwner, type ToOwner } from "../../shared/bus/envelope.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { CommittedEdits } from "../../shared/wire/frames.ts";
@@ -29,25 +29,31 @@ export type PlantedBug = {
   readonly tabForgets?: (status: ClientRoomHost["status"]) => boolean;
 };
 
+/** Whoever owns a room does something else as well with each message that it takes. */
+function afterEach(ports: RoomServerPorts, also: (message: ToOwner, room: RoomKey, epoch: Epoch) => void): RoomServerPorts {
+  const epochs = new Map<RoomKey, Epoch>();
+  return {
+    ...ports,
+    entries: { ...ports.entries, announce: (room, epoch) => (epochs.set(room, epoch), ports.entries.announce(room, epoch)) },
+    inbox: {
+      subscribe: (room, receive) =>
+        ports.inbox.subscribe(room, (message, bytes) => {
+          receive(message, bytes);
+          const epoch = epochs.get(room);
+          if (epoch !== undefined) also(message, room, epoch);
+        }),
+    },
+  };
+}
+
 /** The owner acknowledges an edit when it comes, not when the log has it. */
 const earlyAck: PlantedBug = {
   name: "early ack",
-  roomServer: (ports) => {
-    const epochs = new Map<RoomKey, Epoch>();
-    return {
-      ...ports,
-      entries: { ...ports.entries, announce: (room, epoch) => (epochs.set(room, epoch), ports.entries.announce(room, epoch)) },
-      inbox: {
-        subscribe: (room, receive) =>
-          ports.inbox.subscribe(room, (message, bytes) => {
-            receive(message, bytes);
-            const epoch = epochs.get(room);
-            if (message.kind !== "edits" || epoch === undefined) return;
-            for (const { author, counter } of message.edits) ports.gateways.answer(message.gateway, room, { kind: "acked", epoch, client: author.client, counter, seq: 0 as Seq, exact: false });
-          }),
-      },
-    };
-  },
+  roomServer: (ports) =>
+    afterEach(ports, (message, room, epoch) => {
+      if (message.kind !== "edits") return;
+      for (const { author, counter } of message.edits) ports.gateways.answer(message.gateway, room, { kind: "acked", epoch, client: author.client, counter, seq: 0 as Seq, exact: false });
+    }),
 };
 
 /** An append does not say which record it is to follow, so the log takes it from anybody. */
@@ -194,24 +200,13 @@ const deletedClaimed: PlantedBug = {
 /** What must be a room's first edit goes out as tentative, and whoever holds it sends it in once another is first. */
 const firstEditShown: PlantedBug = {
   name: "first edit shown as tentative",
-  roomServer: (ports) => {
-    const epochs = new Map<RoomKey, Epoch>();
-    return {
-      ...ports,
-      entries: { ...ports.entries, announce: (room, epoch) => (epochs.set(room, epoch), ports.entries.announce(room, epoch)) },
-      inbox: {
-        subscribe: (room, receive) =>
-          ports.inbox.subscribe(room, (message, bytes) => {
-            receive(message, bytes);
-            const epoch = epochs.get(room);
-            if (message.kind !== "first-edit" || epoch === undefined) return;
-            const { author, counter, ackedThrough, parentSeq, payload } = message.edit;
-            const edit = { ...author, counter, ackedThrough, parentSeq, payload };
-            ports.gateways.broadcast(room, { kind: "tentative", edit: { ...edit, epoch, mac: ports.seal.sealOf(room, edit) } });
-          }),
-      },
-    };
-  },
+  roomServer: (ports) =>
+    afterEach(ports, (message, room, epoch) => {
+      if (message.kind !== "first-edit") return;
+      const { author, counter, ackedThrough, parentSeq, payload } = message.edit;
+      const edit = { ...author, counter, ackedThrough, parentSeq, payload };
+      ports.gateways.broadcast(room, { kind: "tentative", edit: { ...edit, epoch, mac: ports.seal.sealOf(room, edit) } });
+    }),
   faults: () => [{ kind: "document made of content", atMs: 0, forMs: 0, whom: 0, how: 0 }],
 };
 
