@@ -8,7 +8,7 @@ export const yWebsocketSettings = {
   yGatewayUrl: { parse: text, fallback: "", meaning: "the gateways, as clients reach them (ws://host:port): rooms are entered there; empty: the gateway of this process" },
   yClientsMax: { parse: positiveInteger, fallback: 1_000, meaning: "clients of y-websocket; each costs a document in memory. More are turned away with HTTP 503" },
   yMessageBytesMax: { parse: positiveInteger, fallback: 32 * 1024 ** 2, meaning: "bytes of one message of a client" },
-  yHeldBytesMax: { parse: positiveInteger, fallback: 128 * 1024 ** 2, meaning: "bytes of all that clients say before their rooms are there, together; over it, who says more is closed and comes again" },
+  yHeldBytesMax: { parse: positiveInteger, fallback: 128 * 1024 ** 2, meaning: "bytes of all that clients say before their rooms are there, together, and 256 for each message; over it, who says more is closed and comes again" },
   yWaitingBytesMax: { parse: positiveInteger, fallback: 32 * 1024 ** 2, meaning: "bytes that a client has not taken yet; over it, it is closed and comes again" },
   ySaveMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long what a client wrote that is gone may take to be saved" },
 } as const satisfies Settings;

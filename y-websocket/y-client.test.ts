@@ -237,6 +237,27 @@ test("[YCL12] who wrote before the room was there, and is gone, has it written a
   expect(room.isDestroyed).toBe(true);
 });
 
+test("[YCL13] of very many tiny messages each counts for more than its bytes", () => {
+  const { client, closed } = rig({ budget: new HeldBudget(1_000) });
+  const tiny = new Uint8Array([9]);
+  for (let message = 0; message < 3; message++) client.receive(tiny);
+  expect(closed).toEqual([]);
+  client.receive(tiny);
+  expect(closed).toEqual([1013]);
+});
+
+test("[YCL14] what is held is its own: not the rest of what was read with it, nor what that is overwritten with", () => {
+  const { client, room, docs } = rig();
+  const said = encodeUpdate(updateOf("mine"));
+  const read = new Uint8Array(64 * 1024);
+  read.set(said);
+  client.receive(read.subarray(0, said.byteLength));
+  client.receive(hello);
+  read.fill(0xff);
+  room.comeInStep();
+  expect(docs[0]!.doc.getText("t").toJSON()).toBe("mine");
+});
+
 function saidUpdate(update: Uint8Array): Uint8Array {
   return encoding.encode((output) => {
     for (const number of [0, 2]) encoding.writeVarUint(output, number);

@@ -1,6 +1,6 @@
 /**
  * One client of y-websocket in one room: a document of its own, kept the same as the room by the SDK, answers it in its
- * protocol. Rules YCL1 to YCL12, YWS1 to YWS16.
+ * protocol. Rules YCL1 to YCL14, YWS1 to YWS16.
  *
  * What it says is held until the document is the room's: answered sooner, it would take an empty document for the room,
  * and fill it anew. It takes part under the number that it has in Yjs, so that tabs beside it, which tell it of each other
@@ -49,8 +49,8 @@ export class YClient {
   readonly #doc = new Y.Doc();
   #room: YRoom | undefined;
   #awareness: YAwareness | undefined;
-  #held: YMessage[] = [];
-  #heldBytes = 0;
+  /** As it came: decoded, awareness would weigh many times that. */
+  #held: Uint8Array[] = [];
   #isInStep = false;
   #isThere = true;
   #hasEnded = false;
@@ -71,9 +71,8 @@ export class YClient {
     const message = decodeYMessage(bytes);
     if (message === undefined) return this.#refuse(Y_CLOSE.unreadable, "a message did not decode: this speaks y-websocket's protocol");
     if (this.#isInStep) return this.#take(message);
-    if (!this.#deps.budget.take(bytes.byteLength)) return this.#refuse(Y_CLOSE.overloaded, "too much was said before rooms were there");
-    this.#heldBytes += bytes.byteLength;
-    this.#held.push(message);
+    if (!this.#deps.budget.take(bytes)) return this.#refuse(Y_CLOSE.overloaded, "too much was said before rooms were there");
+    this.#held.push(bytes.slice()); // It may be a part of much that was read at once, which would be held with it.
     if (this.#room !== undefined) return;
     if (message.kind === "awareness") this.#enter(message.states[0]?.client);
     else this.#stopWaiting ??= this.#deps.clock.after(NUMBER_MS_MAX, () => this.#enter(undefined));
@@ -82,7 +81,7 @@ export class YClient {
   /** The socket is closed. Resolves once what the client wrote is in the log, or the time for that is up. */
   async receiveClosed(): Promise<void> {
     this.#leave();
-    if (this.#room === undefined && !this.#hasEnded && this.#held.some(({ kind }) => kind === "update")) this.#enter(undefined);
+    if (this.#room === undefined && !this.#hasEnded && this.#held.some((bytes) => decodeYMessage(bytes)?.kind === "update")) this.#enter(undefined);
     const room = this.#room;
     if (room !== undefined) {
       room.awareness.setLocalState(null);
@@ -124,7 +123,7 @@ export class YClient {
     this.#renew();
     const held = this.#held;
     this.#letGo();
-    for (const message of held) if (!this.#hasEnded) this.#take(message);
+    for (const bytes of held) if (!this.#hasEnded) this.#take(decodeYMessage(bytes)!); // It was decoded once, when it came.
   }
 
   /** Nothing that a client says may end more than its own line. */
@@ -216,8 +215,7 @@ export class YClient {
   }
 
   #letGo(): void {
-    this.#deps.budget.giveBack(this.#heldBytes);
-    this.#heldBytes = 0;
+    this.#deps.budget.giveBack(this.#held);
     this.#held = [];
   }
 
