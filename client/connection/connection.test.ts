@@ -256,51 +256,35 @@ test("[CON12] a token function is asked again after 80 % of the token's life, an
   driver.open();
   const renewFrame = { kind: "send", frame: { type: "renew", token: "new" } };
   const openedAt = driver.now;
-  const untilAsked = (): number => {
-    const from = driver.now;
-    for (;;) {
-      driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
-      driver.untilDue();
-      if (driver.tick().includes("ask-token")) return driver.now - from;
-    }
-  };
-  expect(untilAsked()).toBe(2_880_000);
+  expect(msUntilTokenIsAsked(driver)).toBe(2_880_000);
   expect(driver.connection.receive({ kind: "token", token: "new" }, driver.now)).toEqual([renewFrame]);
-  expect(untilAsked(), "no answer").toBe(30_000);
+  expect(msUntilTokenIsAsked(driver), "no answer").toBe(30_000);
   expect(driver.receive({ kind: "token-failed", cause: undefined })).toEqual(["problem: token-failed"]);
-  expect(untilAsked(), "no token").toBe(3_000);
+  expect(msUntilTokenIsAsked(driver), "no token").toBe(3_000);
   driver.receive({ kind: "token", token: "new" });
   driver.receive({ kind: "frame", frame: { type: "renewed", tokenExpiresInMs: 1_000 } });
-  expect(untilAsked(), "never more often").toBe(3_000);
+  expect(msUntilTokenIsAsked(driver), "never more often").toBe(3_000);
   expect([driver.connection.status, driver.now - openedAt]).toEqual(["connected", 2_916_000]);
   expect(driver.receive({ kind: "socket-closed", code: CLOSE.tokenExpired.code })).toEqual(["close-socket", "line-lost"]);
 });
 
-test("[CON12] a token function that fails on an open line is asked ever more seldom, until it has given one", () => {
+test("[CON17] a token function that fails on an open line is asked ever more seldom, until it has given one", () => {
   const driver = new Driver();
   driver.open();
-  const untilAsked = (): number => {
-    const from = driver.now;
-    for (;;) {
-      driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
-      driver.untilDue();
-      if (driver.tick().includes("ask-token")) return driver.now - from;
-    }
-  };
-  untilAsked();
+  msUntilTokenIsAsked(driver);
   const waits = Array.from({ length: 8 }, () => {
     driver.receive({ kind: "token-failed", cause: undefined });
-    return untilAsked();
+    return msUntilTokenIsAsked(driver);
   });
   expect(waits).toEqual([3_000, 3_500, 4_500, 6_500, 10_500, 17_500, 17_500, 17_500]);
   driver.receive({ kind: "token", token: "new" });
   driver.receive({ kind: "frame", frame: { type: "renewed", tokenExpiresInMs: 3_600_000 } });
-  untilAsked();
+  msUntilTokenIsAsked(driver);
   driver.receive({ kind: "token-failed", cause: undefined });
-  expect(untilAsked()).toBe(3_000);
+  expect(msUntilTokenIsAsked(driver)).toBe(3_000);
 });
 
-test("[CON12] a fixed token is not renewed", () => {
+test("[CON18] a fixed token is not renewed", () => {
   const driver = new Driver({ tokenIsFixed: true });
   driver.open();
   expect([driver.untilDue(), driver.tick()]).toEqual([30_000, ["send ping"]]);
@@ -322,3 +306,13 @@ test("[CON13] a server that asks to be left alone is, and a random part longer; 
   driver.receive({ kind: "socket-closed", code: 1006 });
   expect(driver.untilDue(), "the hint counts once").toBeLessThan(20_000);
 });
+
+/** While all else goes well. */
+function msUntilTokenIsAsked(driver: Driver): number {
+  const from = driver.now;
+  for (;;) {
+    driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
+    driver.untilDue();
+    if (driver.tick().includes("ask-token")) return driver.now - from;
+  }
+}
