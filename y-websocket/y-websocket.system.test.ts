@@ -93,6 +93,7 @@ test("[YWS2] each sees what the others show, once, and who goes", async () => {
   sdk.awareness.setLocalState({ name: "SDK" });
   await eventually("each sees the others", () => namesSeenBy(ann) === "Bob,SDK" && namesSeenBy(bob) === "Ann,SDK");
   await eventually("so does the SDK, each under its own number", () => [...sdk.awareness.getStates().keys()].sort().join() === [ann.doc.clientID, bob.doc.clientID, sdk.awareness.clientID].sort().join());
+  expect(sdk.awareness.getStates().get(ann.doc.clientID), "with its clock").toEqual({ name: "Ann", "y-websocket": ann.provider.awareness.meta.get(ann.doc.clientID)!.clock });
   bob.provider.awareness.setLocalStateField("name", "Robert");
   await eventually("what changes is seen", () => namesSeenBy(ann) === "Robert,SDK");
   bob.provider.destroy();
