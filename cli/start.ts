@@ -11,6 +11,7 @@ import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import { demoRoutes, servesDemo } from "./demo.ts";
 import { botsThread, demoBots } from "./demo-bots.ts";
+import { refuseForgetful } from "./fitting-settings.ts";
 import { serveHealth } from "./health.ts";
 import { giveBackIdleMemory, v8Heap } from "./idle-memory.ts";
 import { startLocalEngines } from "./local-engines.ts";
@@ -30,7 +31,9 @@ const load = {
 
 const DEFAULT_REDIS_URL = "redis://127.0.0.1:6379";
 
+/** Throws SettingError for settings that do not fit each other. */
 export async function start(given: StartConfig): Promise<Running> {
+  refuseForgetful(given);
   const registry = new Registry();
   const health = await serveHealth(given, registry);
   const started: Running[] = [health, giveBackIdleMemory(given, v8Heap(), { clock, registry })];

@@ -33,7 +33,7 @@ export const documentServiceSettings = {
   boardsHoldMsMax: { parse: positiveInteger, fallback: 3 * 24 * 3_600_000, meaning: "edits that the boards have not counted stay in the log for so long, and are then trimmed all the same; where no leaderboard ever ran nothing is held" },
   checkpointClientsMax: { parse: positiveInteger, fallback: 5_000, meaning: "writers of a room whose progress a checkpoint remembers; past it the most silent are forgotten" },
   checkpointClientsBytesMax: { parse: positiveInteger, fallback: 768 * 1024, meaning: "bytes of those writers in a checkpoint, which is one message to NATS; past it the most silent are forgotten" },
-  checkpointClientMsMax: { parse: positiveInteger, fallback: 3_600_000, meaning: "how long a checkpoint remembers a silent writer" },
+  checkpointClientMsMax: { parse: positiveInteger, fallback: 3_600_000, meaning: "how long a checkpoint remembers a silent writer; no less than COROOM_DEDUPE_MS_MIN, or room servers and document services do not start" },
 
   historyMsMax: { parse: wholeNumber, fallback: 30 * 24 * 3_600_000, meaning: "a room's edits and versions are kept for so long; 0: only what the log still has and versions with a name" },
   historyBytesMax: { parse: positiveInteger, fallback: 256 * 1024 ** 2, meaning: "bytes of a room's history; past it the oldest goes, but for versions with a name" },

@@ -32,7 +32,7 @@ export const roomServerSettings = {
   backlogMsMax: { parse: positiveInteger, fallback: 300_000, meaning: "how long a room's edits stay in memory for those who come back" },
   backlogBytesMax: { parse: positiveInteger, fallback: 8 * 1024 ** 2, meaning: "bytes of a room's edits kept in memory" },
   backlogTotalBytesMax: { parse: positiveInteger, fallback: 512 * 1024 ** 2, meaning: "bytes of all rooms' edits kept in memory" },
-  dedupeMsMin: { parse: positiveInteger, fallback: 300_000, meaning: "how long a silent writer's edits are still known, so that a repeat is not ordered twice" },
+  dedupeMsMin: { parse: positiveInteger, fallback: 300_000, meaning: "how long a silent writer's edits are still known, so that a repeat is not ordered twice; no more than COROOM_CHECKPOINT_CLIENT_MS_MAX" },
   dedupeWritersMax: { parse: positiveInteger, fallback: 20_000, meaning: "writers of a room whose edits are known; past it the most silent are forgotten" },
   dedupeRunsPerWriterMax: { parse: positiveInteger, fallback: 32, meaning: "stretches of a writer's edits whose exact seqs are known, for the answer to a repeat" },
   deferredCatchUpsMax: { parse: positiveInteger, fallback: 1_000, meaning: "catch-ups of a room that wait for an append or for a look at the log" },
