@@ -47,6 +47,7 @@ export type GatewayParts = {
   readonly boards: BoardHost;
   readonly quotas: Quotas;
   readonly sanctions: SanctionsHost;
+  readonly discipline: DisciplineHost;
   readonly writes: WritesHost;
   start(): void;
   /** Waits so long for edits that the log does not have yet. */
@@ -93,5 +94,5 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       stopSharing();
     });
   };
-  return { rooms, presence, lobby: new LobbyHost(clients, config, deps), clients, boards, quotas, sanctions, writes, start, stop };
+  return { rooms, presence, lobby: new LobbyHost(clients, config, deps), clients, boards, quotas, sanctions, discipline, writes, start, stop };
 }

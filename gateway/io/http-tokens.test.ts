@@ -6,6 +6,8 @@ import type { ClientId, Millis, TenantId, UserId } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { Tokens } from "../ports.ts";
+import type { ClientAddress } from "../sessions/client-address.ts";
+import type { TokenVerdict } from "../sessions/identity.ts";
 import { activityRoutes } from "./activity-routes.ts";
 import { documentDeleteRoutes } from "./document-delete-routes.ts";
 import { documentHistoryRoutes } from "./document-history-routes.ts";
@@ -25,7 +27,7 @@ function routes(): HttpRoute[] {
   const deps = { clock: new FakeClock(), metrics: gatewayMetrics(new Registry()) };
   const options = { internalSecret: "", eachUser: PLENTY, writersMax: 10, readersMax: 10, editBytesMax: 1_000 };
   const documents = { urls: () => [], heard: Promise.resolve(), ask: async () => undefined };
-  const ports = { tokens: httpTokens(tokens, sanctions, { log }), documents, streamed: new StreamedAnswers({ eachMax: 1, allMax: 1 }, deps.metrics), writes: { write: async () => ({ kind: "unanswered" }) as const }, clientIdOf: () => "client" as ClientId };
+  const ports = { tokens: httpTokens({ tokens, sanctions, discipline: { receiveForgery: () => {} } }, { log }), documents, streamed: new StreamedAnswers({ eachMax: 1, allMax: 1 }, deps.metrics), writes: { write: async () => ({ kind: "unanswered" }) as const }, clientIdOf: () => "client" as ClientId };
   const activities = activityRoutes(ports.tokens, { tell: async () => "stored" }, { kinds: ["comment"], telling: PLENTY, tellersMax: 10 }, deps);
   return [...documentWriteRoutes(ports, options, deps), ...documentHistoryRoutes(ports, options, deps), ...documentDeleteRoutes(ports, options, deps), ...activities].filter(({ method }) => method !== "get");
 }
@@ -40,4 +42,16 @@ test("[HTK1] whoever may only read in a room for a time changes nothing there ov
   for (const place of [":room", "activities", "document", "edits", "restore"]) expect(paths).toContain(place);
   for (const route of routes()) expect([route.path, await statusOf(route, "notes", "ann")]).toEqual([route.path, 403]);
   for (const route of routes()) for (const [room, user] of [["other", "ann"], ["notes", "bob"]] as const) expect(await statusOf(route, room, user), route.path).not.toBe(403);
+});
+
+test("[HTK2] what is no token is held against the address that it is shown from, what has expired or cannot be checked is not", async () => {
+  const forgeries: unknown[] = [];
+  const verdicts: Readonly<Record<string, TokenVerdict>> = { forged: { kind: "refused", why: "no" }, late: { kind: "expired" } };
+  const verify: Tokens["verify"] = async (token) => verdicts[token] ?? Promise.reject(new Error("the keys cannot be had"));
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+  const checked = httpTokens({ tokens: { verify }, sanctions, discipline: { receiveForgery: (from) => void forgeries.push(from) } }, { log });
+  const kinds = [];
+  for (const token of ["forged", "late", "whatever"]) kinds.push((await checked.verify(token, "203.0.113.5" as ClientAddress)).kind);
+  expect(kinds).toEqual(["refused", "expired", "unchecked"]);
+  expect(forgeries).toEqual(["203.0.113.5"]);
 });

@@ -7,7 +7,7 @@ import type { Clock } from "../../shared/clock.ts";
 import type { Log } from "../../shared/log.ts";
 import { activityRouteOptions, boardRouteOptions, documentReadOptions, documentWriteOptions, type GatewayConfig, streamedAnswersOptions } from "../config.ts";
 import type { GatewayMetrics } from "../metrics.ts";
-import type { Activities, Tokens } from "../ports.ts";
+import type { Activities } from "../ports.ts";
 import { activityRoutes } from "./activity-routes.ts";
 import { type AdminPorts, adminRoutes } from "./admin-routes.ts";
 import { boardRoutes } from "./board-routes.ts";
@@ -17,18 +17,18 @@ import { documentReadRoutes } from "./document-read-routes.ts";
 import { type DocumentWritePorts, documentWriteRoutes } from "./document-write-routes.ts";
 import { healthRoutes, type NotReady } from "./health-routes.ts";
 import { type HttpRoute, serveRoutes } from "./http-routes.ts";
-import { httpTokens } from "./http-tokens.ts";
+import { type HttpTokenPorts, httpTokens } from "./http-tokens.ts";
 import type { Services } from "./nats-services.ts";
 import { staticRoutes } from "./static-files.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
 
-export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> & { readonly tokens: Tokens; readonly documents: Services; readonly leaderboards: Services; readonly activities: Activities; readonly notReady: () => NotReady | undefined };
+export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> & HttpTokenPorts & { readonly documents: Services; readonly leaderboards: Services; readonly activities: Activities; readonly notReady: () => NotReady | undefined };
 export type RouteDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics; readonly registry: Registry };
 
 /** `more`: of whoever starts the gateway. Files come last: their path is every path. */
 export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: RoutePorts, more: readonly HttpRoute[], deps: RouteDeps): void {
   const { documents, leaderboards, notReady } = ports;
-  const tokens = httpTokens(ports.tokens, ports.sanctions, deps);
+  const tokens = httpTokens(ports, deps);
   const streamed = new StreamedAnswers(streamedAnswersOptions(config), deps.metrics);
   const routes = [
     ...healthRoutes(deps.registry, notReady, config),

@@ -169,6 +169,21 @@ test("[ABS8] a ban holds over HTTP as it does on the socket: from everywhere, an
   expect([await read("eve", ROOM), await read("bob", ROOM), await read("bob", "other"), await read("ann", ROOM)]).toEqual([401, 403, 503, 503]);
 });
 
+test("[ABS14] an address that shows what is no token over HTTP again and again is banned, and an operator's secret that is none counts as one", async () => {
+  const address = await rig.start();
+  const headers = { "x-forwarded-for": "203.0.113.30", authorization: "Bearer none" };
+  const show = async (path: string): Promise<string> => (await (await fetch(`http://${address}${path}`, { headers })).json()).message;
+  const told = [];
+  for (const path of ["snapshot", "document", "snapshot", "document", "snapshot"]) told.push(await show(`/v1/rooms/${ROOM}/${path}`));
+  told.push(await show("/v1/admin/bans"));
+  expect(told.filter((message) => message.includes("banned"))).toEqual([]);
+  expect(await metric(address, 'coroom_gateway_faults_total{fault="bad-token"}')).toBe(6); // Of 5 points each, where 26 are a ban.
+  expect(await show(`/v1/rooms/${ROOM}/snapshot`)).toContain("banned");
+  const back = await rig.greet(address, "ann", { from: "203.0.113.30" });
+  expect(await outcomeOf(back)).toBe(4009);
+  expect(await outcomeOf(await rig.greet(address, "ann", { from: "203.0.113.31" }))).toBe("welcome");
+});
+
 test("[ABS9] whoever comes from a banned address is refused over HTTP too, whatever token is shown, and an operator from there is not", async () => {
   const address = await rig.start();
   const from = "203.0.113.9";

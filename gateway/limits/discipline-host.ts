@@ -94,7 +94,7 @@ export class DisciplineHost {
     } else if (address !== undefined) this.#receiveFault({ kind: "address", address }, fault);
   }
 
-  /** A token that does not hold, shown by a connection that is gone. */
+  /** A token that does not hold, shown by a connection that is gone, or over HTTP. */
   receiveForgery(address: ClientAddress | undefined): void {
     if (address !== undefined) this.#receiveFault({ kind: "address", address }, "bad-token");
   }
