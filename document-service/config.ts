@@ -42,7 +42,9 @@ export const documentServiceSettings = {
   historyVersionsMax: { parse: positiveInteger, fallback: 300, meaning: "versions of a room that have no name; past it every second one of the older half goes" },
   historyNamedMax: { parse: positiveInteger, fallback: 100, meaning: "versions of a room that have a name; they stay until they are removed" },
   historySegmentBytesMax: { parse: positiveInteger, fallback: 4 * 1024 ** 2, meaning: "bytes of edits in one object of a room's history" },
-  historySegmentMsMin: { parse: positiveInteger, fallback: 60_000, meaning: "a busy room's log is trimmed no more often, so that little of its history is rewritten" },
+  historySegmentMsMin: { parse: positiveInteger, fallback: 60_000, meaning: "logs are trimmed so often, the rooms of a part of the log spread over this time; a room's history is rewritten no more often" },
+  trimReadOverlapMin: { parse: positiveInteger, fallback: 64, meaning: "what rooms put into their histories is read in one pass over the log for all where together they would have it looked through so many times; below that each room's is asked for" },
+  trimReadBytesMax: { parse: positiveInteger, fallback: 32 * 1024 ** 2, meaning: "bytes of edits that such a pass reads; past it the rest waits for the next, which follows at once" },
   historySessionMsMax: { parse: positiveInteger, fallback: 300_000, meaning: "who is silent for longer and writes again begins another session in a room's history" },
   historyReadBytesMax: { parse: positiveInteger, fallback: 64 * 1024 ** 2, meaning: "bytes of edits that one question about a room's past may read" },
 

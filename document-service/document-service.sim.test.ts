@@ -47,6 +47,8 @@ const SETTINGS = readSettings(documentServiceSettings, {
     documentOpeningsMax: "2",
     documentsSweepMs: "3000",
     historySegmentMsMin: "1000",
+    trimReadOverlapMin: "1",
+    trimReadBytesMax: "500",
     historySegmentBytesMax: "2000",
     historyVersionMsMin: "3000",
     historyVersionEditsMax: "30",
@@ -330,7 +332,8 @@ class Service {
           return is ? { kind: "deleted", streamSeq: lastStreamSeq } : { kind: "at", seq: edits.length as Seq };
         }),
       untrimmed: () => call(() => world.rooms.filter(({ key }) => world.records.filter((stored) => stored.room === key && world.isKept(stored)).length > 1).map(({ key }) => key)),
-      read: (room, after, through) => this.#read(room, after, through),
+      read: (room, after, through) => this.#read(after, through, room),
+      readAll: (_, after, through) => this.#read(after, through),
       trim: (room, before) => call(() => world.trim(room, before)),
     };
     return {
@@ -395,9 +398,9 @@ class Service {
     };
   }
 
-  async *#read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord> {
+  async *#read(after: number, through: number, room?: RoomKey): AsyncIterable<StoredRecord> {
     const world = this.#world;
-    const records = await this.#call(() => world.records.filter((stored) => stored.room === room && stored.streamSeq > after && stored.streamSeq <= through && world.isKept(stored)));
+    const records = await this.#call(() => world.records.filter((stored) => (room === undefined || stored.room === room) && stored.streamSeq > after && stored.streamSeq <= through && world.isKept(stored)));
     // A replica that lags shows less than there is.
     yield* world.faults && world.prng.chance(0.1) ? records.slice(0, -1) : records;
   }

@@ -19,6 +19,7 @@ export const documentServiceMetrics = (registry: Registry) => {
     stalledRooms: new Gauge({ name: "coroom_documents_stalled_rooms", help: "Rooms whose last merge was given up: their snapshots do not move on and their log stays whole, by partition", labelNames: ["partition"], registers }),
     saves: new Histogram({ name: "coroom_documents_save_seconds", help: "Time to write, verify and commit a snapshot, by outcome: saved, superseded, failed", buckets: SECONDS, labelNames: ["outcome"], registers }),
     trims: new Counter({ name: "coroom_documents_trims_total", help: "Trims of a room's log, by outcome: trimmed, failed", labelNames: ["outcome"], registers }),
+    trimPasses: new Counter({ name: "coroom_documents_trim_passes_total", help: "Passes over a part of the log for all rooms to be trimmed, by outcome: whole, cut (COROOM_TRIM_READ_BYTES_MAX were read), failed (each room is read by itself)", labelNames: ["outcome"], registers }),
     deletions: new Counter({ name: "coroom_documents_deletions_total", help: "Rooms deleted for good", registers }),
     wipes: new Counter({ name: "coroom_documents_wipes_total", help: "Tries to remove what is left of a deleted room, by outcome: wiped, owned (a room server does not answer, and may still hold it), failed", labelNames: ["outcome"], registers }),
     unwipedRooms: new Gauge({ name: "coroom_documents_unwiped_rooms", help: "Deleted rooms of which something may be left still, by partition of the log", labelNames: ["partition"], registers }),

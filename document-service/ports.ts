@@ -23,6 +23,8 @@ export interface EditLog {
   untrimmed(partition: number): Promise<readonly RoomKey[]>;
   /** The room's records in `after < streamSeq <= through` that are there, in order. A record that is not new may be missing where a replica lags. */
   read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord>;
+  /** The same of all rooms of the partition. */
+  readAll(partition: number, after: number, through: number): AsyncIterable<StoredRecord>;
   /** Removes the room's records before the stream sequence `before`. */
   trim(room: RoomKey, before: number): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { decodeRecord, headOf } from "../../shared/bus/record.ts";
 import { partitionOf, roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { followLog, readRoom } from "../../shared/io/follow-log.ts";
+import { followLog, readLog } from "../../shared/io/follow-log.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { EditLog } from "../ports.ts";
 
@@ -30,7 +30,8 @@ export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, opt
       const { state } = await manager.streams.info(subjects.logStream(partition), { subjects_filter: subjects.logOfPartition(partition) });
       return Object.entries(state.subjects ?? {}).flatMap(([subject, records]) => (records > 1 ? (roomOfSubject(subject) ?? []) : []));
     },
-    read: (room, after, through) => readRoom(nats, placeOf(room), after, through),
+    read: (room, after, through) => readLog(nats, placeOf(room), after, through),
+    readAll: (partition, after, through) => readLog(nats, { stream: subjects.logStream(partition) }, after, through),
     trim: async (room, before) => {
       const { stream, subject } = placeOf(room);
       await manager.streams.purge(stream, { filter: subject, seq: before });

@@ -56,6 +56,13 @@ export class HistoryHost {
     return this.#stored.history;
   }
 
+  /** The stream sequence of the last record that is in a segment, or was. Undefined: none is put there. */
+  async archivedThrough(): Promise<number | undefined> {
+    if (this.#policy.historyMsMax === 0) return undefined;
+    const { through, deleted } = await this.current();
+    return deleted ? undefined : through;
+  }
+
   /** To be called before the room's records before this one of its records are trimmed: they are in segments then. */
   archive(before: number): Promise<void> {
     return this.#policy.historyMsMax === 0 ? Promise.resolve() : this.#inTurn(() => this.#archive(before));

@@ -17,11 +17,12 @@ import type { News } from "../ports.ts";
 import { pause, unlessMistake } from "../../shared/pause.ts";
 import type { PastHost } from "../past/past-host.ts";
 import { type Freshness, type RoomDeps, RoomHost, type RoomOptions, type RoomPorts, type Served } from "./room-host.ts";
-import { TrimsHost } from "./trims-host.ts";
+import { ReadAheadHost, type ReadAheadOptions } from "./read-ahead-host.ts";
+import { TrimsHost, type TrimsOptions } from "./trims-host.ts";
 
 /** `boards`: the leaderboards' leases on the same partitions. */
 export type PartitionPorts = RoomPorts & { readonly leases: Leases; readonly boards: Pick<Leases, "read"> };
-export type PartitionOptions = RoomOptions & LeaseOptions & LeftoversOptions & {
+export type PartitionOptions = RoomOptions & LeaseOptions & LeftoversOptions & ReadAheadOptions & TrimsOptions & {
   readonly documentsDrainMsMax: number;
   readonly documentsBytesMax: number;
   readonly documentsMax: number;
@@ -67,11 +68,12 @@ export class PartitionHost {
   #snapshotsNamed = 0;
 
   constructor(partition: number, ports: PartitionPorts, options: PartitionOptions, deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics; news: News }) {
+    const ahead = new ReadAheadHost(partition, ports.log, options, deps);
     this.#partition = partition;
-    this.#ports = ports;
+    this.#ports = { ...ports, log: ahead.log };
     this.#options = options;
     this.#deps = deps;
-    this.#trims = new TrimsHost(deps.clock);
+    this.#trims = new TrimsHost(this.#rooms, ahead, options, deps.clock);
     this.#lease = new LeaseHost(partition, ports.leases, options, deps);
     this.#boardsFloor = new BoardsFloor(partition, ports.boards, deps);
     this.#roomDeps = { ...deps, newName: () => `${options.service}-${partition}-${++this.#snapshotsNamed}`, boardsFloor: () => this.#boardsFloor.floor };
@@ -130,7 +132,7 @@ export class PartitionHost {
     this.#received = floor;
     const reading = new AbortController();
     const working = new AbortController();
-    const parts = [this.#follow(reading.signal), this.#work(working.signal), this.#leftovers.run(reading.signal), this.#boardsFloor.follow(reading.signal)];
+    const parts = [this.#follow(reading.signal), this.#work(working.signal), this.#leftovers.run(reading.signal), this.#trims.run(reading.signal), this.#boardsFloor.follow(reading.signal)];
     await this.#lease.renewUntilLost(() => this.#floor(), this.#stopping.signal);
     reading.abort();
     if (this.#lease.isHeld) await this.#drain();
@@ -212,7 +214,7 @@ export class PartitionHost {
     const { release, save } = this.#pressure();
     this.#heldBytes = 0;
     this.#undecodable = 0;
-    const [unwiped, unsaved, untrimmed]: [RoomHost[], RoomHost[], RoomHost[]] = [[], [], []];
+    const [unwiped, unsaved]: [RoomHost[], RoomHost[]] = [[], []];
     for (const room of this.#rooms.values()) {
       room.mergeIfDue();
       room.releaseIfIdle(now, { pressed: release });
@@ -221,13 +223,11 @@ export class PartitionHost {
       if (room.readAgainFrom !== undefined) this.#readAgain(room, room.readAgainFrom);
       else if (room.isWipeDue(now)) unwiped.push(room);
       else if (room.isSaveDue(now, { pressed: save })) unsaved.push(room);
-      else if (room.isTrimDue(now)) untrimmed.push(room);
       else if (room.canRetire(now, { pressed: release })) this.#rooms.delete(room.room);
     }
     unsaved.sort((a, b) => (a.uncoveredSince ?? 0) - (b.uncoveredSince ?? 0));
     this.#due = [...unsaved.map((room) => ({ room, pressed: save })), ...unwiped.map((room) => ({ room, pressed: false }))];
     this.#startDue();
-    this.#trims.receiveDue(untrimmed);
     this.#observe();
   }
 

@@ -25,6 +25,7 @@ import type { DocumentServiceMetrics } from "../metrics.ts";
 import { PastHost, type PastOptions, type PastPorts } from "../past/past-host.ts";
 import type { Checkpoints, Deletions, Merging, News, ObjectStore } from "../ports.ts";
 import { OrphansHost } from "./orphans-host.ts";
+import type { RoomRange } from "./read-ahead-host.ts";
 import { SaveHost } from "./save-host.ts";
 import { TrimHost } from "./trim-host.ts";
 import type { Watermark } from "./watermarks.ts";
@@ -265,8 +266,20 @@ export class RoomHost {
     });
   }
 
-  trim(): Promise<void> {
-    return this.#work.run("its log was not trimmed", (document) => this.#trims.trim(document));
+  /** What a trim would read of the log; undefined: nothing, or that cannot be said now. */
+  async trimRange(): Promise<RoomRange | undefined> {
+    const { document } = this.#intake;
+    try {
+      return document && (await this.#trims.range(document));
+    } catch (cause) {
+      this.#work.receiveFailure("it is not known how much of its log to read", cause);
+      return undefined;
+    }
+  }
+
+  /** `before`: one of its records, as far as which it is to be trimmed at the most. */
+  trim(before?: number): Promise<void> {
+    return this.#work.run("its log was not trimmed", (document) => this.#trims.trim(document, before));
   }
 
   async #addVersionIfDue({ applied }: Document): Promise<void> {

@@ -9,6 +9,7 @@ import type { Document } from "./document.ts";
 import type { HistoryHost } from "../past/history-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { EditLog } from "../ports.ts";
+import type { RoomRange } from "./read-ahead-host.ts";
 
 /** `boardsFloor`: the boards need no record up to it. */
 export type TrimDeps = { readonly clock: Clock; readonly metrics: DocumentServiceMetrics; readonly boardsFloor: () => number };
@@ -18,29 +19,29 @@ export class TrimHost {
   readonly #log: EditLog;
   readonly #deps: TrimDeps;
   readonly #plan: TrimPlan;
-  readonly #history: Pick<HistoryHost, "archive">;
-  readonly #intervalMsMin: number;
-  #lastTrimmed: Millis | undefined;
+  readonly #history: Pick<HistoryHost, "archive" | "archivedThrough">;
+  /** Received, and as far as is known not trimmed. */
+  #records = 0;
+  /** What was last said that a trim reads, until it has. */
+  #range: RoomRange | undefined;
   /** The newest checkpoint, and since when there is one: its date is looked at once. */
   #covered: { readonly checkpoint: Checkpoint; readonly since: Millis } | undefined;
 
-  constructor(room: RoomKey, { log, history }: { log: EditLog; history: Pick<HistoryHost, "archive"> }, options: TrimOptions & { readonly historySegmentMsMin: number }, deps: TrimDeps) {
+  constructor(room: RoomKey, { log, history }: { log: EditLog; history: Pick<HistoryHost, "archive" | "archivedThrough"> }, options: TrimOptions, deps: TrimDeps) {
     this.#room = room;
     this.#log = log;
     this.#deps = deps;
     this.#plan = new TrimPlan(options);
     this.#history = history;
-    this.#intervalMsMin = options.historySegmentMsMin;
   }
 
   /** Every record in order. */
   receiveRecord({ streamSeq, time }: StoredRecord, since: Millis): void {
     this.#plan.receiveRecord({ streamSeq, since }, time);
+    this.#records += 1;
   }
 
-  /** A busy room has something to trim all the time: what is rewritten for it stays little if that waits a while. */
   isDue(document: Document, now: Millis): boolean {
-    if (this.#lastTrimmed !== undefined && now - this.#lastTrimmed < this.#intervalMsMin) return false;
     return this.#before(document, now) !== undefined;
   }
 
@@ -49,19 +50,38 @@ export class TrimHost {
     return checkpoint === undefined || leftOut > 0 || this.#plan.trimmedBefore >= checkpoint.streamSeq;
   }
 
-  async trim(document: Document): Promise<void> {
-    const before = this.#before(document, this.#deps.clock.now());
-    if (before === undefined) return;
+  /** What a trim reads of the log; undefined: nothing. */
+  async range(document: Document): Promise<RoomRange | undefined> {
+    const through = this.#before(document, this.#deps.clock.now());
+    const after = through === undefined ? undefined : await this.#history.archivedThrough();
+    this.#range = through === undefined || after === undefined || after >= through ? undefined : { room: this.#room, after, through, records: this.#records };
+    return this.#range;
+  }
+
+  /** `before`: one of its records, as far as which it is to be trimmed at the most. */
+  async trim(document: Document, before?: number): Promise<void> {
+    const due = this.#before(document, this.#deps.clock.now());
+    if (due === undefined) return;
+    await this.#trim(Math.min(due, before ?? due));
+  }
+
+  async #trim(before: number): Promise<void> {
     let outcome = "failed";
     try {
       await this.#history.archive(before);
       await this.#log.trim(this.#room, before);
-      this.#lastTrimmed = this.#deps.clock.now();
-      this.#plan.receiveTrimmed(before);
+      this.#receiveTrimmed(before);
       outcome = "trimmed";
     } finally {
       this.#deps.metrics.trims.inc({ outcome });
     }
+  }
+
+  #receiveTrimmed(before: number): void {
+    this.#plan.receiveTrimmed(before);
+    if (this.#range === undefined || before < this.#range.through) return;
+    this.#records -= this.#range.records;
+    this.#range = undefined;
   }
 
   #before({ checkpoint, leftOut }: Document, now: Millis): number | undefined {

@@ -1,49 +1,125 @@
 import { expect, test } from "vitest";
 
+import type { RoomKey } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import type { ReadAhead, RoomRange } from "./read-ahead-host.ts";
 import { TrimsHost, type Trimmed } from "./trims-host.ts";
 
-class Room implements Trimmed {
-  isDue = true;
-  isBeingTrimmed = false;
-  done: () => void = () => {};
+const ROUND_MS = 1_000;
 
-  isTrimDue(): boolean {
-    return this.isDue && !this.isBeingTrimmed;
+class Room implements Trimmed {
+  readonly room: RoomKey;
+  isDue = true;
+  trims = 0;
+  before: number | undefined;
+  done: (() => void) | undefined;
+
+  constructor(name: string) {
+    this.room = name as RoomKey;
   }
 
-  trim(): Promise<void> {
-    this.isBeingTrimmed = true;
+  isTrimDue(): boolean {
+    return this.isDue && this.done === undefined;
+  }
+
+  trimRange(): Promise<RoomRange> {
+    return Promise.resolve({ room: this.room, after: 0, through: 10, records: 10 });
+  }
+
+  trim(before?: number): Promise<void> {
+    this.trims += 1;
+    this.before = before;
     return new Promise((resolve) => {
       this.done = () => {
-        this.isDue = this.isBeingTrimmed = false;
+        this.done = undefined;
         resolve();
       };
     });
   }
 }
 
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+class Rig {
+  readonly clock = new FakeClock();
+  readonly rooms: Map<RoomKey, Room>;
+  readonly forgotten: RoomKey[] = [];
+  readonly passes: number[] = [];
+  ahead: ReadAhead = { throughs: new Map(), isCut: false };
+  readonly stopping = new AbortController();
+  readonly hasEnded: Promise<void>;
 
-test("[TRM9] logs are trimmed one by one, each once, and what is due no more is passed over", async () => {
-  const rooms = Array.from({ length: 4 }, () => new Room());
-  const trims = new TrimsHost(new FakeClock());
-  const underWay = (): number[] => rooms.flatMap((room, index) => (room.isBeingTrimmed ? [index] : []));
-  trims.receiveDue(rooms);
-  expect(underWay()).toEqual([0]);
-  trims.receiveDue(rooms.slice(1));
-  expect(underWay(), "another look begins no second one").toEqual([0]);
-  rooms[1]!.isDue = false;
-  rooms[0]!.done();
-  await settled();
-  expect(underWay()).toEqual([2]);
-  rooms[2]!.done();
-  await settled();
-  expect(underWay()).toEqual([3]);
-  rooms[3]!.done();
-  await settled();
-  expect(underWay()).toEqual([]);
-  rooms[1]!.isDue = true;
-  trims.receiveDue([rooms[1]!]);
-  expect(underWay()).toEqual([1]);
+  constructor(...names: string[]) {
+    this.rooms = new Map(names.map((name) => [name as RoomKey, new Room(name)]));
+    const ahead = {
+      read: (ranges: readonly RoomRange[]) => {
+        this.passes.push(ranges.length);
+        return Promise.resolve(this.ahead);
+      },
+      forget: (room: RoomKey) => void this.forgotten.push(room),
+    };
+    this.hasEnded = new TrimsHost(this.rooms, ahead, { historySegmentMsMin: ROUND_MS }, this.clock).run(this.stopping.signal);
+  }
+
+  room(name: string): Room {
+    return this.rooms.get(name as RoomKey)!;
+  }
+
+  get underWay(): string[] {
+    return [...this.rooms.values()].filter(({ done }) => done !== undefined).map(({ room }) => room);
+  }
+
+  /** Ends all that are under way and lets the time go by. */
+  async after(ms: number): Promise<string[]> {
+    for (const { done } of this.rooms.values()) done?.();
+    await this.clock.advance(ms);
+    return this.underWay;
+  }
+}
+
+test("[TRM9] a round's logs are trimmed one at a time, spread over the round, and each once", async () => {
+  const rig = new Rig("a", "b", "c", "d");
+  expect(await rig.after(0)).toEqual(["a"]);
+  expect(await rig.after(ROUND_MS / 4 - 1)).toEqual([]);
+  expect(await rig.after(1)).toEqual(["b"]);
+  await rig.clock.advance(ROUND_MS); // It takes long, and nobody else is begun meanwhile.
+  expect(rig.underWay).toEqual(["b"]);
+  expect(await rig.after(0)).toEqual(["c"]);
+  expect(await rig.after(ROUND_MS / 4)).toEqual(["d"]);
+  expect([...rig.rooms.values()].map(({ trims }) => trims)).toEqual([1, 1, 1, 1]);
+  expect(await rig.after(ROUND_MS / 4), "the next round").toEqual(["a"]);
+});
+
+test("[TRM10] what is due no more when its turn comes is passed over, and so is a room whose place another took", async () => {
+  const rig = new Rig("a", "b", "c", "d");
+  await rig.after(0);
+  rig.room("b").isDue = false;
+  const c = rig.room("c");
+  rig.rooms.set(c.room, new Room("c"));
+  expect(await rig.after(ROUND_MS)).toEqual(["d"]);
+  expect([rig.room("b").trims, c.trims, rig.room("c").trims]).toEqual([0, 0, 0]);
+  expect(rig.forgotten, "what was read for them is given up").toEqual(["a", "b", "c"]);
+});
+
+test("[TRM11] rooms are trimmed as far as was read ahead for them; where there was more than could be read the next round follows at once", async () => {
+  const rig = new Rig("a", "b");
+  rig.ahead = { throughs: new Map([["a" as RoomKey, 7]]), isCut: true };
+  await rig.after(0);
+  rig.ahead = { throughs: new Map(), isCut: false };
+  await rig.after(0);
+  expect([rig.room("a").before, rig.room("b").before]).toEqual([7, undefined]);
+  expect(rig.underWay).toEqual(["b"]);
+  expect(rig.passes).toEqual([2]);
+  await rig.after(0);
+  expect(rig.passes).toEqual([2, 2]);
+});
+
+test("[TRM12] once stopped nothing more is begun, and the trim under way is waited for", async () => {
+  const rig = new Rig("a", "b");
+  await rig.after(0);
+  let hasEnded = false;
+  void rig.hasEnded.then(() => (hasEnded = true));
+  rig.stopping.abort();
+  await rig.clock.advance(ROUND_MS);
+  expect([rig.underWay, hasEnded]).toEqual([["a"], false]);
+  await rig.after(0);
+  expect([rig.room("b").trims, hasEnded]).toEqual([0, true]);
 });

@@ -1,41 +1,64 @@
 /**
- * Trims the logs of a partition's rooms one at a time: nobody waits for it, and what busy rooms have to trim together
- * everybody on this NATS would feel. At 20 ms each that is enough for 3,000 rooms that are trimmed once a minute; with
- * more, each is trimmed more seldom.
+ * Trims the logs of a partition's rooms in rounds, one room at a time, spread over the round: nobody waits for it, and
+ * what busy rooms have to trim together everybody on this NATS would feel. What a round's rooms put into their histories
+ * is read in one pass before, where that costs less. A round that takes longer than its time trims more seldom.
  */
 
 import type { Clock } from "../../shared/clock.ts";
+import type { Millis, RoomKey } from "../../shared/ids.ts";
+import { pause } from "../../shared/pause.ts";
+import type { ReadAheadHost } from "./read-ahead-host.ts";
 import type { RoomHost } from "./room-host.ts";
 
-export type Trimmed = Pick<RoomHost, "isTrimDue" | "trim">;
+export type Trimmed = Pick<RoomHost, "room" | "isTrimDue" | "trimRange" | "trim">;
+export type TrimsOptions = { readonly historySegmentMsMin: number };
+
+const ROUND_MS_MIN = 100;
 
 export class TrimsHost {
-  readonly #clock: Pick<Clock, "now">;
-  /** As of the last look, the next first. */
-  #due: readonly Trimmed[] = [];
-  #isTrimming = false;
+  readonly #rooms: ReadonlyMap<RoomKey, Trimmed>;
+  readonly #ahead: Pick<ReadAheadHost, "read" | "forget">;
+  readonly #clock: Clock;
+  readonly #roundMs: number;
 
-  constructor(clock: Pick<Clock, "now">) {
+  /** `rooms`: as they are at any time. */
+  constructor(rooms: ReadonlyMap<RoomKey, Trimmed>, ahead: Pick<ReadAheadHost, "read" | "forget">, { historySegmentMsMin }: TrimsOptions, clock: Clock) {
+    this.#rooms = rooms;
+    this.#ahead = ahead;
     this.#clock = clock;
+    this.#roundMs = Math.max(ROUND_MS_MIN, historySegmentMsMin);
   }
 
-  /** Those to be trimmed as of now, in place of those before. */
-  receiveDue(rooms: readonly Trimmed[]): void {
-    this.#due = rooms;
-    this.#next();
+  /** Until the signal, and the end of the trim that is under way. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const begun = this.#clock.now();
+      const isCut = await this.#round([...this.#rooms.values()].filter((room) => room.isTrimDue(begun)), signal);
+      if (!isCut) await this.#pauseUntil(begun + this.#roundMs, signal);
+    }
   }
 
-  #next(): void {
-    if (this.#isTrimming) return;
-    const now = this.#clock.now();
-    const at = this.#due.findIndex((room) => room.isTrimDue(now)); // Some may have been done, or have something else to do, since.
-    if (at < 0) return;
-    const room = this.#due[at]!;
-    this.#due = this.#due.slice(at + 1);
-    this.#isTrimming = true;
-    void room.trim().finally(() => {
-      this.#isTrimming = false;
-      this.#next();
-    });
+  /** Whether there is more to trim at once. */
+  async #round(due: readonly Trimmed[], signal: AbortSignal): Promise<boolean> {
+    const ranges = await Promise.all(due.map((room) => room.trimRange()));
+    const { throughs, isCut } = await this.#ahead.read(ranges.filter((range) => range !== undefined), signal);
+    const apartMs = isCut ? 0 : this.#roundMs / due.length;
+    for (const room of due) {
+      const begun = this.#clock.now();
+      if (!signal.aborted && this.#isDueStill(room, begun)) await room.trim(throughs.get(room.room));
+      this.#ahead.forget(room.room);
+      await this.#pauseUntil(begun + apartMs, signal);
+    }
+    return isCut;
+  }
+
+  /** Meanwhile it may be something else's turn, or another may have taken its place. */
+  #isDueStill(room: Trimmed, now: Millis): boolean {
+    return this.#rooms.get(room.room) === room && room.isTrimDue(now);
+  }
+
+  async #pauseUntil(time: number, signal: AbortSignal): Promise<void> {
+    const ms = time - this.#clock.now();
+    if (ms > 0) await pause(this.#clock, ms, signal);
   }
 }

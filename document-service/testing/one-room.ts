@@ -123,6 +123,7 @@ export class Stores {
       end: () => Promise.resolve(this.#end),
       untrimmed: () => Promise.resolve([]),
       read: (_, after, through) => this.#read(after, through),
+      readAll: (_, after, through) => this.#read(after, through),
       trim: (_, before) => this.#step("trim", () => void (this.trimmedBefore = before)),
     },
     checkpoints: {

@@ -9,7 +9,7 @@ import { decodeRecord, type LogRecord } from "../../shared/bus/record.ts";
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { inTurn } from "../../shared/in-turn.ts";
-import { readRoom } from "../../shared/io/follow-log.ts";
+import { readLog } from "../../shared/io/follow-log.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { RoomLog } from "../ports.ts";
 import { type AppendDeps, type AppendOptions, jetstreamAppend } from "./jetstream-append.ts";
@@ -47,7 +47,7 @@ export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, opt
     }),
     read: async function* (room, after, through) {
       const place = placeOf(room);
-      for await (const { streamSeq, bytes } of wholeRange((read) => readRoom(nats, place, read, Number.MAX_SAFE_INTEGER), after, through, deps.clock)) {
+      for await (const { streamSeq, bytes } of wholeRange((read) => readLog(nats, place, read, Number.MAX_SAFE_INTEGER), after, through, deps.clock)) {
         const record = decode(room, streamSeq, bytes);
         if (record.kind !== "deleted") yield { record, streamSeq };
       }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
 import { subjectsOf } from "../bus/subjects.ts";
 import { roomKey, type RoomId, type TenantId } from "../ids.ts";
-import { readRoom } from "./follow-log.ts";
+import { readLog } from "./follow-log.ts";
 import { ensureLogStreams } from "./log-stream.ts";
 import { closeNats, connectNats, type NatsConnection } from "./nats.ts";
 
@@ -29,7 +29,7 @@ afterAll(async () => {
 
 async function read(after: number, through: number): Promise<number[]> {
   const seqs: number[] = [];
-  for await (const { streamSeq } of readRoom(nats, placeOf("a"), after, through)) seqs.push(streamSeq);
+  for await (const { streamSeq } of readLog(nats, placeOf("a"), after, through)) seqs.push(streamSeq);
   return seqs;
 }
 
@@ -38,6 +38,13 @@ const between = (after: number, through: number): number[] => Array.from({ lengt
 
 test.each([[0, Number.MAX_SAFE_INTEGER], [0, 1], [0, 127], [0, 128], [0, 129], [1, 385], [500, 1_399], [2 * RECORDS, Number.MAX_SAFE_INTEGER]])("[FLW1] a room's records after %i and up to %i come whole, in order, and nobody else's", async (after, through) => {
   expect(await read(after, through)).toEqual(between(after, through));
+});
+
+test("[FLW3] without a subject all rooms' records come, in order", async () => {
+  const rooms: (string | undefined)[] = [];
+  for await (const { streamSeq, room } of readLog(nats, { stream: subjects.logStream(0) }, 100, 1_390)) rooms[streamSeq] = room;
+  expect(Object.keys(rooms).map(Number)).toEqual(Array.from({ length: 1_290 }, (_, index) => 101 + index));
+  expect([rooms[101], rooms[102], rooms[1_390]]).toEqual(["acme.a", "acme.b", "acme.b"]);
 });
 
 test("[FLW2] whoever wants few is not sent all that there is: the server looks through what stands between them", async () => {

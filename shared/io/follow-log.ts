@@ -58,12 +58,12 @@ export async function followStream(nats: NatsConnection, streamOf: (partition: n
 }
 
 /**
- * One room's records in `after < streamSeq <= through`, for as long as there are more. Whoever needs to know that none is
- * missing asks for one that is there, and looks whether it came.
+ * A stream's records in `after < streamSeq <= through`, or those of one subject, which is one room's, for as long as there
+ * are more. Whoever needs to know that none is missing asks for one that is there, and looks whether it came.
  */
-export async function* readRoom(nats: NatsConnection, { stream, subject }: { readonly stream: string; readonly subject: string }, after: number, through: number): AsyncIterable<StoredRecord> {
+export async function* readLog(nats: NatsConnection, { stream, subject }: { readonly stream: string; readonly subject?: string | undefined }, after: number, through: number): AsyncIterable<StoredRecord> {
   let read = after;
-  for (let records = READ_OF_ROOM_FIRST; ; records = Math.min(records * 2, READ_RECORDS_MAX)) {
+  for (let records = subject === undefined ? READ_RECORDS_MAX : READ_OF_ROOM_FIRST; ; records = Math.min(records * 2, READ_RECORDS_MAX)) {
     const { messages, more } = await readOn(nats, stream, read, { records, subject });
     for (const message of messages) {
       read = message.streamSeq;
@@ -79,7 +79,7 @@ export async function* readRoom(nats: NatsConnection, { stream, subject }: { rea
  * The next records after a stream sequence. The server sends them and then a message without content. Any replica may
  * answer: one that lags shows less, never something else.
  */
-async function readOn(nats: NatsConnection, stream: string, after: number, { records, subject }: { readonly records: number; readonly subject?: string }): Promise<{ messages: StoredMessage[]; more: boolean }> {
+async function readOn(nats: NatsConnection, stream: string, after: number, { records, subject }: { readonly records: number; readonly subject?: string | undefined }): Promise<{ messages: StoredMessage[]; more: boolean }> {
   const request = JSON.stringify({ seq: after + 1, batch: records, max_bytes: READ_BYTES_MAX, next_by_subj: subject });
   const messages: StoredMessage[] = [];
   for await (const message of await nats.requestMany(`$JS.API.DIRECT.GET.${stream}`, request, { strategy: "sentinel", maxWait: READ_MS_MAX })) {

@@ -1,0 +1,125 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
+import { documentServiceMetrics } from "../metrics.ts";
+import { OnePartition } from "../testing/one-partition.ts";
+import { ReadAheadHost, type RoomRange } from "./read-ahead-host.ts";
+
+const ROOMS = 10;
+const RECORDS = 200;
+const BYTES = 100;
+
+/** Rooms that write in turn: the record at `streamSeq` is of room `streamSeq % ROOMS`. */
+class Rig {
+  readonly metrics = documentServiceMetrics(new Registry());
+  /** What was asked of the log, and after which record the last time. */
+  readonly asked: string[] = [];
+  askedAfter: number | undefined;
+  failing = false;
+  readonly host: ReadAheadHost;
+  readonly stopping = new AbortController();
+
+  constructor(options: { trimReadOverlapMin?: number; trimReadBytesMax?: number } = {}) {
+    const { ports, deps } = new OnePartition();
+    const records = Array.from({ length: RECORDS }, (_, index) => recordOf(index + 1));
+    const read = (name: string, after: number, through: number): StoredRecord[] => {
+      this.asked.push(name);
+      this.askedAfter = after;
+      if (this.failing) throw new Error("the log does not answer");
+      return records.filter(({ room, streamSeq }) => (name === "all" || room === name) && streamSeq > after && streamSeq <= through);
+    };
+    const log = {
+      ...ports.log,
+      read: async function* (room: RoomKey, after: number, through: number) { yield* read(room, after, through); },
+      readAll: async function* (_: number, after: number, through: number) { yield* read("all", after, through); },
+    };
+    this.host = new ReadAheadHost(0, log, { trimReadOverlapMin: 5, trimReadBytesMax: 1_000_000, ...options }, { log: deps.log, metrics: this.metrics });
+  }
+
+  read(...ranges: RoomRange[]): ReturnType<ReadAheadHost["read"]> {
+    return this.host.read(ranges, this.stopping.signal);
+  }
+
+  async seqs(room: RoomKey, after: number, through: number): Promise<number[]> {
+    const seqs: number[] = [];
+    for await (const record of this.host.log.read(room, after, through)) {
+      expect(record).toEqual(recordOf(record.streamSeq));
+      seqs.push(record.streamSeq);
+    }
+    return seqs;
+  }
+
+  async passes(): Promise<unknown[]> {
+    return (await this.metrics.trimPasses.get()).values.map(({ labels, value }) => [labels.outcome, value]);
+  }
+}
+
+const roomAt = (index: number): RoomKey => `acme.${index}` as RoomKey;
+const recordOf = (streamSeq: number): StoredRecord => ({ room: roomAt(streamSeq % ROOMS), streamSeq, time: 0 as UnixMillis, bytes: new Uint8Array(BYTES).fill(streamSeq) });
+const rangeOf = (index: number, after = 0, through = 100 + index): RoomRange => ({ room: roomAt(index), after, through, records: 10 });
+const allRooms = Array.from({ length: ROOMS }, (_, index) => rangeOf(index));
+
+test("[AHD1] rooms that would have the same stretch looked through are read in one pass, whole and each its own", async () => {
+  const rig = new Rig();
+  const { throughs, isCut } = await rig.read(...allRooms);
+  expect([throughs.get(roomAt(3)), throughs.size, isCut]).toEqual([103, ROOMS, false]);
+  expect(await rig.seqs(roomAt(3), 0, 103)).toEqual([3, 13, 23, 33, 43, 53, 63, 73, 83, 93, 103]);
+  expect(await rig.seqs(roomAt(3), 50, 103), "as often as it is asked for, and from anywhere").toEqual([53, 63, 73, 83, 93, 103]);
+  expect(rig.asked).toEqual(["all"]);
+  expect(await rig.passes()).toEqual([["whole", 1]]);
+});
+
+test("[AHD2] whatever else is asked for comes from the log: another end, an earlier beginning, a room that was forgotten", async () => {
+  const rig = new Rig();
+  await rig.read(...allRooms.map((range) => ({ ...range, after: 20 })));
+  expect((await rig.seqs(roomAt(3), 20, 123)).at(-1)).toBe(123);
+  expect((await rig.seqs(roomAt(3), 10, 103)).at(0)).toBe(13);
+  rig.host.forget(roomAt(4));
+  expect((await rig.seqs(roomAt(4), 20, 104)).at(0)).toBe(24);
+  expect(rig.asked).toEqual(["all", roomAt(3), roomAt(3), roomAt(4)]);
+});
+
+test("[AHD3] few rooms, and those that wrote little in a long time, are read by themselves", async () => {
+  const rig = new Rig();
+  expect((await rig.read(...allRooms.slice(0, 5))).throughs.size).toBe(0);
+  const seldom = Array.from({ length: 100 }, (_, index) => ({ room: roomAt(index), after: 0, through: 1_000_000, records: 2 }));
+  expect((await rig.read(...seldom)).throughs.size).toBe(0);
+  expect(rig.asked).toEqual([]);
+  await rig.read(...seldom, ...allRooms.map((range) => ({ ...range, after: 999_900, through: 1_000_000 })));
+  expect(rig.askedAfter, "a pass for others does not begin as early as they do").toBe(999_900);
+});
+
+test("[AHD4] a pass reads no more bytes than it may, and each room is trimmed as far as it got", async () => {
+  const rig = new Rig({ trimReadBytesMax: 35 * BYTES });
+  const { throughs, isCut } = await rig.read(...allRooms);
+  expect([throughs.get(roomAt(5)), throughs.get(roomAt(6)), isCut]).toEqual([35, 26, true]);
+  expect(await rig.seqs(roomAt(6), 0, 26)).toEqual([6, 16, 26]);
+  expect(await rig.passes()).toEqual([["cut", 1]]);
+});
+
+test("[AHD5] a room that a pass did not get beyond one record of is read by itself: it would never get on", async () => {
+  const rig = new Rig({ trimReadBytesMax: 15 * BYTES });
+  const { throughs } = await rig.read(...allRooms);
+  expect([throughs.get(roomAt(5)), throughs.get(roomAt(6))]).toEqual([15, undefined]);
+  expect(await rig.seqs(roomAt(6), 0, 106)).toHaveLength(11);
+  expect(rig.asked).toEqual(["all", roomAt(6)]);
+});
+
+test("[AHD6] where a pass fails each room is read by itself", async () => {
+  const rig = new Rig();
+  rig.failing = true;
+  expect((await rig.read(...allRooms)).throughs.size).toBe(0);
+  rig.failing = false;
+  expect(await rig.seqs(roomAt(3), 0, 103)).toHaveLength(11);
+  expect(await rig.passes()).toEqual([["failed", 1]]);
+});
+
+test("[AHD7] a pass takes the place of the one before", async () => {
+  const rig = new Rig();
+  await rig.read(...allRooms);
+  await rig.read(rangeOf(3));
+  await rig.seqs(roomAt(3), 0, 103);
+  expect(rig.asked).toEqual(["all", roomAt(3)]);
+});
