@@ -96,3 +96,38 @@ test("[PTH5] the stores are asked, again and again, to remove what writers that 
   await rig.until(() => swept.length === 4);
   expect(swept).toEqual(["snapshots", "history", "snapshots", "history"]);
 });
+
+test("[PTH8] a room whose checkpoint does not decode holds up no stop: what else is left is saved, and what is not covered is read by whoever is next", async () => {
+  const [record] = recordsOf("a");
+  const rig = new OnePartition({ ...record!, room: `${BROKEN}1` as RoomKey, streamSeq: 1 }, { ...record!, streamSeq: 200 });
+  const host = new PartitionHost(0, rig.ports, { ...rig.options, documentsDrainMsMax: 30_000 }, rig.deps);
+  let hasEnded = false;
+  void host.run().then(() => (hasEnded = true));
+  const read = async () => (await rig.deps.metrics.records.get()).values[0]?.value;
+  let last: number | undefined;
+  await rig.until(() => (void read().then((records) => (last = records)), last === 2));
+  expect(rig.stores.checkpoint).toBeUndefined();
+  const stoppedAt = rig.clock.now();
+  host.stop();
+  await rig.until(() => hasEnded);
+  expect(rig.clock.now() - stoppedAt).toBeLessThan(1_000);
+  expect(rig.stores.checkpoint?.streamSeq).toBe(200);
+  expect(rig.lease).toEqual({ holder: NOBODY, floor: 0 });
+});
+
+test("[PTH9] neither does a room that cannot be merged", async () => {
+  const [record] = recordsOf("a");
+  const rig = new OnePartition(record!);
+  const merging = { ...rig.ports.merging, merge: () => Promise.resolve("overran" as const) };
+  const host = new PartitionHost(0, { ...rig.ports, merging }, { ...rig.options, documentsDrainMsMax: 30_000 }, rig.deps);
+  let hasEnded = false;
+  void host.run().then(() => (hasEnded = true));
+  const read = async () => (await rig.deps.metrics.records.get()).values[0]?.value;
+  let last: number | undefined;
+  await rig.until(() => (void read().then((records) => (last = records)), last === 1));
+  const stoppedAt = rig.clock.now();
+  host.stop();
+  await rig.until(() => hasEnded);
+  expect(rig.clock.now() - stoppedAt).toBeLessThan(1_000);
+  expect(rig.lease).toEqual({ holder: NOBODY, floor: 0 });
+});

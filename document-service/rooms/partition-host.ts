@@ -272,11 +272,12 @@ export class PartitionHost {
     }
   }
 
-  /** Saves what is left to save, so that whoever comes next begins at the end of the log. */
+  /** Saves what is left to save and can be, so that whoever comes next begins at the end of the log. */
   async #drain(): Promise<void> {
     const { clock } = this.#deps;
     const deadline = clock.now() + this.#options.documentsDrainMsMax;
-    while ((this.#floor() < this.#received || this.#saves > 0) && clock.now() < deadline) {
+    const isLeft = (): boolean => [...this.#rooms.values()].some(({ uncoveredFrom, canBeCovered }) => uncoveredFrom !== undefined && canBeCovered);
+    while ((isLeft() || this.#saves > 0) && clock.now() < deadline) {
       this.#due = [...this.#rooms.values()].map((room) => ({ room, pressed: true }));
       this.#startDue();
       await pause(clock, TICK_MS / 4);

@@ -141,6 +141,11 @@ export class RoomHost {
     return this.#merges.isStalled;
   }
 
+  /** False: what of it is in no snapshot stays so in this run, until somebody sees to its checkpoint or to what is written in it. */
+  get canBeCovered(): boolean {
+    return !this.isUndecodable && (this.isDeleted || !(this.isStalled || this.#intake.isSetAside));
+  }
+
   receiveRecord(stored: StoredRecord): void {
     if (isDeletedRecord(stored.bytes)) this.receiveDeleted(stored.streamSeq);
     else this.#intake.receiveRecord(stored);
