@@ -28,6 +28,7 @@ const REFUSALS: Readonly<Record<Refusal["kind"], { status: number; message: stri
   "unknown-role": { status: 404, message: "this role has no board of its own here" },
   "too-deep": { status: 400, message: "so far down members are in no order: ask for one member instead" },
   "not-ranked": { status: 404, message: "without points in this window" },
+  "beyond-archive": { status: 404, message: "the window is archived, and the archive names only its first (COROOM_BOARD_ARCHIVED_MAX when it was closed): this one is not among them, and may have points all the same" },
   rebuilding: { status: 503, message: "the boards are being counted anew: ask again" },
 };
 

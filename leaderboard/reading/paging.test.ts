@@ -1,4 +1,4 @@
-/** Whoever follows the cursors comes as far as anybody can, and is refused nothing. */
+/** Whoever follows the cursors comes as far as anybody can, and is refused nothing; beyond that it is said what nobody knows. */
 
 import { expect, test } from "vitest";
 
@@ -78,4 +78,11 @@ test.each([[100, 100], [1_500, 1_000]])("[BPAGE2] of a closed window with %i mem
   const archived = { applied: NOTHING_APPLIED, boards: [{ role: "everyone" as const, members, points: 1, standings: board(named) }] };
   const found = await follow(readerOf(STATE, [], archived), "2026-07-01", "unique", 70);
   expect(found.map(({ user }) => user)).toEqual(board(named).map(({ member }) => member));
+});
+
+test.each([[100, "not-ranked"], [1_500, "beyond-archive"]] as const)("[BPAGE3] of a closed window with %i members whoever the archive does not name is %s", async (members, kind) => {
+  const archived = { applied: NOTHING_APPLIED, boards: [{ role: "everyone" as const, members, points: 1, standings: board(Math.min(members, 1_000)) }] };
+  const question = { room: "acme.notes" as RoomKey, role: "everyone" as const, window: "2026-07-01", ranking: "unique" as const };
+  expect(await readerOf(STATE, [], archived).member(question, "nobody", 0)).toEqual({ kind });
+  expect(await readerOf(STATE, [], archived).member(question, "user-99", 0)).toMatchObject({ kind: "member", own: { rank: 100 } });
 });

@@ -42,7 +42,7 @@ export type About = {
 /** A rank is exact, or somewhere in a range. */
 export type OwnRank = { readonly rank: number } | { readonly rankFirst: number; readonly rankLast: number };
 
-export type Refusal = { readonly kind: "unknown-room" | "unknown-window" | "unknown-role" | "too-deep" | "not-ranked" | "rebuilding" };
+export type Refusal = { readonly kind: "unknown-room" | "unknown-window" | "unknown-role" | "too-deep" | "not-ranked" | "beyond-archive" | "rebuilding" };
 export type PageAnswer = { readonly kind: "page"; readonly about: About; readonly ranking: readonly Ranked[]; readonly nextOffset: number | undefined };
 export type MemberAnswer = { readonly kind: "member"; readonly about: About; readonly own: OwnRank & { readonly user: string; readonly score: number; readonly percentile: number }; readonly neighbours: readonly Ranked[] };
 export type MembersAnswer = { readonly kind: "members"; readonly about: About; readonly ranking: readonly Ranked[] };
@@ -86,7 +86,8 @@ export class BoardReader {
       const place = ordered.findIndex(({ member }) => member === user) + 1;
       return { kind: "member", about, own: { ...found.own, percentile: percentileOf(place, about.members) }, neighbours: found.neighbours };
     }
-    if (state === undefined || view.isWhole) return { kind: "not-ranked" };
+    if (view.isWhole) return { kind: "not-ranked" };
+    if (state === undefined) return { kind: "beyond-archive" };
     const exact = await this.#exactMember(view, question, user, around);
     if (exact !== undefined) return exact;
     const [standing] = await this.#ports.reads.members(question.room, question.role, view.window, [user]);

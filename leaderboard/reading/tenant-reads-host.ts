@@ -43,7 +43,8 @@ export class TenantReader {
     if (window === undefined) return { kind: "unknown-window" };
     const [found, isBehind] = await Promise.all([this.#read(tenantOf(room), window, { offset: 0, limit: 1 }), this.#isBehind()]);
     const own = found?.isArchived === true ? found.ranking.find((ranked) => ranked.room === roomOf(room)) : await this.#ports.tenants.rankOf(room, window);
-    return found === undefined || own === undefined ? { kind: "not-ranked" } : { kind: "room", about: aboutOf(window, found, isBehind), own };
+    if (found !== undefined && own !== undefined) return { kind: "room", about: aboutOf(window, found, isBehind), own };
+    return { kind: found?.isArchived === true && found.ranking.length < found.rooms ? "beyond-archive" : "not-ranked" };
   }
 
   /** From the archive, whole, once Redis has it no more. */
