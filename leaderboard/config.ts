@@ -32,7 +32,7 @@ export const leaderboardSettings = {
   boardWatchedReadMs: { parse: positiveInteger, fallback: 30, meaning: "the same while somebody watches a board" },
   boardBatchMs: { parse: positiveInteger, fallback: 100, meaning: "edits of so long are counted together; of rooms whose boards are watched, of a quarter of it" },
   boardPendingEditsMax: { parse: positiveInteger, fallback: 50_000, meaning: "edits read and not yet counted, of all parts of the log that a leaderboard counts; past its share of it a part is not read on" },
-  boardRoomsMax: { parse: positiveInteger, fallback: 20_000, meaning: "rooms known in memory, of all parts of the log that a leaderboard counts; past half of its share a part has quiet ones checkpointed and forgotten, past all of it it is not read on" },
+  boardRoomsMax: { parse: positiveInteger, fallback: 20_000, meaning: "rooms known in memory, of all parts of the log that a leaderboard counts, but for those set aside; past half of its share a part has quiet ones checkpointed and forgotten, past all of it it is not read on" },
   boardOpeningsMax: { parse: positiveInteger, fallback: 64, meaning: "rooms whose boards are looked up at a time" },
   boardWritesMax: { parse: positiveInteger, fallback: 256, meaning: "rooms whose boards are written at a time" },
   boardTotalsMs: { parse: positiveInteger, fallback: 2_000, meaning: "a tenant's board of its rooms is brought up to date so often" },

@@ -9,11 +9,13 @@ import type { BoardRoom } from "./room-host.ts";
 const NOON = Date.UTC(2026, 6, 1, 12) as UnixMillis;
 const OPTIONS = { boardPendingEditsMax: 40, boardRoomsMax: 8, boardOpeningsMax: 64 };
 
-/** Rooms in which what comes stays pending. */
+/** Rooms in which what comes stays pending. What is named so stands aside. */
 function roomOf(room: RoomKey): BoardRoom {
   let pending = 0;
-  const made: Pick<BoardRoom, "room" | "pending" | "open" | "receive"> = {
+  const made: Pick<BoardRoom, "room" | "pending" | "open" | "receive" | "isAside" | "canRetire"> = {
     room,
+    isAside: room.startsWith("acme.aside"),
+    canRetire: false,
     get pending() {
       return pending;
     },
@@ -52,4 +54,13 @@ test("[PROOM2] a partition that the process takes beside another halves the edit
   expect(rooms.isFull).toBe(false);
   world.countedPartitions = 2;
   expect(rooms.isFull).toBe(true);
+});
+
+test("[PROOM3] rooms that stand aside take no place from those that are counted, however many they are", async () => {
+  const { rooms, receive } = begin();
+  for (let index = 0; index < 20; index++) receive(`aside-${index}`, 1);
+  await Promise.resolve(); // Each is looked up.
+  expect([rooms.size, rooms.isPressed, rooms.isFull]).toEqual([20, false, false]);
+  for (let index = 0; index < 8; index++) receive(`room-${index}`, 1);
+  expect([rooms.isPressed, rooms.isFull]).toEqual([true, true]);
 });

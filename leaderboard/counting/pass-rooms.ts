@@ -22,6 +22,8 @@ export class PassRooms {
   readonly #deps: PassRoomsDeps;
   readonly #rooms = new Map<RoomKey, BoardRoom>();
   readonly #opening = new Set<BoardRoom>();
+  /** Of them those that are not counted: they cannot be forgotten and take next to no memory, so they take no place from others. */
+  readonly #aside = new Set<BoardRoom>();
   /** Summed up anew now and then only: it is asked for with each record. */
   #pendingAtMost = 0;
 
@@ -57,12 +59,12 @@ export class PassRooms {
   }
 
   get isPressed(): boolean {
-    return this.#rooms.size > this.#share(this.#options.boardRoomsMax) * PRESSED;
+    return this.#counted > this.#share(this.#options.boardRoomsMax) * PRESSED;
   }
 
   get isFull(): boolean {
     const [roomsMax, pendingMax] = [this.#share(this.#options.boardRoomsMax), this.#share(this.#options.boardPendingEditsMax)];
-    if (this.#opening.size >= this.#options.boardOpeningsMax || this.#rooms.size >= roomsMax) return true;
+    if (this.#opening.size >= this.#options.boardOpeningsMax || this.#counted >= roomsMax) return true;
     return this.#pendingAtMost >= pendingMax && this.pending >= pendingMax;
   }
 
@@ -78,7 +80,12 @@ export class PassRooms {
   }
 
   retire(): void {
-    if (this.isPressed) for (const room of this.#rooms.values()) if (room.canRetire) this.#rooms.delete(room.room);
+    if (!this.isPressed) return;
+    for (const room of this.#rooms.values()) {
+      if (!room.canRetire) continue;
+      this.#rooms.delete(room.room);
+      this.#aside.delete(room); // Deleted since.
+    }
   }
 
   /** Everything of the stream up to there is in checkpoints, of what was received up to `received`. */
@@ -86,6 +93,10 @@ export class PassRooms {
     let lowest = received;
     for (const room of this.#rooms.values()) lowest = Math.min(lowest, (room.uncoveredFrom(source) ?? Number.POSITIVE_INFINITY) - 1);
     return lowest;
+  }
+
+  get #counted(): number {
+    return this.#rooms.size - this.#aside.size;
   }
 
   #share(limit: number): number {
@@ -98,7 +109,12 @@ export class PassRooms {
     const room = this.#deps.newRoom(key);
     this.#rooms.set(key, room);
     this.#opening.add(room);
-    room.open().then(() => this.#opening.delete(room), this.#deps.onFailure);
+    room.open().then(() => this.#receiveOpen(room), this.#deps.onFailure);
     return room;
+  }
+
+  #receiveOpen(room: BoardRoom): void {
+    this.#opening.delete(room);
+    if (room.isAside) this.#aside.add(room);
   }
 }

@@ -93,6 +93,11 @@ export class BoardRoom {
     return (this.#projection !== undefined || this.#isDeleted) && this.pending === 0 && this.#applying === undefined && !this.#isSaving;
   }
 
+  /** Its checkpoint cannot be understood: it is not counted in this pass. */
+  get isAside(): boolean {
+    return this.#isAside;
+  }
+
   get isUntold(): boolean {
     return !this.#isDeleted && !this.#totals.areTold;
   }
