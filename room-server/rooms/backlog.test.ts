@@ -79,6 +79,17 @@ test("[BLG5] a position that an edit of a later epoch stands at is of another lo
   expect(seqsOf(backlog.range(position(2, 3), through(4)))).toEqual([3, 4]);
 });
 
+test("[BLG8] so is one at the head whose record has gone, and one right before the first that has not", () => {
+  const idle = backlogOf([record(1, 2, { epoch: 1 }), record(3, 2, { epoch: 3 })]);
+  idle.expire(at(1_001));
+  expect(seqsOf(idle.range(position(4, 2), through(4)))).toBe("other-epoch");
+  expect(seqsOf(idle.range(position(4, 3), through(4)))).toEqual([]);
+  const busy = backlogOf([record(1, 2, { epoch: 3 }), record(3, 2, { epoch: 3, time: 600 })]);
+  busy.expire(at(1_001));
+  expect(seqsOf(busy.range(position(2, 2), through(4)))).toBe("other-epoch");
+  expect(seqsOf(busy.range(position(2, 3), through(4)))).toEqual([3, 4]);
+});
+
 test("[BLG6] an idle room's backlog ages away", () => {
   const budget = plenty();
   const backlog = backlogOf([record(1, 3)], {}, budget);

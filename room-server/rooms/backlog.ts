@@ -1,11 +1,11 @@
 /**
  * The newest edits of one room, as the bytes that the log holds, so that whoever was away for a while is caught
  * up without reading the log. Bounded by age, by bytes of the room and by bytes of the process: the oldest go
- * first, and what has gone is read from the log. Rules BLG1 to BLG6.
+ * first, and what has gone is read from the log. Rules BLG1 to BLG8.
  */
 
 import { assert } from "../../shared/assert.ts";
-import type { Epoch, Millis, Position, Seq } from "../../shared/ids.ts";
+import { type Epoch, type Millis, type Position, type Seq, START } from "../../shared/ids.ts";
 import { cutEdits } from "./edits-range.ts";
 
 /** `since`: when the log took it, by the clock of this process. */
@@ -42,6 +42,8 @@ export class Backlog {
   #start = 0;
   #bytes = 0;
   #head: Seq;
+  /** Where the last record that was dropped ended: whoever comes from there is told nothing of it, and has to have had it from this log. */
+  #dropped: Position = START;
 
   /** `head`: the seq before the first record to come. */
   constructor(options: BacklogOptions, budget: BacklogBudget, head: Seq) {
@@ -65,6 +67,7 @@ export class Backlog {
       if (first.since >= oldest && this.#bytes <= this.#options.backlogBytesMax && this.#budget.bytes <= this.#budget.bytesMax) break;
       this.#count(-costOf(first));
       this.#start += 1;
+      this.#dropped = { epoch: first.epoch, seq: first.lastSeq };
     }
     if (this.#start < DROPPED_MAX && this.#start < this.#records.length) return;
     this.#records = this.#records.slice(this.#start);
@@ -74,9 +77,8 @@ export class Backlog {
   /** Edits in `after.seq < seq <= through`. */
   range(after: Position, through: Seq): BacklogAnswer {
     if (after.seq > this.#head) return { kind: "resync", reason: "ahead" };
-    const known = this.#indexOf(after.seq);
     // Whoever holds the edit holds it from the epoch that committed it, or has heard of a later one since.
-    if (known !== undefined && this.#records[known]!.epoch > after.epoch) return { kind: "resync", reason: "other-epoch" };
+    if (this.#epochAt(after.seq) > after.epoch) return { kind: "resync", reason: "other-epoch" };
     if (after.seq >= Math.min(through, this.#head)) return { kind: "edits", parts: [] };
 
     const first = this.#indexOf((after.seq + 1) as Seq);
@@ -95,6 +97,13 @@ export class Backlog {
     this.#count(-this.#bytes);
     this.#records = [];
     this.#start = 0;
+  }
+
+  /** 0: not known here. */
+  #epochAt(seq: Seq): number {
+    const index = this.#indexOf(seq);
+    if (index !== undefined) return this.#records[index]!.epoch;
+    return seq === this.#dropped.seq ? this.#dropped.epoch : 0;
   }
 
   /** Which record holds the edit, by bisection. */
