@@ -109,6 +109,7 @@ export class EditFeed {
 
   receiveNewEpoch(epoch: Epoch, effects: RoomEffect[]): void {
     this.#order.forgetHeld();
+    this.#told = undefined; // The new owner's log may end before it, and says so itself.
     this.#wentBy = 0 as Seq;
     this.#tooOld.forget();
     this.#entrance.receiveNewEpoch(epoch, effects);

@@ -542,6 +542,17 @@ test("[ROOM33] one that the log does have is asked for again", () => {
   expect(said(feed(catchUp(4, 4, [part(4, [bob], 1, 1)], 2)))).toEqual(["edits from 4 to all but 2", "ack to 2"]);
 });
 
+test("[ROOM37] what the room's last owner said of its head is forgotten with it: the log may have lost that, and nothing is asked for its sake", () => {
+  bothLive(2);
+  feed({ kind: "from-owner", message: { kind: "beacon", epoch: 1 as Epoch, head: 4 as Seq } });
+  expect(room.pace).toBe("soon");
+  feed(epochBegins(2, 2));
+  expect(room.pace).not.toBe("soon");
+  expect(feed({ kind: "tick" }, 100)).toEqual([]);
+  feed({ kind: "from-owner", message: { kind: "beacon", epoch: 2 as Epoch, head: 3 as Seq } });
+  expect(said(feed({ kind: "tick" }, 100)), "what the new one says is missing").toEqual(["ask #2 after 2"]);
+});
+
 test("[ROOM34] whoever waits for a write hears of it only what the room believes: no deposed owner's word, nor what a forgery was told", () => {
   feed({ kind: "attached" });
   feed(epochBegins(3, 0));
