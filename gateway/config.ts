@@ -76,7 +76,7 @@ export const gatewaySettings = {
   ...boardSettings,
   activityBurst: { parse: positiveInteger, fallback: 100, meaning: "times that one backend may tell a gateway of activities at once" },
   activitiesPerSecond: { parse: positiveInteger, fallback: 50, meaning: "times that one backend may tell a gateway of activities in the long run" },
-  helloMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a new connection has to say hello" },
+  helloMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a new connection has to say hello, and the gateway then has to check its token" },
   joinMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a join waits for an owner of the room" },
   pingIntervalMs: { parse: positiveInteger, fallback: 30_000, meaning: "how often a client is to ping" },
   silenceMsMax: { parse: positiveInteger, fallback: 75_000, meaning: "a connection silent for so long is closed" },

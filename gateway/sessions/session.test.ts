@@ -170,6 +170,15 @@ test("[SES15] no hello in time, a token that runs out and a client not heard of 
   expect(session.receiveTick(at(125_000))).toMatchObject(closed("silent"));
 });
 
+test("[SES94] whoever waits for its token to be looked at is not told that it said no HELLO, and waits no longer than a HELLO is waited for", () => {
+  const session = connect();
+  say(session, hello, at(10_999));
+  expect(session.receiveTick(at(11_000))).toEqual([]);
+  expect(session.receiveTick(at(20_998))).toEqual([]);
+  expect(session.receiveTick(at(20_999))).toMatchObject(closed("overloaded"));
+  expect(session.receiveVerdict({ kind: "valid", identity }, at(21_000))).toEqual([]);
+});
+
 test("[SES16] a resubmission goes on as it came, from anyone who may write, and is never answered", () => {
   const tentative = { epoch: 1 as Epoch, user: "bob" as UserId, client: "bobbobbobbobbob1" as ClientId, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, mac: new Uint8Array(16), payload: new Uint8Array(2) };
   const frame: ClientFrame = { type: "resubmit", channel: 7, edit: tentative };

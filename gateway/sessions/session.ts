@@ -24,7 +24,7 @@ export type SessionOptions = ConnectionRateOptions &
     readonly retryAfterMs: number;
   };
 
-/** `name`: the connection's in WELCOME, for logs on both sides. `since`: the connection is open. */
+/** `name`: the connection's in WELCOME, for logs on both sides. `since`: the connection is open, or its token is looked at. */
 type State =
   | { readonly kind: "awaiting-hello"; readonly name: string; readonly since: Millis }
   /** A client may ask for its rooms at once, without waiting for WELCOME. */
@@ -33,6 +33,7 @@ type State =
   | { readonly kind: "closed"; readonly rooms: readonly RoomKey[]; readonly identity: Identity | undefined };
 
 const TOKEN_EXPIRED: Refusal = { kind: "refused", close: "tokenExpired", message: "the token has expired: ask for a new one" };
+const TOKEN_UNCHECKED: Refusal = { kind: "refused", close: "overloaded", message: "tokens cannot be checked right now: try again" };
 
 /** Of each tick of nearly every session. */
 const NOTHING: readonly SessionEffect[] = [];
@@ -97,7 +98,7 @@ export class Session {
     const state = this.#state;
     switch (state.kind) {
       case "awaiting-hello":
-        return frame.type === "hello" ? this.#receiveHello(state, frame) : outOfTurn(frame, "say HELLO first");
+        return frame.type === "hello" ? this.#receiveHello(state, frame, now) : outOfTurn(frame, "say HELLO first");
       case "checking-token":
         if (frame.type !== "join" || state.early.length >= this.#options.roomsMax) return outOfTurn(frame, "only JOIN may come before WELCOME");
         state.early.push(frame);
@@ -111,9 +112,9 @@ export class Session {
     }
   }
 
-  #receiveHello({ name, since }: State & { kind: "awaiting-hello" }, frame: Frame & { type: "hello" }): Reply {
+  #receiveHello({ name }: State & { kind: "awaiting-hello" }, frame: Frame & { type: "hello" }, now: Millis): Reply {
     if (frame.version !== PROTOCOL_VERSION) return { kind: "refused", close: "versionUnsupported", message: `protocol version ${frame.version} is not served here, ${PROTOCOL_VERSION} is: update the client` };
-    this.#state = { kind: "checking-token", name, since, early: [] };
+    this.#state = { kind: "checking-token", name, since: now, early: [] };
     return [{ kind: "verify", token: frame.token }];
   }
 
@@ -129,7 +130,7 @@ export class Session {
       case "expired":
         return TOKEN_EXPIRED;
       case "unchecked":
-        return state.kind === "open" ? state.receiveRenewal(undefined, now) : { kind: "refused", close: "overloaded", message: "tokens cannot be checked right now: try again" };
+        return state.kind === "open" ? state.receiveRenewal(undefined, now) : TOKEN_UNCHECKED;
       case "valid":
         if (verdict.identity.expiresAt <= now) return TOKEN_EXPIRED;
         return state.kind === "open" ? state.receiveRenewal(verdict.identity, now) : this.#welcome(state, verdict.identity, now);
@@ -163,8 +164,9 @@ export class Session {
     const { helloMsMax, limits } = this.#options;
     switch (this.#state.kind) {
       case "awaiting-hello":
-      case "checking-token":
         return now - this.#state.since < helloMsMax ? NOTHING : this.#refuse("helloTimeout", "no HELLO came in time");
+      case "checking-token":
+        return now - this.#state.since < helloMsMax ? NOTHING : this.#answer(TOKEN_UNCHECKED); // It is not the client that is late.
       case "open":
         if (this.#rates?.receiveTick(now) === "untouched") this.#rates = undefined;
         if (now >= this.#state.identity.expiresAt) return this.#answer(TOKEN_EXPIRED);
