@@ -15,7 +15,7 @@ export type HttpTokenPorts = { readonly tokens: Tokens; readonly sanctions: Pick
 export function httpTokens({ tokens, sanctions, discipline }: HttpTokenPorts, { log }: { log: Log }): HttpTokens {
   /** It rejects for one reason only: the keys cannot be had. */
   const unchecked = (cause: unknown): TokenVerdict => {
-    log.error({ cause }, "tokens cannot be checked: see whether the JWKS address answers");
+    log.error({ cause }, "tokens cannot be checked: see whether the JWKS address answers with a key set");
     return { kind: "unchecked" };
   };
   return {

@@ -95,6 +95,28 @@ test("[JWT6] keys that cannot be fetched are the world failing, and no verdict o
   await expect(tokens.verify(await token({}, "1h", { alg: "ES256", kid: "one" }).sign(pair.privateKey))).rejects.toThrow("could not be had");
 });
 
+test.each([
+  ["an error", JSON.stringify({ message: "maintenance" })],
+  ["an empty object", "{}"],
+  ["no list of keys", JSON.stringify({ keys: null })],
+  ["keys that are none", JSON.stringify({ keys: ["one"] })],
+  ["no JSON", "<html>"],
+])("[JWT9] a JWKS address that answers 200 with %s has given no keys, which says nothing of the token", async (_, body) => {
+  const issuer = createServer((_request, response) => void response.setHeader("content-type", "application/json").end(body)).listen(0, "127.0.0.1");
+  await once(issuer, "listening");
+  const tokens = jwtTokens({ ...options, jwtSecret: "", jwksUrl: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks.json` });
+  await expect(tokens.verify(await of("one", pair.privateKey))).rejects.toThrow("could not be had");
+  issuer.closeAllConnections();
+  issuer.close();
+});
+
+test("[JWT10] whoever makes a token ask for what is not known here is refused: that is no fault of the keys", async () => {
+  const tokens = jwtTokens({ ...options, jwtSecret: "", jwksFile });
+  const header = Buffer.from(JSON.stringify({ alg: "ES256", kid: "one", crit: ["made-up"], "made-up": 1 })).toString("base64url");
+  const [, payload, signature] = (await of("one", pair.privateKey)).split(".");
+  expect(await tokens.verify(`${header}.${payload}.${signature}`)).toMatchObject({ kind: "refused" });
+});
+
 /** A JWKS at an address, where keys may be added, and a clock that it grows old by. */
 async function issuing(run: (issuer: { tokens: Tokens; add(kid: string): Promise<CryptoKey>; turn(ms: number): void; fetches(): number; waiting(): number }) => Promise<void>): Promise<void> {
   const keys: object[] = [];

@@ -15,6 +15,7 @@ import type { Clock } from "../../shared/clock.ts";
 import { type Millis, parseTenantId, parseUserId } from "../../shared/ids.ts";
 import type { Identity, TokenVerdict } from "../sessions/identity.ts";
 import type { Tokens } from "../ports.ts";
+import { verdictOfError } from "./token-faults.ts";
 
 export type TokenOptions = {
   readonly jwtSecret: string;
@@ -77,24 +78,13 @@ export function jwtTokens(options: TokenOptions, clock: Clock, onWaiting: (token
         const checked = await verifiedInTime(token);
         return checked === undefined ? { kind: "unchecked" } : verdictOf(checked.payload, options.jwtClockToleranceSeconds, clock);
       } catch (error) {
-        if (error instanceof errors.JWTExpired) return { kind: "expired" };
-        if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError) || error.code === "ERR_JOSE_GENERIC") throw new Error("the keys to check tokens with could not be had", { cause: error });
-        return { kind: "refused", why: REASONS[error.code] ?? "it does not hold" };
+        const verdict = verdictOfError(error);
+        if (verdict === undefined) throw new Error("the keys to check tokens with could not be had", { cause: error });
+        return verdict;
       }
     },
   };
 }
-
-/** By jose's error codes. */
-const REASONS: Readonly<Record<string, string>> = {
-  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "its signature does not match: it was signed with another key",
-  ERR_JOSE_ALG_NOT_ALLOWED: "its algorithm is not one that this gateway takes",
-  ERR_JWKS_NO_MATCHING_KEY: "no known key signed it",
-  ERR_JWKS_MULTIPLE_MATCHING_KEYS: "several known keys may have signed it: give each a kid",
-  ERR_JWS_INVALID: "it is no signed JWT",
-  ERR_JWT_INVALID: "it is no JWT",
-  ERR_JWT_CLAIM_VALIDATION_FAILED: "a claim is missing or does not match: exp and sub must be there, iss, aud and nbf must fit",
-};
 
 function verifier(options: TokenOptions, clock: Clock): Verifier {
   const fixed = { mayBeBehind: () => false, refetched: () => Promise.resolve() };

@@ -229,7 +229,7 @@ export class SessionHost implements Inside {
       if (isNew && this.#toldLost) this.#tellLost(connection, session, connection % this.#sessions.size); // It came while the others were told.
     };
     this.#ports.tokens.verify(token).then(conclude, (cause: unknown) => {
-      this.#deps.log.error({ cause }, "tokens cannot be checked: see whether the JWKS address answers");
+      this.#deps.log.error({ cause }, "tokens cannot be checked: see whether the JWKS address answers with a key set");
       conclude({ kind: "unchecked" });
     });
   }

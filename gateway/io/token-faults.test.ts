@@ -1,0 +1,31 @@
+import { errors } from "jose";
+import { expect, test } from "vitest";
+
+import { verdictOfError } from "./token-faults.ts";
+
+/** Every error that jose knows. */
+const VERDICTS: Record<Exclude<keyof typeof errors, "JOSEError">, "refused" | "expired" | "unchecked"> = {
+  JWTExpired: "expired",
+  JWTClaimValidationFailed: "refused",
+  JWTInvalid: "refused",
+  JWSInvalid: "refused",
+  JWSSignatureVerificationFailed: "refused",
+  JOSEAlgNotAllowed: "refused",
+  JOSENotSupported: "refused",
+  JWKSNoMatchingKey: "refused",
+  JWKSMultipleMatchingKeys: "refused",
+  JWKSInvalid: "unchecked",
+  JWKSTimeout: "unchecked",
+  JWKInvalid: "unchecked",
+  JWEInvalid: "unchecked",
+  JWEDecryptionFailed: "unchecked",
+};
+
+const verdictOf = (error: unknown): string => verdictOfError(error)?.kind ?? "unchecked";
+
+test("[TKF1] what jose says of a token refuses it, and what it says of the keys, or of itself, does not", () => {
+  const { JOSEError, JWTExpired, JWTClaimValidationFailed, ...others } = errors;
+  const made = { ...Object.fromEntries(Object.entries(others).map(([name, Kind]) => [name, new Kind("text")])), JWTExpired: new JWTExpired("text", {}), JWTClaimValidationFailed: new JWTClaimValidationFailed("text", {}) };
+  expect(Object.fromEntries(Object.entries(made).map(([name, error]) => [name, verdictOf(error)]))).toEqual(VERDICTS);
+  expect([new JOSEError("text"), new TypeError("text"), "text"].map(verdictOf)).toEqual(["unchecked", "unchecked", "unchecked"]);
+});
