@@ -53,6 +53,10 @@ test("scripts come to Redis through one function, which knows what a cluster doe
   expect(code.filter((file) => /\bdefineCommand\(/.test(withoutComments(file)))).toEqual(["shared/io/redis.ts"]);
 });
 
+test("documents run coroom so that npm adds nothing to what it prints", () => {
+  expect(documents.filter((file) => /npm run coroom/.test(textOf(file)))).toEqual([]);
+});
+
 test("nothing is left to be done in a comment", () => {
   const LEFT = new RegExp(["TO" + "DO", "FIX" + "ME", "XX" + "X"].map((word) => `\\b${word}\\b`).join("|"));
   expect([...sources, ...documents].filter((file) => LEFT.test(textOf(file)))).toEqual([]);
