@@ -63,13 +63,13 @@ async function measure(system: MeasuredSystem, { clients, small, say }: Experime
     const written = await load.call("write", { seats: writers, positions: {}, edits: documentEdits() });
     if (snapshots) await untilCold(load, writers);
     if (!small) await warmUp(load, seats);
-    const coldCpu = cpuOf(system);
+    const coldCpu = cpuOf(system, load);
     const cold = await load.call("comeBack", { seats, positions: {}, missed: 0 });
     const coldFigures = figuresOf("cold", cold, clients, coldCpu());
     check(cold, rooms, { snapshots: snapshots ? clients : 0 });
 
     await load.call("write", { seats: typists, positions: written, edits: Array.from({ length: MISSED_EDITS }, (_, index) => keystroke(7, index + 1)) });
-    const warmCpu = cpuOf(system);
+    const warmCpu = cpuOf(system, load);
     const warm = await load.call("comeBack", { seats, positions: written, missed: MISSED_EDITS });
     const warmFigures = figuresOf("warm", warm, clients, warmCpu());
     if (warm.snapshots > 0) throw new Error(`${warm.snapshots} warm clients were sent to a snapshot`);
@@ -100,10 +100,11 @@ function check({ snapshots, textLengths }: CameBack, rooms: number, expected: { 
   if (lengths.length !== rooms || lengths.some((length) => length !== PARAGRAPHS * PARAGRAPH_LETTERS)) throw new Error("a document is not whole");
 }
 
-/** What the servers use from now until it is asked. */
-function cpuOf(system: MeasuredSystem): () => CpuByRole {
-  const before = cpuByRole(system.processes);
-  return () => cpuBetween(before, cpuByRole(system.processes));
+/** What the servers, and the load beside them, use from now until it is asked. */
+function cpuOf({ processes }: MeasuredSystem, { pid }: Worker<ComeBackLoad>): () => CpuByRole {
+  const all = [...processes, { role: "load", pid }];
+  const before = cpuByRole(all);
+  return () => cpuBetween(before, cpuByRole(all));
 }
 
 function figuresOf(name: string, { msToLast, times, bytes }: CameBack, clients: number, cpu: CpuByRole): Figures {

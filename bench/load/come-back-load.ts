@@ -51,7 +51,8 @@ const functions = {
   },
   comeBack: async ({ seats, positions, missed }: ComingBack): Promise<CameBack> => {
     const times = new Latencies();
-    const returners = seats.map((seat) => new Returner(seat, positions[seat.room] ?? START, missed));
+    const readers = missed > 0 ? new Set<Seat>() : oneOfEachRoom(seats);
+    const returners = seats.map((seat) => new Returner(seat, positions[seat.room] ?? START, { missed, keeps: readers.has(seat) }));
     const started = performance.now();
     await inParallel(returners, async (returner) => {
       await returner.start();
@@ -65,15 +66,14 @@ const functions = {
       times: times.toPairs(),
       bytes: returners.reduce((sum, { bytes }) => sum + bytes, 0),
       snapshots: returners.reduce((sum, { snapshots }) => sum + snapshots, 0),
-      textLengths: missed > 0 ? {} : textLengthsOf(returners),
+      textLengths: Object.fromEntries(returners.filter(({ seat }) => readers.has(seat)).map((returner) => [returner.seat.room, returner.textLength()])),
     };
   },
 };
 
-/** Of one client of each room: to read all documents would take longer than to bring them. */
-function textLengthsOf(returners: readonly Returner[]): Record<string, number> {
-  const byRoom = new Map(returners.map((returner) => [returner.seat.room, returner]));
-  return Object.fromEntries([...byRoom].map(([room, returner]) => [room, returner.textLength()]));
+/** Who keeps and reads the document: to do so for all would take longer than to bring it. */
+function oneOfEachRoom(seats: readonly Seat[]): Set<Seat> {
+  return new Set(new Map(seats.map((seat) => [seat.room, seat])).values());
 }
 
 /** A client that comes back: synced once it has been let in and holds everything up to the head it was told. */
@@ -83,6 +83,7 @@ class Returner {
   bytes = 0;
   snapshots = 0;
   readonly #missed: number;
+  readonly #keeps: boolean;
   readonly #payloads: Uint8Array[] = [];
   #position: Position;
   #head = Number.POSITIVE_INFINITY;
@@ -90,10 +91,12 @@ class Returner {
   #socket: LoadSocket | undefined;
   #settle: { resolve: () => void; reject: (error: Error) => void } = { resolve: () => {}, reject: () => {} };
 
-  constructor(seat: Seat, position: Position, missed: number) {
+  /** `keeps`: what it is given, to be read in the end; the others count it. */
+  constructor(seat: Seat, position: Position, { missed, keeps }: { missed: number; keeps: boolean }) {
     this.seat = seat;
     this.#position = position;
     this.#missed = missed;
+    this.#keeps = keeps;
     this.synced = new Promise((resolve, reject) => (this.#settle = { resolve, reject }));
     setTimeout(() => this.#fail(`not synced within ${MS_MAX} ms`), MS_MAX).unref();
   }
@@ -110,7 +113,7 @@ class Returner {
             if (frame.edits.firstSeq !== this.#position.seq + 1) return this.#fail(`seq ${frame.edits.firstSeq} after ${this.#position.seq}`);
             this.#position = { epoch: frame.edits.epoch, seq: (frame.edits.firstSeq + frame.edits.edits.length - 1) as Seq };
             this.#edits += frame.edits.edits.length;
-            if (this.#missed === 0) for (const { payload } of frame.edits.edits) this.#payloads.push(new Uint8Array(payload)); // A Buffer's slice() would be a view.
+            if (this.#keeps) for (const { payload } of frame.edits.edits) this.#payloads.push(new Uint8Array(payload)); // A Buffer's slice() would be a view.
             return this.#check();
           case "resync-required":
             this.#head = Number.POSITIVE_INFINITY;
@@ -135,15 +138,18 @@ class Returner {
   }
 
   async #resync(): Promise<void> {
-    let fetched = await fetchSnapshot(this.seat);
-    while (fetched === "unavailable") {
+    const parts: Uint8Array[] = [];
+    const receive = (bytes: Uint8Array): void => {
+      this.bytes += bytes.byteLength;
+      if (this.#keeps) parts.push(new Uint8Array(bytes)); // A Buffer's slice() would be a view.
+    };
+    let position = await fetchSnapshot(this.seat, receive);
+    while (position === "unavailable") {
       await sleep(RETRY_MS);
-      fetched = await fetchSnapshot(this.seat);
+      position = await fetchSnapshot(this.seat, receive);
     }
-    const { position, payload } = fetched;
     this.snapshots += 1;
-    this.bytes += payload.byteLength;
-    this.#payloads.splice(0, this.#payloads.length, payload);
+    if (this.#keeps) this.#payloads.splice(0, this.#payloads.length, Buffer.concat(parts));
     this.#position = position;
     join(this.#socket!, this.seat, position);
   }
@@ -159,17 +165,19 @@ class Returner {
   }
 }
 
-/** On a connection of its own, as a browser that has none to spare. */
-async function fetchSnapshot({ gateway, room, token }: Seat): Promise<{ position: Position; payload: Uint8Array } | "unavailable"> {
+/** On a connection of its own, as a browser that has none to spare. `receive`: what is there of the body, lent for the call. */
+async function fetchSnapshot({ gateway, room, token }: Seat, receive: (bytes: Uint8Array) => void): Promise<Position | "unavailable"> {
   const url = new URL(`/v1/rooms/${encodeURIComponent(room)}/snapshot`, gateway.replace("ws:", "http:"));
   let head: LeanHead | undefined;
-  const parts: Uint8Array[] = [];
-  await leanGet(url, { authorization: `Bearer ${token}` }, { receiveHead: (told) => (head = told), receiveBytes: (bytes) => parts.push(new Uint8Array(bytes)) }); // A Buffer's slice() would be a view.
+  let refusal = "";
+  await leanGet(url, { authorization: `Bearer ${token}` }, {
+    receiveHead: (told) => (head = told),
+    receiveBytes: (bytes) => (head?.status === 200 ? receive(bytes) : void (refusal += Buffer.from(bytes).toString())),
+  });
   const { status, headers } = head!;
   if (status === 503) return "unavailable"; // On a busy machine the document service is not heard of in time.
-  const payload = Buffer.concat(parts);
-  if (status !== 200) throw new Error(`the snapshot of ${room}: HTTP ${status} ${payload.toString()}`);
-  return { position: { epoch: Number(headers["x-coroom-epoch"]) as Epoch, seq: Number(headers["x-coroom-seq"]) as Seq }, payload };
+  if (status !== 200) throw new Error(`the snapshot of ${room}: HTTP ${status} ${refusal}`);
+  return { epoch: Number(headers["x-coroom-epoch"]) as Epoch, seq: Number(headers["x-coroom-seq"]) as Seq };
 }
 
 async function writeAll(seat: Seat, position: Position, edits: readonly Uint8Array[]): Promise<Position> {

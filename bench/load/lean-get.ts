@@ -24,9 +24,9 @@ export function leanGet(url: URL, headers: Readonly<Record<string, string>>, lis
 
     const receive = (bytes: Buffer): void => {
       if (head === undefined) return receiveBody(bytes);
-      head = Buffer.concat([head, bytes]);
+      head = head.byteLength === 0 ? bytes : Buffer.concat([head, bytes]);
       const end = head.indexOf(HEAD_END);
-      if (end === -1) return;
+      if (end === -1) return void (head = Buffer.from(head)); // It was lent.
       const told = headOf(head.toString("latin1", 0, end));
       const rest = head.subarray(end + HEAD_END.length);
       head = undefined;
