@@ -59,7 +59,7 @@ export const gatewaySettings = {
   sanctionsMax: { parse: positiveInteger, fallback: 10_000, meaning: "bans and downgrades held at once; of the tenant that has most, the one that ends first makes room for another" },
   snapshotBurst: { parse: positiveInteger, fallback: 20, meaning: "snapshots that one user may fetch from a gateway at once" },
   snapshotsPerSecond: { parse: positiveInteger, fallback: 2, meaning: "snapshots that one user may fetch from a gateway in the long run" },
-  snapshotSharedMs: { parse: wholeNumber, fallback: 1_000, meaning: "a snapshot is fetched once for all who ask for it within so long; what came since follows as edits. 0: only while it is being fetched" },
+  snapshotSharedMs: { parse: wholeNumber, fallback: 1_000, meaning: "a snapshot is fetched once for all who ask for it within so long, and on while somebody does and nothing has come in its room; what came since follows as edits. 0: only while it is being fetched" },
   snapshotSharedBytesMax: { parse: positiveInteger, fallback: 134_217_728, meaning: "bytes of snapshots held for that, or still on their way to whoever asked, at most; larger ones are fetched for each who asks" },
   streamedAnswersMax: { parse: positiveInteger, fallback: 64, meaning: "answers about documents that are not held in memory and are on their way to whoever asked, each over a connection to the document service" },
   streamedAnswersPerUserMax: { parse: positiveInteger, fallback: 8, meaning: "those of one user" },

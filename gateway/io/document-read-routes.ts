@@ -4,10 +4,12 @@
  */
 
 import type { Clock } from "../../shared/clock.ts";
+import { type RoomId, type RoomKey, roomKey } from "../../shared/ids.ts";
 import type { Identity } from "../sessions/identity.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import { type Rate, TokenBucket } from "../limits/rate-limit.ts";
 import { ReaderRates } from "../limits/reader-rates.ts";
+import type { RoomHost } from "../rooms/room-host.ts";
 import { type Asked, askServices, identify } from "./ask-services.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "./http-routes.ts";
 import type { HttpTokens } from "./http-tokens.ts";
@@ -25,10 +27,11 @@ const PARAMETERS = ["type", "minSeq"];
 /** Of a document that a thousand people wrote. */
 const VECTOR_BYTES_MAX = 65_536;
 
-export type DocumentReadPorts = { readonly tokens: HttpTokens; readonly documents: Services; readonly streamed: StreamedAnswers };
+/** `rooms`: how far each is, where this gateway hears it. */
+export type DocumentReadPorts = { readonly tokens: HttpTokens; readonly documents: Services; readonly streamed: StreamedAnswers; readonly rooms: Pick<RoomHost, "positionOf"> };
 export type DocumentReadOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly everybody: Rate; readonly readersMax: number; readonly shared: SharedAnswersOptions };
 
-export function documentReadRoutes({ tokens, documents, streamed }: DocumentReadPorts, options: DocumentReadOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
+export function documentReadRoutes({ tokens, documents, streamed, rooms }: DocumentReadPorts, options: DocumentReadOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
   const rates = new ReaderRates(options.eachUser, options.readersMax);
   const answers = new SharedAnswers(options.shared, clock);
   const everybody = new TokenBucket(options.everybody, clock.now());
@@ -43,7 +46,7 @@ export function documentReadRoutes({ tokens, documents, streamed }: DocumentRead
     return everybody.take(clock.now()) ? undefined : tooFast("gateway-snapshots");
   };
 
-  const asked = async (question: HttpQuestion, place: string): Promise<(Asked & { readonly reader: string }) | HttpAnswer> => {
+  const asked = async (question: HttpQuestion, place: string): Promise<(Asked & { readonly reader: string; readonly room: RoomId }) | HttpAnswer> => {
     const identity = await identify(question, tokens);
     if ("status" in identity) return identity;
     const room = admittedRoom(question, identity);
@@ -51,14 +54,23 @@ export function documentReadRoutes({ tokens, documents, streamed }: DocumentRead
     const refused = refuseTooFast(identity);
     if (refused !== undefined) return refused;
     const query = new URLSearchParams([...question.query].filter(([name]) => PARAMETERS.includes(name))).toString();
-    return { path: `/v1/rooms/${encodeURIComponent(room)}/${place}${query === "" ? "" : `?${query}`}`, tenant: identity.tenant, headers: headersFor(question), reader: readerOf(identity) };
+    return { path: `/v1/rooms/${encodeURIComponent(room)}/${place}${query === "" ? "" : `?${query}`}`, tenant: identity.tenant, headers: headersFor(question), reader: readerOf(identity), room };
+  };
+
+  /** Whether an answer has all that there is in the room, and nothing has come there since it was asked for. */
+  const currency = (room: RoomKey): ((answer: HttpAnswer) => boolean) => {
+    const then = rooms.positionOf(room);
+    return ({ headers }) => {
+      const now = rooms.positionOf(room);
+      return then !== undefined && now?.seq === then.seq && now.epoch === then.epoch && headers?.["x-coroom-seq"] === String(now.seq);
+    };
   };
 
   const shared = (place: string) => async (question: HttpQuestion): Promise<HttpAnswer> => {
     const given = await asked(question, place);
     if ("status" in given) return given;
-    const { path, tenant, headers, reader } = given;
-    return streamed.pass(reader, (await answers.get(`${tenant} ${JSON.stringify(headers)} ${path}`, () => askServices(documents, given, FOR_ALL, options))) ?? NO_DOCUMENT_SERVICE);
+    const { path, tenant, headers, reader, room } = given;
+    return streamed.pass(reader, (await answers.get(`${tenant} ${JSON.stringify(headers)} ${path}`, () => askServices(documents, given, FOR_ALL, options), currency(roomKey(tenant, room)))) ?? NO_DOCUMENT_SERVICE);
   };
 
   const diff = async (question: HttpQuestion): Promise<HttpAnswer> => {

@@ -13,7 +13,7 @@ import { type AdminPorts, adminRoutes } from "./admin-routes.ts";
 import { boardRoutes } from "./board-routes.ts";
 import { documentDeleteRoutes } from "./document-delete-routes.ts";
 import { documentHistoryRoutes } from "./document-history-routes.ts";
-import { documentReadRoutes } from "./document-read-routes.ts";
+import { type DocumentReadPorts, documentReadRoutes } from "./document-read-routes.ts";
 import { type DocumentWritePorts, documentWriteRoutes } from "./document-write-routes.ts";
 import { healthRoutes, type NotReady } from "./health-routes.ts";
 import { type HttpRoute, serveRoutes } from "./http-routes.ts";
@@ -22,17 +22,17 @@ import type { Services } from "./nats-services.ts";
 import { staticRoutes } from "./static-files.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
 
-export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> & HttpTokenPorts & { readonly documents: Services; readonly leaderboards: Services; readonly activities: Activities; readonly notReady: () => NotReady | undefined };
+export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> & HttpTokenPorts & { readonly documents: Services; readonly leaderboards: Services; readonly rooms: DocumentReadPorts["rooms"]; readonly activities: Activities; readonly notReady: () => NotReady | undefined };
 export type RouteDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics; readonly registry: Registry };
 
 /** `more`: of whoever starts the gateway. Files come last: their path is every path. */
 export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: RoutePorts, more: readonly HttpRoute[], deps: RouteDeps): void {
-  const { documents, leaderboards, notReady } = ports;
+  const { leaderboards, notReady } = ports;
   const tokens = httpTokens(ports, deps);
   const streamed = new StreamedAnswers(streamedAnswersOptions(config), deps.metrics);
   const routes = [
     ...healthRoutes(deps.registry, notReady, config),
-    ...documentReadRoutes({ tokens, documents, streamed }, documentReadOptions(config), deps),
+    ...documentReadRoutes({ ...ports, tokens, streamed }, documentReadOptions(config), deps),
     ...documentHistoryRoutes({ ...ports, tokens, streamed }, documentReadOptions(config), deps),
     ...documentWriteRoutes({ ...ports, tokens }, documentWriteOptions(config), deps),
     ...documentDeleteRoutes({ ...ports, tokens }, documentWriteOptions(config), deps),

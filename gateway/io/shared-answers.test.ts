@@ -56,6 +56,36 @@ test("[SNAP2] an answer is given for so long after it was asked for, and not lon
   expect(documents.asked).toBe(2);
 });
 
+test("[SNAP8] beyond that an answer is given for as long as it is current and asked for", async () => {
+  const clock = new FakeClock();
+  const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 100 }, clock);
+  const documents = service();
+  let isCurrent = true;
+  const ask = (): Promise<HttpAnswer | undefined> => answers.get("room", () => documents.fetch(), () => isCurrent);
+  const anew = async (): Promise<void> => {
+    const asked = ask();
+    documents.say(snapshot());
+    await asked;
+  };
+  await anew();
+  for (let second = 0; second < 5; second++) {
+    await ask();
+    clock.turn(1_000);
+  }
+  await ask();
+  expect(documents.asked).toBe(1);
+
+  isCurrent = false;
+  clock.turn(1_000);
+  await anew();
+  expect(documents.asked, "no longer current").toBe(2);
+
+  isCurrent = true;
+  clock.turn(1_000);
+  await anew();
+  expect(documents.asked, "nobody asked for it").toBe(3);
+});
+
 test("[SNAP3] other rooms, and clients that hold another state, have questions of their own", async () => {
   const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 100 }, new FakeClock());
   const documents = service();

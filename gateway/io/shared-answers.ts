@@ -1,6 +1,7 @@
 /**
  * What a crowd asks for at once is asked once: everybody who asks for the same thing while the answer is on its way,
- * or within `sharedMs` of the first, gets the same answer. Held whole in memory, within a bound on all of them
+ * or within `sharedMs` of the first, gets the same answer; and after that, as long as it is known to be what would be
+ * answered now and somebody has asked for it in the last `sharedMs`. Held whole in memory, within a bound on all of them
  * together, which an answer counts towards until the slowest of its readers has it; one too large for it goes to the
  * first who asked alone, as it comes.
  */
@@ -15,6 +16,8 @@ export type SharedAnswersOptions = {
 };
 
 type Fetch = () => Promise<HttpAnswer | undefined>;
+/** Whether asking again would bring the same. */
+type IsCurrent = (answer: HttpAnswer) => boolean;
 /** `give`: to one more reader. `forget`: to nobody any more. `tooLarge`: each has to ask for itself. */
 type Shared = { readonly kind: "answer"; readonly isKept: boolean; readonly give: () => HttpAnswer | undefined; readonly forget: () => void } | { readonly kind: "tooLarge" };
 
@@ -22,6 +25,8 @@ export class SharedAnswers {
   readonly #options: SharedAnswersOptions;
   readonly #clock: Clock;
   readonly #shared = new Map<string, Promise<Shared>>();
+  /** What was asked for again since it was looked at last. */
+  readonly #wanted = new Set<string>();
   #bytes = 0;
 
   constructor(options: SharedAnswersOptions, clock: Clock) {
@@ -29,14 +34,15 @@ export class SharedAnswers {
     this.#clock = clock;
   }
 
-  async get(key: string, fetch: Fetch): Promise<HttpAnswer | undefined> {
+  async get(key: string, fetch: Fetch, isCurrent: IsCurrent = () => false): Promise<HttpAnswer | undefined> {
     const underWay = this.#shared.get(key);
-    if (underWay === undefined) return this.#begin(key, fetch);
+    if (underWay === undefined) return this.#begin(key, fetch, isCurrent);
+    this.#wanted.add(key);
     const shared = await underWay;
     return shared.kind === "answer" ? shared.give() : fetch();
   }
 
-  async #begin(key: string, fetch: Fetch): Promise<HttpAnswer | undefined> {
+  async #begin(key: string, fetch: Fetch, isCurrent: IsCurrent): Promise<HttpAnswer | undefined> {
     const begun = this.#clock.now();
     const answer = fetch();
     const shared = answer.then((given) => this.#hold(given));
@@ -44,22 +50,31 @@ export class SharedAnswers {
     try {
       const held = await shared;
       if (held.kind === "tooLarge") {
-        this.#shared.delete(key);
+        this.#drop(key);
         return await answer;
       }
       const given = held.give();
       const forget = (): void => {
-        this.#shared.delete(key);
+        this.#drop(key);
         held.forget();
       };
+      const lookAgain = (): void => {
+        if (this.#wanted.delete(key) && given !== undefined && isCurrent(given)) this.#clock.after(this.#options.sharedMs, lookAgain);
+        else forget();
+      };
       const leftMs = begun + this.#options.sharedMs - this.#clock.now();
-      if (held.isKept && leftMs > 0) this.#clock.after(leftMs, forget);
+      if (held.isKept && leftMs > 0) this.#clock.after(leftMs, lookAgain);
       else forget();
       return given;
     } catch (error) {
-      this.#shared.delete(key); // Those who wait get it too.
+      this.#drop(key); // Those who wait get it too.
       throw error;
     }
+  }
+
+  #drop(key: string): void {
+    this.#shared.delete(key);
+    this.#wanted.delete(key);
   }
 
   async #hold(answer: HttpAnswer | undefined): Promise<Shared> {

@@ -28,7 +28,7 @@ test("[STM1] however many take long answers slowly, what is held for all is answ
   const metrics = gatewayMetrics(registry);
   const tokens: HttpTokens = { verify: async (user) => ({ kind: "valid", identity: { tenant: "acme", user, rooms: ["*"], rights: { read: true, write: false } } as unknown as Identity }) };
   const documents = { urls: () => [`http://127.0.0.1:${(service.address() as AddressInfo).port}`], heard: Promise.resolve(), ask: serviceHttp({ silenceMsMax: 1_000, streamsMax: 60 }) };
-  const routes = documentReadRoutes({ tokens, documents, streamed: new StreamedAnswers({ eachMax: 8, allMax: 60 }, metrics) }, OPTIONS, { clock, metrics });
+  const routes = documentReadRoutes({ tokens, documents, streamed: new StreamedAnswers({ eachMax: 8, allMax: 60 }, metrics), rooms: { positionOf: () => undefined } }, OPTIONS, { clock, metrics });
   const ask = async (place: string, user: string): Promise<HttpAnswer> =>
     routes.find(({ path }) => path.endsWith(place))!.answer({ parameters: ["notes"], query: new URLSearchParams(), header: (name) => (name === "authorization" ? `Bearer ${user}` : ""), body: new Uint8Array(1), signal: new AbortController().signal, path: "", address: undefined } satisfies HttpQuestion);
   try {

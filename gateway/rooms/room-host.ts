@@ -4,7 +4,7 @@
  */
 
 import { decodeAnswer, type SubmittedEdit } from "../../shared/bus/envelope.ts";
-import { type Millis, type RoomKey, type ServerId, START, tenantOf, type UserId } from "../../shared/ids.ts";
+import { type Millis, type Position, type RoomKey, type ServerId, START, tenantOf, type UserId } from "../../shared/ids.ts";
 import { readFromOwner } from "./from-owner.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { SearchOutcome } from "./owner-search.ts";
@@ -59,6 +59,11 @@ export class RoomHost implements Backbone {
   /** Undefined: NATS is there. */
   get backboneLostAt(): Millis | undefined {
     return this.#backboneLostAt;
+  }
+
+  /** Up to where the room's edits have come here. Undefined: what comes there is not heard here now. */
+  positionOf(room: RoomKey): Position | undefined {
+    return this.#backboneLostAt === undefined ? this.#directory.get(room)?.room.position : undefined;
   }
 
   /** Resolves once every edit taken is in the log or refused, or the time is up. */

@@ -67,7 +67,7 @@ export class Room {
   }
 
   get position(): Position | undefined {
-    return this.#feed.position;
+    return this.#isDeleted ? undefined : this.#feed.position;
   }
 
   /** Nobody is here and nothing is owed to anybody, since then. Undefined: in use. */
