@@ -6,9 +6,10 @@ import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { claimPort } from "../engines/free-port.ts";
+import { decodePresenceToOwner } from "../shared/bus/presence-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
-import { roomKey, type RoomId, type TenantId } from "../shared/ids.ts";
+import { type ClientKey, type Epoch, roomKey, type RoomId, type Seq, type TenantId } from "../shared/ids.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
@@ -423,6 +424,29 @@ test("[GW19] a crowd joining one room at once asks its owner a few times, not on
   await Promise.all(crowd.map((client, index) => client.join(ROOM, `client-${index}`)));
   await Promise.all(crowd.map((client) => client.until(() => client.committed().size === 1, "the edit")));
   expect(questions() - before).toBeLessThan(5);
+});
+
+test("[GW32] whoever is sent to a snapshot is in the room for the others once it has joined from there", async () => {
+  startOwner("rs-1");
+  const room = roomKey("default" as TenantId, ROOM as RoomId);
+  const told: string[][] = [];
+  line.subscribe(subjectsOf(environment).presenceIn(room), {
+    callback: (_, { data }) => {
+      const message = decodePresenceToOwner(data);
+      if (message?.kind === "members") told.push(message.entered.map(({ user }) => user));
+    },
+  });
+  const address = await start();
+  const newcomer = await enter(address, "newcomer");
+  newcomer.send({ type: "join", request: 1, room: ROOM as RoomId, clientKey: "newcomer" as ClientKey, position: { epoch: 1 as Epoch, seq: 5 as Seq } }); // Nothing is there yet.
+  await newcomer.next("resync-required");
+  const member = await enter(address, "member");
+  await member.join(ROOM, "membermem");
+  await until(() => told.length > 0, "a member is told of");
+  expect(told).toEqual([["member"]]);
+  await newcomer.join(ROOM, "newcomer");
+  await until(() => told.length > 1, "another is told of");
+  expect(told.at(-1)).toContain("newcomer");
 });
 
 test("[GW20] a gateway that stops is unready at once, serves on while its clients move one after the other, and ends when all have", async () => {

@@ -31,7 +31,7 @@ function join() {
 test("[ETR1] who is sent to a snapshot is let in first, and gets no edits", () => {
   entrance.sendToSnapshot([join()], "too-old", HEAD, 20 as Millis, effects);
   expect(effects).toEqual([
-    { kind: "let-in", connection, client, request: 1, epoch: 3, head: 9, waitedMs: 20 },
+    { kind: "let-in", connection, client, request: 1, epoch: 3, head: 9, waitedMs: 20, toSnapshot: true },
     { kind: "send", to: [connection], frame: { type: "resync-required", channel: 7, reason: "too-old", head: HEAD } },
   ]);
   expect(entrance.isServed(connection)).toBe(false);

@@ -69,12 +69,12 @@ export class Entrance {
   }
 
   /** JOINED, if the member has not had it yet. */
-  letIn(member: Member, head: Seq, now: Millis, effects: RoomEffect[]): Member {
+  letIn(member: Member, head: Seq, now: Millis, effects: RoomEffect[], toSnapshot = false): Member {
     if (member.state.kind !== "waiting") return member;
     const { connection, client, state } = member;
     const joined: Member = { ...member, state: CATCHING_UP };
     this.#members.set(joined);
-    effects.push({ kind: "let-in", connection, client, request: state.request, epoch: this.#epoch, head, waitedMs: now - state.since });
+    effects.push({ kind: "let-in", connection, client, request: state.request, epoch: this.#epoch, head, waitedMs: now - state.since, toSnapshot });
     if (this.#saving !== "saved") effects.push({ kind: "send", to: [connection], frame: { type: "saving", channel: this.#options.channel, state: this.#saving } });
     return joined;
   }
@@ -87,7 +87,7 @@ export class Entrance {
 
   sendToSnapshot(members: readonly Member[], reason: ResyncReason, head: Position, now: Millis, effects: RoomEffect[]): void {
     for (const member of members) {
-      this.letIn(member, head.seq, now, effects);
+      this.letIn(member, head.seq, now, effects, true);
       if (member.state.kind === "live") effects.push({ kind: "unlisten", connection: member.connection });
       this.#members.set({ ...member, state: RESYNCING });
       effects.push({ kind: "send", to: [member.connection], frame: { type: "resync-required", channel: this.#options.channel, reason, head } });

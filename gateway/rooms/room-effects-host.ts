@@ -77,7 +77,7 @@ export class RoomEffectsHost {
         metrics.joinSeconds.observe(effect.waitedMs / 1000);
         sockets.send(connection, encodeFrame({ type: "joined", request, channel, client, epoch, head, rights }));
         const person = session?.identity;
-        if (person === undefined) return;
+        if (person === undefined || effect.toSnapshot) return; // A newcomer without the document is in the room once it has joined from its snapshot.
         presence.receiveEntry(key, channel, connection, { client, user: person.user, name: person.name, canWrite: rights.write, spectator: false });
         if (rights.write) this.#ports.onWriter(key, person.user, person.name); // By the rights it has here: some may have been given since JOIN.
         return;

@@ -41,7 +41,8 @@ export type RoomEffect =
   | { kind: "refuse-writes"; reason: WriteRefusal }
   | { kind: "tell"; message: ToOwner }
   | { kind: "search"; step: SearchStep }
-  | { kind: "let-in"; connection: ConnectionId; client: ClientId; request: number; epoch: Epoch; head: Seq; waitedMs: number }
+  /** `toSnapshot`: only to be sent to one, and to join again from there. */
+  | { kind: "let-in"; connection: ConnectionId; client: ClientId; request: number; epoch: Epoch; head: Seq; waitedMs: number; toSnapshot: boolean }
   | { kind: "turn-away"; connection: ConnectionId; request: number; reason: JoinRefusal }
   | { kind: "send"; to: readonly ConnectionId[]; frame: ServerFrame }
   | { kind: "publish"; frame: ServerFrame; except: ConnectionId | undefined }

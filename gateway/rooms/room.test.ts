@@ -79,7 +79,7 @@ function said(effects: readonly RoomEffect[]): string[] {
       case "search":
         return [effect.step.kind === "locate" ? "locate" : `claim ${effect.step.server}`];
       case "let-in":
-        return [`let ${effect.connection} in at ${effect.epoch}/${effect.head}`];
+        return [`let ${effect.connection} in at ${effect.epoch}/${effect.head}${effect.toSnapshot ? " for a snapshot" : ""}`];
       case "expel":
         return [`expel ${effect.connection}`];
       case "refuse-writes":
@@ -243,7 +243,7 @@ test("[ROOM13] a gap is asked for at once; a head told only after a moment, for 
 test("[ROOM14] who is too far behind is let in and sent to the snapshot, and gets nothing until it joins again", () => {
   feed({ kind: "attached" });
   join(ann, { epoch: 1 as Epoch, seq: 3 as Seq });
-  expect(said(feed(resync(1, 90)))).toEqual(["let 1 in at 1/90", "resync-required to 1"]);
+  expect(said(feed(resync(1, 90)))).toEqual(["let 1 in at 1/90 for a snapshot", "resync-required to 1"]);
   expect(said(feed(committed(91, [bob])))).toEqual([]);
   expect(said(join(ann, { epoch: 1 as Epoch, seq: 91 as Seq }))).toEqual(["let 1 in at 1/91", "listen 1"]);
 });
@@ -252,7 +252,7 @@ test("[ROOM14] a crowd that comes from the same place is sent to the snapshot fo
   feed({ kind: "attached" });
   join(ann);
   feed(resync(1, 90));
-  expect(said(join(bob))).toEqual(["let 2 in at 1/90", "resync-required to 2"]);
+  expect(said(join(bob))).toEqual(["let 2 in at 1/90 for a snapshot", "resync-required to 2"]);
   expect(said(join(bob, { epoch: 1 as Epoch, seq: 1 as Seq })), "from another place").toEqual(["ask #2 after 1"]);
   feed(resync(2, 90), 2_000);
   expect(said(join(ann)), "later").toEqual(["ask #3 after 0"]);
