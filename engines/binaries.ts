@@ -46,6 +46,14 @@ export const BINARIES = {
     newerSuites: [],
     remedy: "install chromium; only the browser tests need it",
   },
+  promtool: {
+    name: "promtool",
+    versionMin: [2, 30, 0],
+    packages: ["prometheus"],
+    executable: "usr/bin/promtool",
+    newerSuites: [],
+    remedy: "install prometheus; only the tests of the alerts need it",
+  },
   /** Run by a script of ours: `engines/s3-server.ts`. */
   swift: {
     name: "swift",

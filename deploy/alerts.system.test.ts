@@ -1,0 +1,137 @@
+/** The alerts, judged by Prometheus's own tool over a system in which one thing at a time goes wrong. */
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { BINARIES } from "../engines/binaries.ts";
+import { type Binary, findBinary } from "../engines/find.ts";
+import { ProgramError, runProgram } from "../engines/run-program.ts";
+
+const RULES = resolve("deploy/prometheus/alerts.yaml");
+const NAMES = [...readFileSync(RULES, "utf8").matchAll(/alert: (?<name>\w+)/g)].map(({ groups }) => groups!["name"]!);
+const JUDGE_MS_MAX = 60_000;
+
+/** Values by series, as promtool writes them: `start+step x times`, one every 30 s. */
+type Series = Readonly<Record<string, string>>;
+/** `gone`: roles of which no process is left. */
+type Case = { readonly fires: readonly string[]; readonly series?: Series; readonly gone?: readonly string[] };
+
+/** The slowest alert tells after an hour. */
+const LOOKED_AT = "65m";
+const STEPS = 2 * 65;
+const always = (value: number): string => `${value}x${STEPS}`;
+const growing = (step: number): string => `0+${step}x${STEPS}`;
+
+const up = (role: string, instance: number): string => `up{job="coroom",role="${role}",instance="${role}-${instance}"}`;
+const of = (name: string, role: string, labels: Readonly<Record<string, string>> = {}, instance = 1): string =>
+  `${name}{${Object.entries({ job: "coroom", role, instance: `${role}-${instance}`, ...labels }).map(([label, value]) => `${label}="${value}"`).join(",")}}`;
+
+/** Two of each role, all of them well. */
+const WELL: Series = {
+  ...Object.fromEntries(["gateway", "room-server", "placement", "document-service", "leaderboard"].flatMap((role) => [1, 2].map((instance) => [up(role, instance), always(1)]))),
+  [of("coroom_log_append_seconds_bucket", "room-server", { le: "0.01" })]: growing(100),
+  [of("coroom_log_append_seconds_bucket", "room-server", { le: "1" })]: growing(100),
+  [of("coroom_log_append_seconds_bucket", "room-server", { le: "+Inf" })]: growing(100),
+  [of("coroom_room_saving_changes_total", "room-server", { state: "refusing" })]: always(3),
+  [of("coroom_gateway_unacked_edits", "gateway")]: always(5),
+  [of("coroom_edits_committed_total", "room-server")]: growing(100),
+  [of("coroom_gateway_backbone_connected", "gateway")]: always(1),
+  [of("coroom_gateway_owner_searches_total", "gateway", { cause: "silent" })]: growing(15),
+  [of("coroom_gateway_gaps_total", "gateway")]: growing(1),
+  [of("coroom_gateway_committed_frames_total", "gateway")]: growing(1_000),
+  [of("coroom_documents_log_gaps_total", "document-service")]: always(1),
+  [of("coroom_room_server_log_holes_total", "room-server")]: always(1),
+  [of("coroom_room_server_take_over_seconds_count", "room-server")]: always(2),
+  [of("coroom_placement_leads", "placement", {}, 1)]: always(1),
+  [of("coroom_placement_leads", "placement", {}, 2)]: always(0),
+  [of("coroom_gateway_shed_level", "gateway")]: always(0),
+  [of("coroom_room_server_loop_delay_seconds", "room-server")]: always(0.01),
+  [of("coroom_gateway_turned_away_total", "gateway", { reason: "herd" })]: growing(10),
+  [of("coroom_gateway_limits_reached_total", "gateway", { limit: "tenant" })]: growing(10),
+  [of("coroom_presence_unsent_total", "room-server")]: always(1),
+  [of("coroom_gateway_presence_unsent_total", "gateway")]: always(1),
+  [of("coroom_documents_reading", "document-service", { partition: "0" }, 1)]: always(1),
+  [of("coroom_documents_reading", "document-service", { partition: "0" }, 2)]: always(0),
+  [of("coroom_documents_stalled_rooms", "document-service", { partition: "0" })]: always(0),
+  [of("coroom_documents_unwiped_rooms", "document-service", { partition: "0" })]: always(0),
+  [of("coroom_documents_webhooks_waiting", "document-service", { endpoint: "acme" })]: always(20),
+  [of("coroom_boards_counting", "leaderboard", { partition: "0" }, 1)]: always(1),
+  [of("coroom_boards_counting", "leaderboard", { partition: "0" }, 2)]: always(0),
+  [of("coroom_boards_behind_seconds", "leaderboard")]: always(0.5),
+  [of("coroom_boards_rooms_aside", "leaderboard", { partition: "0" })]: always(0),
+};
+
+const CASES: Readonly<Record<string, Case>> = {
+  "all is well": { fires: [] },
+  "the log takes a second": { fires: ["CoroomLogSlow"], series: { [of("coroom_log_append_seconds_bucket", "room-server", { le: "0.01" })]: growing(50) } },
+  "rooms refuse edits": { fires: ["CoroomRoomsRefuse"], series: { [of("coroom_room_saving_changes_total", "room-server", { state: "refusing" })]: growing(1) } },
+  "edits wait, and none is committed": { fires: ["CoroomEditsUnacked"], series: { [of("coroom_edits_committed_total", "room-server")]: always(900) } },
+  "a gateway is cut off": { fires: ["CoroomGatewayCutOff"], series: { [of("coroom_gateway_backbone_connected", "gateway")]: always(0) } },
+  "owners are searched for": { fires: ["CoroomOwnersMissing"], series: { [of("coroom_gateway_owner_searches_total", "gateway", { cause: "silent" })]: growing(600) } },
+  "owners are lost, and searched for": { fires: [], series: { [of("coroom_gateway_owner_searches_total", "gateway", { cause: "lost" })]: growing(600) } },
+  "frames are missed": { fires: ["CoroomGapsOften"], series: { [of("coroom_gateway_gaps_total", "gateway")]: growing(20) } },
+  "a document service finds a gap": { fires: ["CoroomLogLacksEdits"], series: { [of("coroom_documents_log_gaps_total", "document-service")]: growing(1) } },
+  "a room server finds a hole": { fires: ["CoroomLogLacksEdits"], series: { [of("coroom_room_server_log_holes_total", "room-server")]: growing(1) } },
+  "one of two gateways is gone": { fires: ["CoroomProcessDown"], series: { [up("gateway", 2)]: always(0) } },
+  "room servers are taken over from": { fires: ["CoroomRoomServerLost"], series: { [of("coroom_room_server_take_over_seconds_count", "room-server")]: growing(1) } },
+  "nobody leads placement": { fires: ["CoroomNobodyLeadsPlacement"], series: { [of("coroom_placement_leads", "placement", {}, 1)]: always(0) } },
+  "two lead placement": { fires: ["CoroomNobodyLeadsPlacement"], series: { [of("coroom_placement_leads", "placement", {}, 2)]: always(1) } },
+  "a gateway leaves out presence": { fires: ["CoroomShedding"], series: { [of("coroom_gateway_shed_level", "gateway")]: always(2) } },
+  "a room server is late": { fires: ["CoroomRoomServerLate"], series: { [of("coroom_room_server_loop_delay_seconds", "room-server")]: always(0.2) } },
+  "connections are turned away": { fires: ["CoroomGatewayFull"], series: { [of("coroom_gateway_turned_away_total", "gateway", { reason: "full" })]: growing(60) } },
+  "a tenant is at its limit": { fires: ["CoroomTenantAtLimit"], series: { [of("coroom_gateway_limits_reached_total", "gateway", { limit: "tenant-rooms" })]: growing(60) } },
+  "presence does not fit": { fires: ["CoroomPresenceUnsent"], series: { [of("coroom_gateway_presence_unsent_total", "gateway")]: growing(1) } },
+  "nobody reads a part of the log": { fires: ["CoroomDocumentsUnread"], series: { [of("coroom_documents_reading", "document-service", { partition: "0" }, 1)]: always(0) } },
+  "rooms do not merge in time": { fires: ["CoroomDocumentsStalled"], series: { [of("coroom_documents_stalled_rooms", "document-service", { partition: "0" })]: always(1) } },
+  "deleted rooms stay": { fires: ["CoroomRoomsUnwiped"], series: { [of("coroom_documents_unwiped_rooms", "document-service", { partition: "0" })]: always(1) } },
+  "events wait": { fires: ["CoroomWebhooksWaiting"], series: { [of("coroom_documents_webhooks_waiting", "document-service", { endpoint: "acme" })]: always(200) } },
+  "nobody counts a part of the log": { fires: ["CoroomBoardsUncounted"], series: { [of("coroom_boards_counting", "leaderboard", { partition: "0" }, 1)]: always(0) } },
+  "boards are behind": { fires: ["CoroomBoardsBehind"], series: { [of("coroom_boards_behind_seconds", "leaderboard")]: always(20) } },
+  "rooms are not counted": { fires: ["CoroomBoardsAside"], series: { [of("coroom_boards_rooms_aside", "leaderboard", { partition: "0" })]: always(1) } },
+  "all gateways are gone": { gone: ["gateway"], fires: ["CoroomRoleDown", "CoroomProcessDown"] },
+  "all room servers are gone": { gone: ["room-server"], fires: ["CoroomRoleDown", "CoroomProcessDown", "CoroomEditsUnacked"] },
+  "all of placement is gone": { gone: ["placement"], fires: ["CoroomRoleDown", "CoroomProcessDown", "CoroomNobodyLeadsPlacement"] },
+  "all document services are gone": { gone: ["document-service"], fires: ["CoroomRoleDown", "CoroomProcessDown", "CoroomDocumentsUnread"] },
+  "all leaderboards are gone": { gone: ["leaderboard"], fires: ["CoroomRoleDown", "CoroomProcessDown", "CoroomBoardsUncounted"] },
+  "there was never a leaderboard": { fires: [], series: Object.fromEntries(Object.keys(WELL).filter((series) => series.includes("leaderboard")).map((series) => [series, "_"])) },
+};
+
+let promtool: Binary;
+let folder: string;
+beforeAll(async () => {
+  promtool = await findBinary(BINARIES.promtool);
+  folder = mkdtempSync(join(tmpdir(), "coroom-alerts-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test("[ALT1] Prometheus takes the alerts", async () => {
+  expect(await runProgram(promtool.path, ["check", "rules", RULES], { msMax: JUDGE_MS_MAX, env: promtool.env })).toContain(`${NAMES.length} rules found`);
+});
+
+test.each(Object.entries(CASES))("[ALT2] %s", async (name, { fires, series, gone = [] }) => {
+  const isGone = (one: string): boolean => gone.some((role) => one.includes(`role="${role}"`));
+  const values = Object.entries({ ...WELL, ...series }).map(([one, value]) => ({ series: one, values: isGone(one) ? (one.startsWith("up{") ? always(0) : "_") : value }));
+  const file = {
+    rule_files: [RULES],
+    evaluation_interval: "30s",
+    tests: [
+      {
+        name,
+        interval: "30s",
+        input_series: values,
+        promql_expr_test: [{ expr: 'group by (alertname) (ALERTS{alertstate="firing"})', eval_time: LOOKED_AT, exp_samples: fires.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })) }],
+      },
+    ],
+  };
+  const path = join(folder, "case.json"); // JSON is YAML.
+  writeFileSync(path, JSON.stringify(file));
+  await runProgram(promtool.path, ["test", "rules", path], { msMax: JUDGE_MS_MAX, env: promtool.env }).catch((error: unknown) => {
+    throw error instanceof ProgramError ? new Error(error.complaints) : error;
+  });
+});
+
+test("[ALT3] each alert is judged", () => {
+  expect(NAMES.filter((name) => !Object.values(CASES).some(({ fires }) => fires.includes(name)))).toEqual([]);
+});
