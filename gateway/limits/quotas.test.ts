@@ -63,3 +63,18 @@ test("[QUO6] a room that its room server holds back takes nobody new, wherever i
   mine.receiveReport({ source: "rs-1", counts: [] }, at(1_000));
   expect(mine.isOverBudget(notes)).toBe(false);
 });
+
+test("[QUO7] which tenants were refused, for which limit and how often, is told once", () => {
+  const mine = quotas();
+  for (const number of [1, 2, 3, 4]) mine.receiveConnection(connection(number), undefined);
+  for (const number of [1, 2, 3, 4]) mine.admitTo(acme, connection(number));
+  for (let edits = 0; edits < 3; edits++) mine.takeEdit(notes);
+  expect(mine.takeAtLimit()).toEqual([
+    { tenant: acme, limit: "tenant", times: 2 },
+    { tenant: acme, limit: "tenant-edits", times: 1 },
+  ]);
+  mine.receiveReport({ source: "rs-1", counts: [{ kind: "tenant-rooms", key: acme, count: 2 }] }, at(0));
+  mine.mayOpenRoomOf(acme);
+  expect(mine.takeAtLimit()).toEqual([{ tenant: acme, limit: "tenant-rooms", times: 1 }]);
+  expect(mine.takeAtLimit()).toEqual([]);
+});

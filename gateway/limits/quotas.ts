@@ -12,6 +12,10 @@ import { TenantEdits } from "./tenant-edits.ts";
 
 export type FaultKind = Extract<CountKind, "user-faults" | "address-faults" | "tenant-faults">;
 
+export type TenantLimit = Extract<CountKind, "tenant" | "tenant-rooms" | "tenant-edits">;
+/** What was refused since it was last asked. */
+export type TenantAtLimit = { readonly tenant: TenantId; readonly limit: TenantLimit; readonly times: number };
+
 /** What a connection counts under. A tenant: once its token has been checked. */
 type Holding = { readonly address: ClientAddress | undefined; readonly tenant: TenantId | undefined };
 
@@ -19,6 +23,7 @@ export class Quotas {
   readonly #counts: SharedCounts;
   readonly #edits: TenantEdits;
   readonly #holdings = new Map<ConnectionId, Holding>();
+  readonly #atLimit = new Map<string, TenantAtLimit>();
 
   constructor(options: SharedCountsOptions) {
     this.#counts = new SharedCounts(options);
@@ -43,7 +48,7 @@ export class Quotas {
   admitTo(tenant: TenantId, connection: ConnectionId): boolean {
     const holding = this.#holdings.get(connection);
     if (holding === undefined || holding.tenant !== undefined) return true; // Gone, or in already: its token was renewed.
-    if (this.#counts.isFull("tenant", tenant)) return false;
+    if (this.#counts.isFull("tenant", tenant)) return this.#refuse(tenant, "tenant");
     this.#holdings.set(connection, { ...holding, tenant });
     this.#counts.add("tenant", tenant, 1);
     return true;
@@ -75,11 +80,24 @@ export class Quotas {
 
   /** False: the tenant has as many open rooms as it may, and this one is not open. */
   mayOpenRoomOf(tenant: TenantId): boolean {
-    return !this.#counts.isFull("tenant-rooms", tenant);
+    return !this.#counts.isFull("tenant-rooms", tenant) || this.#refuse(tenant, "tenant-rooms");
   }
 
   takeEdit(room: RoomKey): boolean {
-    return this.#edits.take(tenantOf(room));
+    return this.#edits.take(tenantOf(room)) || this.#refuse(tenantOf(room), "tenant-edits");
+  }
+
+  /** Forgets them. */
+  takeAtLimit(): TenantAtLimit[] {
+    const atLimit = [...this.#atLimit.values()];
+    this.#atLimit.clear();
+    return atLimit;
+  }
+
+  #refuse(tenant: TenantId, limit: TenantLimit): false {
+    const key = `${limit} ${tenant}`;
+    this.#atLimit.set(key, { tenant, limit, times: (this.#atLimit.get(key)?.times ?? 0) + 1 });
+    return false;
   }
 
   /** Points that the other gateways count. */

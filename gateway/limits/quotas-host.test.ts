@@ -1,0 +1,30 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { GatewayId, TenantId } from "../../shared/ids.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { gatewayMetrics } from "../metrics.ts";
+import type { ConnectionId } from "../ports.ts";
+import { Abuse } from "./abuse.ts";
+import { shareCounts } from "./quotas-host.ts";
+import { Quotas } from "./quotas.ts";
+
+test("[QUOH1] the log names a tenant at its limit once a minute, and the setting to raise", async () => {
+  const clock = new FakeClock();
+  const quotas = new Quotas({ limits: { ip: 1, tenant: 1, "tenant-rooms": 1, room: 1, "tenant-edits": 1, "user-faults": 1, "address-faults": 1, "tenant-faults": 1, "full-room": 1 }, toldShare: 0, reportSilenceMsMax: 3_000 });
+  const abuse = new Abuse({ abusePointsMax: 1, tenantAbusePointsMax: 1, suspectsMax: 1, abuseBanMs: 1, abuseBanMsMax: 1, connectionsPerIpMax: 1 }, () => 0);
+  const lines: unknown[] = [];
+  const silent = (): void => {};
+  const log = { debug: silent, info: silent, warn: (about: object, text: string) => void lines.push([about, text]), error: silent };
+  shareCounts({ quotas, abuse }, { onReport: silent, tell: silent }, "gateway" as GatewayId, { clock, log, metrics: gatewayMetrics(new Registry()), isLineUp: () => true });
+  for (const number of [1, 2, 3]) {
+    quotas.receiveConnection(number as ConnectionId, undefined);
+    quotas.admitTo("acme" as TenantId, number as ConnectionId);
+  }
+  await clock.advance(58_000);
+  expect(lines).toEqual([]);
+  await clock.advance(1_000);
+  expect(lines).toEqual([[{ tenant: "acme", limit: "tenant", times: 2 }, "a tenant is at its limit: raise COROOM_CONNECTIONS_PER_TENANT_MAX, or talk to the tenant"]]);
+  await clock.advance(60_000);
+  expect(lines).toHaveLength(1);
+});
