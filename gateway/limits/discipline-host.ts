@@ -149,17 +149,22 @@ export class DisciplineHost {
   }
 
   #banOfAddress(address: ClientAddress): Ban | undefined {
-    return this.#tell(this.#sanctions.banOfAddress(address));
+    return this.#tell(this.#sanctionOn({ kind: "address", address }));
   }
 
   #banOf(tenant: TenantId, user: UserId): Ban | undefined {
-    return this.#tell(this.#sanctions.banOf(tenant, user));
+    return this.#tell(this.#sanctionOn({ kind: "user", tenant, user }));
+  }
+
+  /** The ban that is in force. */
+  #sanctionOn(culprit: Culprit): Sanction | undefined {
+    return culprit.kind === "address" ? this.#sanctions.banOfAddress(culprit.address) : this.#sanctions.banOf(culprit.tenant, culprit.user);
   }
 
   /** Whoever is on the way to a ban waits first. */
   #receiveArrival(suspect: Culprit): Ban | undefined {
     const measure = this.#receiveFault(suspect, "connect");
-    if (measure.kind === "ban") return suspect.kind === "address" ? this.#banOfAddress(suspect.address) : this.#banOf(suspect.tenant, suspect.user);
+    if (measure.kind === "ban") return this.#tell(this.#sanctionOn(suspect));
     return this.#tellToWait(suspect.kind, measure);
   }
 
@@ -172,6 +177,7 @@ export class DisciplineHost {
   #receiveFault(suspect: Culprit, fault: Fault): Measure {
     const { abuse, metrics, impose } = this.#ports;
     metrics.faults.inc({ fault });
+    if (this.#sanctionOn(suspect) !== undefined) return { kind: "none" }; // Of what led to the ban some comes to light after it, such as tokens that waited for keys.
     const measure = abuse.receiveFault(suspect, fault, this.#clock.now());
     if (measure.kind !== "ban") return measure;
     metrics.abuse.inc({ measure: "ban", suspect: suspect.kind });
