@@ -21,7 +21,7 @@ import { isOperator } from "./operators.ts";
 export type AdminPorts = {
   readonly tokens: HttpTokens;
   readonly orders: Orders;
-  readonly sanctions: SanctionsHost;
+  readonly sanctions: Pick<SanctionsHost, "all" | "impose">;
   /** Begins to drain this gateway, or goes on; how many connections are left. */
   readonly drain: () => number;
 };
@@ -143,10 +143,11 @@ function targetOf({ user, address }: Who, tenant: TenantId, authority: Authority
   return named === undefined ? errorAnswer(400, "bad-request", "say whom: user, or address") : { kind: "user", tenant, user: named };
 }
 
-/** A lift lasts for as long as what it lifts would have. */
+/** A lift lasts for as long as what it lifts would have: what people imposed, what gateways did, or both. */
 function untilOf(all: readonly Sanction[], target: Target, room: RoomKey | undefined, level: Sanction["level"], now: UnixMillis): UnixMillis | undefined {
-  const lifted = all.find((sanction) => JSON.stringify([sanction.target, sanction.room, sanction.level]) === JSON.stringify([target, room, level]));
-  return lifted === undefined || lifted.until <= now ? undefined : lifted.until;
+  const lifted = all.filter((sanction) => JSON.stringify([sanction.target, sanction.room, sanction.level]) === JSON.stringify([target, room, level]));
+  const until = Math.max(now, ...lifted.map((sanction) => sanction.until)) as UnixMillis;
+  return until === now ? undefined : until;
 }
 
 function mayKnow({ target, room }: Sanction, authority: Authority): boolean {

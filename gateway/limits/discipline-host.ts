@@ -182,7 +182,7 @@ export class DisciplineHost {
     if (measure.kind !== "ban") return measure;
     metrics.abuse.inc({ measure: "ban", suspect: suspect.kind });
     const madeAt = this.#clock.wallNow();
-    impose({ target: suspect, level: "banned", madeAt, until: Math.ceil(madeAt + measure.banMs) as UnixMillis, lifted: false, reason: REASONS[fault] });
+    impose({ target: suspect, level: "banned", by: "gateway", madeAt, until: Math.ceil(madeAt + measure.banMs) as UnixMillis, lifted: false, reason: REASONS[fault] });
     return measure;
   }
 

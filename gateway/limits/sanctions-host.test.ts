@@ -64,3 +64,17 @@ test("[SAN8] what the store has is not overwritten with what it supersedes", asy
   expect([...kept.values()]).toMatchObject([{ lifted: true, madeAt: 500 }]);
   expect(host.banOf(acme, eve)).toBeUndefined();
 });
+
+test.each([
+  ["lifts it", { lifted: true }, undefined],
+  ["is the ban that holds, though it ends sooner", { until: at(5_000) }, 5_000],
+])("[SAN10] what people say of somebody whom a gateway banned %s, here and wherever it is heard", (_, word, until) => {
+  const host = start();
+  const imposed = ban({ by: "gateway", madeAt: at(9_000) }); // Where the date is ahead.
+  hear(imposed);
+  host.impose(ban({ madeAt: at(1_000), ...word }));
+  expect(host.banOf(acme, eve)?.until).toBe(until);
+  const elsewhere = new Sanctions({ sanctionsMax: 10 });
+  for (const sanction of [...told, imposed]) elsewhere.receive(sanction, at(1_000));
+  expect(elsewhere.banOf(acme, eve)?.until).toBe(until);
+});

@@ -64,6 +64,12 @@ export class SanctionsHost {
 
   /** Made here. Holds here at once. */
   impose(made: Sanction): void {
+    const lifted = this.#sanctions.liftedBy(made);
+    if (lifted !== undefined) this.#spread(lifted);
+    this.#spread(made);
+  }
+
+  #spread(made: Sanction): void {
     const sanction = this.#sanctions.madeLast(made);
     this.#deps.log.info({ sanction }, sanction.lifted ? "a sanction is lifted" : "a sanction is imposed");
     this.#take(sanction);

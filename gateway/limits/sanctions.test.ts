@@ -64,7 +64,21 @@ test("[SAN6] a tenant that imposes more than there is room for pushes out its ow
   expect(roomy.known).toEqual([flood[0], other, address, ...flood.slice(1)]);
 });
 
-const heard = fc.array(fc.record({ target: fc.constantFrom(ban().target, { kind: "address", address: place } as const), level: fc.constantFrom("banned", "read-only"), until: fc.integer({ min: 1, max: 50 }).map(at), madeAt: fc.nat(5).map(at), lifted: fc.boolean(), reason: fc.constant("") }), { maxLength: 12 });
+const byGateway = ban({ by: "gateway", madeAt: at(10), until: at(100) });
+
+test("[SAN9] what a gateway imposes for abuse does not shorten what people imposed, in whatever order the two are heard; of both the one that ends later holds", () => {
+  for (const order of [[ban(), byGateway], [byGateway, ban()]]) {
+    const sanctions = none();
+    for (const sanction of order) sanctions.receive(sanction, at(0));
+    expect(sanctions.banOf(acme, eve)?.until).toBe(1_000);
+    sanctions.receive({ ...byGateway, madeAt: at(20), until: at(2_000) }, at(0));
+    expect(sanctions.banOf(acme, eve)?.until).toBe(2_000);
+    sanctions.expire(at(1_000));
+    expect(sanctions.banOf(acme, eve)?.until, "what people imposed is over").toBe(2_000);
+  }
+});
+
+const heard = fc.array(fc.record({ target: fc.constantFrom(ban().target, { kind: "address", address: place } as const), level: fc.constantFrom("banned", "read-only"), by: fc.constantFrom("gateway", undefined), until: fc.integer({ min: 1, max: 50 }).map(at), madeAt: fc.nat(5).map(at), lifted: fc.boolean(), reason: fc.constant("") }), { maxLength: 12 });
 
 test("[SAN5] whatever the order they are heard in, all gateways forbid the same", () => {
   fc.assert(
@@ -75,7 +89,7 @@ test("[SAN5] whatever the order they are heard in, all gateways forbid the same"
       const [one, two] = [new Sanctions({ sanctionsMax: 100 }), new Sanctions({ sanctionsMax: 100 })];
       for (const sanction of given) one.receive(sanction, at(0));
       for (const sanction of [...shuffled, ...shuffled]) two.receive(sanction, at(0));
-      const inForce = (all: Sanctions) => all.all.map(({ target, level, madeAt }) => JSON.stringify([target, level, madeAt])).sort();
+      const inForce = (all: Sanctions) => all.all.map(({ target, level, by, madeAt }) => JSON.stringify([target, level, by, madeAt])).sort();
       expect(inForce(two)).toEqual(inForce(one));
     }),
   );

@@ -1,12 +1,16 @@
 /**
  * Who is banned or may only read, until when. Every gateway holds all of it: whoever hears two in another order, or
  * one twice, comes to the same, for of two about the same the later one holds, and a lifted one is kept as lifted.
+ * What a gateway imposes for abuse stands beside what people impose: so it takes that one's place on no gateway, in
+ * whatever order they are heard. What people say lifts what gateways imposed.
  * Tenants share the room there is: whoever imposes more than that pushes out its own.
  */
 
-import type { Sanction } from "../../shared/bus/admin-messages.ts";
+import type { Sanction, Target } from "../../shared/bus/admin-messages.ts";
 import type { RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { ClientAddress } from "../sessions/client-address.ts";
+
+type About = Pick<Sanction, "target" | "room" | "level" | "by">;
 
 export class Sanctions {
   readonly #sanctionsMax: number;
@@ -34,6 +38,12 @@ export class Sanctions {
     return before === undefined || before.madeAt < sanction.madeAt ? sanction : { ...sanction, madeAt: (before.madeAt + 1) as UnixMillis };
   }
 
+  /** What is lifted with it: what people say of somebody takes the place of what gateways did. */
+  liftedBy(sanction: Sanction): Sanction | undefined {
+    const imposed = sanction.by === "gateway" ? undefined : this.#inForce({ ...sanction, by: "gateway" });
+    return imposed === undefined ? undefined : { ...imposed, madeAt: sanction.madeAt, lifted: true };
+  }
+
   /** True: it changes something. */
   receive(sanction: Sanction, now: UnixMillis): boolean {
     const key = keyOf(sanction);
@@ -52,11 +62,11 @@ export class Sanctions {
   }
 
   banOf(tenant: TenantId, user: UserId): Sanction | undefined {
-    return this.#inForce({ target: { kind: "user", tenant, user }, level: "banned" });
+    return this.#banOn({ kind: "user", tenant, user });
   }
 
   banOfAddress(address: ClientAddress): Sanction | undefined {
-    return this.#inForce({ target: { kind: "address", address }, level: "banned" });
+    return this.#banOn({ kind: "address", address });
   }
 
   /** In one room; a ban from everywhere is not for here to say. */
@@ -66,7 +76,15 @@ export class Sanctions {
     return this.#inForce({ target, room, level: "banned" }) ?? this.#inForce({ target, room, level: "read-only" }) ?? this.#inForce({ target, level: "read-only" });
   }
 
-  #inForce(what: Pick<Sanction, "target" | "room" | "level">): Sanction | undefined {
+  /** From everywhere, whoever imposed it: of two the one that ends later. */
+  #banOn(target: Target): Sanction | undefined {
+    if (this.#sanctions.size === 0) return undefined;
+    const byPeople = this.#inForce({ target, level: "banned" });
+    const byGateway = this.#inForce({ target, level: "banned", by: "gateway" });
+    return byPeople === undefined || (byGateway !== undefined && byGateway.until > byPeople.until) ? byGateway : byPeople;
+  }
+
+  #inForce(what: About): Sanction | undefined {
     const found = this.#sanctions.get(keyOf(what));
     return found?.lifted === true ? undefined : found;
   }
@@ -99,9 +117,10 @@ function countOn(counts: Map<string, number>, owner: string): number {
   return count;
 }
 
-/** Whom and what it is about. Only the user may hold a space, and stands last. */
-export function keyOf({ target, room, level }: Pick<Sanction, "target" | "room" | "level">): string {
-  return target.kind === "user" ? `${level} user ${target.tenant} ${room ?? "*"} ${target.user}` : `${level} address ${target.address}`;
+/** Whom and what it is about, and whose it is. Only the user may hold a space, and stands last. */
+export function keyOf({ target, room, level, by }: About): string {
+  const what = by === undefined ? level : `${by} ${level}`;
+  return target.kind === "user" ? `${what} user ${target.tenant} ${room ?? "*"} ${target.user}` : `${what} address ${target.address}`;
 }
 
 function supersedes(later: Sanction, earlier: Sanction): boolean {

@@ -21,9 +21,10 @@ export type Target = z.infer<typeof Target>;
 
 /**
  * What somebody may not do until a date. Of two about the same, the one made later holds; lifting one is another.
- * `room`: there only. `read-only`: may be there, and not write.
+ * `room`: there only. `read-only`: may be there, and not write. `by`: imposed for abuse; absent: by people. One of each
+ * is not about the same.
  */
-export const Sanction = z.object({ target: Target, room: room.optional(), level: z.enum(["banned", "read-only"]), until: date, madeAt: date, lifted: z.boolean(), reason: z.string().max(200) });
+export const Sanction = z.object({ target: Target, room: room.optional(), level: z.enum(["banned", "read-only"]), by: z.literal("gateway").optional(), until: date, madeAt: date, lifted: z.boolean(), reason: z.string().max(200) });
 export type Sanction = z.infer<typeof Sanction>;
 
 /** To every gateway. Kick: without a room, all of the connection; `user` or `connection`, at least one of them. */
