@@ -48,7 +48,7 @@ test("[ADC2] a token given goes before the operator's secret, and a refusal is t
   answers = [{ status: 403, body: { error: "not-allowed", message: "the token does not open this room" } }];
   await expect(run("kick", { token: "t", user: "bob" })).rejects.toThrow("the token does not open this room");
   expect(asked[0]!.bearer).toBe("Bearer t");
-  await expect(run("bans", { url: "http://127.0.0.1:1" })).rejects.toThrow("no gateway answers");
+  await expect(run("bans", { url: "http://127.0.0.1:2" })).rejects.toThrow("no gateway answers");
 });
 
 test("[ADC3] a drain asks until nobody is left, or its time is up", async () => {

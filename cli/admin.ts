@@ -2,13 +2,16 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { z } from "zod";
+
 import { oneOf, positiveInteger, SettingError, type Settings, text, type Values } from "../shared/config.ts";
+import { askGateway, gatewayAddress } from "./ask-gateway.ts";
 import { localSecrets } from "./secrets.ts";
 import { startSettings } from "./settings.ts";
 import { duration } from "./token.ts";
 
 const gateway = {
-  url: { parse: text, fallback: "http://127.0.0.1:8080", meaning: "a gateway; what it is asked to do reaches all of them" },
+  url: { parse: gatewayAddress, fallback: "http://127.0.0.1:8080", meaning: "a gateway; what it is asked to do reaches all of them" },
   token: { parse: text, fallback: "", meaning: "a token with the right admin; empty: the operator's secret is used" },
   internalSecret: { ...startSettings.internalSecret, meaning: "the operator's secret; empty: that of the local system" },
   dataDir: startSettings.dataDir,
@@ -39,6 +42,7 @@ export function isAdminCommand(command: string): command is AdminCommand {
 }
 
 const DRAIN_STEP_MS = 1_000;
+const Drained = z.object({ connections: z.number() });
 
 /** Resolves with what to print. Throws SettingError with what the gateway answers to a refusal. */
 export async function runAdmin(command: AdminCommand, given: Values<Settings>): Promise<string> {
@@ -69,21 +73,11 @@ export async function runAdmin(command: AdminCommand, given: Values<Settings>): 
 /** Until nobody is left; the process itself stays, for whoever started it to end. */
 async function drain(ask: () => Promise<unknown>, msMax: number): Promise<string> {
   for (let waitedMs = 0; ; waitedMs += DRAIN_STEP_MS) {
-    const { connections } = (await ask()) as { connections: number };
+    const { connections } = Drained.parse(await ask());
     if (connections === 0) return "drained: nobody is connected, and nobody new is let in";
     if (waitedMs >= msMax) throw new SettingError(`${connections} connections have not moved in ${msMax} ms: is there another gateway to move to? Ending this one closes them`);
     await sleep(DRAIN_STEP_MS);
   }
-}
-
-async function askGateway(url: URL, bearer: string, asked: { readonly method?: string; readonly body?: string }): Promise<unknown> {
-  const answer = await fetch(url, { headers: { authorization: `Bearer ${bearer}` }, ...asked }).catch((cause: unknown) => {
-    if (!(cause instanceof TypeError)) throw cause;
-    throw new SettingError(`no gateway answers at ${url.origin}: start one, or give --url`); // What fetch throws when nobody answers.
-  });
-  const said = (await answer.json()) as { message?: string };
-  if (!answer.ok) throw new SettingError(said.message ?? `the gateway answered ${answer.status}`);
-  return said;
 }
 
 function print(answer: unknown): string {

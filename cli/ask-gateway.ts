@@ -1,0 +1,50 @@
+/** Asks a gateway over HTTP. Whatever comes back instead of an answer is told with what was behind it, and what to do. */
+
+import { z } from "zod";
+
+import { SettingError } from "../shared/config.ts";
+
+const Answer = z.looseObject({ message: z.string().optional() });
+export type Answer = z.infer<typeof Answer>;
+
+/** Nobody is there, as Node and undici name it. Anything else went wrong with somebody who is. */
+const NOBODY_THERE: readonly unknown[] = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT", "UND_ERR_CONNECT_TIMEOUT"];
+
+/** Parses a setting: where a gateway is. */
+export function gatewayAddress(raw: string): string {
+  if (!URL.canParse(raw) || !["http:", "https:"].includes(new URL(raw).protocol)) throw new SettingError("must be an address with http:// or https://, such as http://gateway-3:8080");
+  return raw;
+}
+
+/** Throws SettingError with what the gateway says to a refusal, and where it could not be asked. */
+export async function askGateway(url: URL, bearer: string, asked: { readonly method?: string; readonly body?: string }): Promise<Answer> {
+  const { ok, status, text } = await exchange(url, bearer, asked);
+  const said = readAnswer(text);
+  if (said === undefined) throw new SettingError(`what answers at ${url.origin} is no gateway (HTTP ${status}, and no JSON): give the address of one with --url`);
+  if (!ok) throw new SettingError(said.message ?? `the gateway answered ${status}`);
+  return said;
+}
+
+async function exchange(url: URL, bearer: string, asked: { readonly method?: string; readonly body?: string }): Promise<{ readonly ok: boolean; readonly status: number; readonly text: string }> {
+  try {
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${bearer}` }, ...asked });
+    return { ok: answer.ok, status: answer.status, text: await answer.text() };
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error; // What fetch throws, whatever went wrong.
+    const behind = error.cause instanceof Error ? error.cause : error;
+    const code = "code" in behind ? behind.code : undefined;
+    const why = [behind.message, code].filter((part) => part !== undefined && part !== "").join(", ");
+    if (NOBODY_THERE.includes(code)) throw new SettingError(`no gateway answers at ${url.origin} (${why}): start one, or give --url`, { cause: error });
+    throw new SettingError(`what answers at ${url.origin} could not be asked (${why}): look whether --url has the scheme and the name that the gateway's certificate has; NODE_EXTRA_CA_CERTS=file.pem has its issuer trusted`, { cause: error });
+  }
+}
+
+/** Undefined: no JSON object. */
+function readAnswer(text: string): Answer | undefined {
+  try {
+    return Answer.safeParse(JSON.parse(text)).data;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
