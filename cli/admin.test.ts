@@ -7,6 +7,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { readSettings } from "../shared/config.ts";
 import { type AdminCommand, adminSettings, runAdmin } from "./admin.ts";
 
+const UNTIL = Date.UTC(2026, 0, 2, 3, 4, 5);
+
 let server: Server;
 let asked: { line: string; bearer: string | undefined; body: unknown }[];
 let answers: { status: number; body: object }[];
@@ -16,7 +18,7 @@ beforeAll(async () => {
     const chunks: Buffer[] = [];
     for await (const chunk of question) chunks.push(chunk as Buffer);
     asked.push({ line: `${question.method} ${question.url}`, bearer: question.headers.authorization, body: chunks.length === 0 ? undefined : JSON.parse(Buffer.concat(chunks).toString()) });
-    const { status, body } = answers.shift() ?? { status: 200, body: {} };
+    const { status, body } = answers.shift() ?? { status: 200, body: { gateways: 1, until: UNTIL } };
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -57,4 +59,15 @@ test("[ADC3] a drain asks until nobody is left, or its time is up", async () => 
   expect(asked).toHaveLength(2);
   answers = Array.from({ length: 3 }, () => ({ status: 202, body: { connections: 2 } }));
   await expect(run("drain", { drainMs: "1" })).rejects.toThrow("2 connections have not moved");
+});
+
+test.each<AdminCommand>(["members", "kick"])("[ADC4] %s that no gateway took part in has failed", async (command) => {
+  answers = [{ status: 200, body: { members: [], kicked: 0, gateways: 0 } }];
+  await expect(run(command, { room: "notes" })).rejects.toThrow(/no gateway took part.*NATS/);
+});
+
+test("[ADC5] until when something holds, or would have, is told as a date", async () => {
+  expect(JSON.parse(await run("ban", { user: "bob" }))).toEqual({ until: "2026-01-02T03:04:05.000Z" });
+  expect(JSON.parse(await run("downgrade", { user: "bob" }))).toEqual({ until: "2026-01-02T03:04:05.000Z" });
+  expect(JSON.parse(await run("unban", { user: "bob" }))).toEqual({ lifted: true, wouldHaveEnded: "2026-01-02T03:04:05.000Z" });
 });

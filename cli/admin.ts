@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 
 import { oneOf, positiveInteger, SettingError, type Settings, text, type Values } from "../shared/config.ts";
-import { askGateway, gatewayAddress } from "./ask-gateway.ts";
+import { type Answer, askGateway, gatewayAddress } from "./ask-gateway.ts";
 import { localSecrets } from "./secrets.ts";
 import { startSettings } from "./settings.ts";
 import { duration } from "./token.ts";
@@ -43,6 +43,8 @@ export function isAdminCommand(command: string): command is AdminCommand {
 
 const DRAIN_STEP_MS = 1_000;
 const Drained = z.object({ connections: z.number() });
+const Gathered = z.looseObject({ gateways: z.number() });
+const Imposed = z.object({ until: z.number() });
 
 /** Resolves with what to print. Throws SettingError with what the gateway answers to a refusal. */
 export async function runAdmin(command: AdminCommand, given: Values<Settings>): Promise<string> {
@@ -54,15 +56,16 @@ export async function runAdmin(command: AdminCommand, given: Values<Settings>): 
   const body = { ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== "")), ...(seconds === undefined ? {} : { seconds }) };
   switch (command) {
     case "kick":
+      return print(ofGateways(await ask("/kick", body)));
     case "downgrade":
     case "ban":
-      return print(await ask(`/${command}`, body));
+      return print({ until: dateOf(await ask(`/${command}`, body)) });
     case "unban":
-      return print(await ask("/lift", body));
+      return print({ lifted: true, wouldHaveEnded: dateOf(await ask("/lift", body)) });
     case "bans":
       return print(await ask("/bans"));
     case "members":
-      return print(await ask(`${place()}/members${ofTenant()}`));
+      return print(ofGateways(await ask(`${place()}/members${ofTenant()}`)));
     case "delete-room":
       return print(await askGateway(new URL(`/v1${place()}${ofTenant()}`, url), bearer, { method: "DELETE" }));
     case "drain":
@@ -78,6 +81,16 @@ async function drain(ask: () => Promise<unknown>, msMax: number): Promise<string
     if (waitedMs >= msMax) throw new SettingError(`${connections} connections have not moved in ${msMax} ms: is there another gateway to move to? Ending this one closes them`);
     await sleep(DRAIN_STEP_MS);
   }
+}
+
+/** Of what all gateways were asked for. One that asks hears itself as well, so none at all is no answer. */
+function ofGateways(answer: Answer): Answer {
+  if (Gathered.parse(answer).gateways === 0) throw new SettingError("no gateway took part, not even the one that was asked: NATS carries nothing between them. See to NATS, and ask again");
+  return answer;
+}
+
+function dateOf(answer: Answer): string {
+  return new Date(Imposed.parse(answer).until).toISOString();
 }
 
 function print(answer: unknown): string {
