@@ -113,3 +113,12 @@ test("[OPL6] servers that say that they are heard seldom are listened to for lon
   expect(lines.map((line) => line.split(" ")[0])).toEqual(["rs-one", "rs-two"]);
   await closeNats(nats);
 });
+
+test("[OPL7] a room that is where it is to go has not moved, and what is planned for it stays", async () => {
+  const person = await writeIn("at-home");
+  let owner: string | undefined;
+  await eventually("it is on record who owns the room", async () => (owner = /is owned by (\S+) /.exec(await explained("at-home"))?.[1]) !== undefined);
+  expect(await asked(moveRoom, opsMoveSettings, { room: "at-home", to: owner! })).toEqual([`default.at-home is on ${owner} already`]);
+  expect(await explained("at-home")).not.toContain("an operator moved it");
+  person.leave();
+});

@@ -97,6 +97,7 @@ export function moveRoom(config: Values<typeof opsMoveSettings>, say: Say): Prom
     const subjects = subjectsOf(config.environment);
     const to = config.to as ServerId;
     const from = await orderOwner(nats, config, { kind: "hand-over", room, to, generation: 0 });
+    if (from === to) return say(`${room} is on ${to} already`);
     const before = await read(nats, config, subjects.planBucket, room, PlannedRoom);
     const kept = before?.replica === to ? undefined : before?.replica;
     const reason = `an operator moved it from ${from}`;
@@ -169,7 +170,7 @@ function notDone(server: ServerId, reply: OrderReply & { kind: "refused" } | und
   return new SettingError(reply?.reason ?? `${server} does not answer: coroom ops servers names those that live`);
 }
 
-/** Says who carried it out. A room that has just come to somebody is written down a moment later: a refusal is asked about once more. */
+/** Says who carried it out; the target itself where the room is there already. A room that has just come to somebody is written down a moment later: a refusal is asked about once more. */
 async function orderOwner(nats: NatsConnection, config: OfRoom, given: ServerOrder & { kind: "hand-over" }): Promise<ServerId> {
   for (let asked: ServerId | undefined; ; ) {
     const entry = await read(nats, config, subjectsOf(config.environment).roomsBucket, given.room, RoomEntry);
