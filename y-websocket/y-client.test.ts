@@ -24,7 +24,8 @@ class FakeRoom {
   rights = { read: true, write: true };
   readonly status = "connected";
   readonly unsavedEdits = 1;
-  readonly awareness = { clientID: OWN, states: new Map<number, Record<string, unknown>>(), setLocalState: () => {}, on: () => {} };
+  readonly awareness = { clientID: OWN, states: new Map<number, Record<string, unknown>>(), setLocalState: (state: unknown) => void (this.shown = state), on: () => {} };
+  shown: unknown;
   saved = true;
   synced = false;
   isDestroyed = false;
@@ -256,6 +257,17 @@ test("[YCL14] what is held is its own: not the rest of what was read with it, no
   read.fill(0xff);
   room.comeInStep();
   expect(docs[0]!.doc.getText("t").toJSON()).toBe("mine");
+});
+
+test("[YCL15] who is closed from here is not to be seen any more, though it never answers the close", () => {
+  const { client, room, docs, socket, closed } = rig();
+  client.receive(hello);
+  room.comeInStep();
+  expect(room.shown).toEqual({ "y-websocket": 1 });
+  socket.waitingBytes = 1_001;
+  Y.applyUpdate(docs[0]!.doc, updateOf("more than it takes"));
+  expect(closed).toEqual([1013]);
+  expect(room.shown).toBe(null);
 });
 
 function saidUpdate(update: Uint8Array): Uint8Array {

@@ -1,6 +1,6 @@
 /**
  * One client of y-websocket in one room: a document of its own, kept the same as the room by the SDK, answers it in its
- * protocol. Rules YCL1 to YCL14, YWS1 to YWS16.
+ * protocol. Rules YCL1 to YCL15, YWS1 to YWS16.
  *
  * What it says is held until the document is the room's: answered sooner, it would take an empty document for the room,
  * and fill it anew. It takes part under the number that it has in Yjs, so that tabs beside it, which tell it of each other
@@ -84,7 +84,6 @@ export class YClient {
     if (this.#room === undefined && !this.#hasEnded && this.#held.some((bytes) => decodeYMessage(bytes)?.kind === "update")) this.#enter(undefined);
     const room = this.#room;
     if (room !== undefined) {
-      room.awareness.setLocalState(null);
       await this.#settled(room);
       if (!room.saved || this.#held.length > 0) this.#deps.log.warn({ room: room.room, unsavedEdits: room.unsavedEdits }, "a y-websocket client left, and not all that it wrote was saved in time: it has it still");
       room.destroy();
@@ -209,9 +208,12 @@ export class YClient {
     this.#socket.close(code, reason);
   }
 
+  /** Nobody sees it any more, though it may take long to answer the close, or never does. */
   #leave(): void {
+    if (!this.#isThere) return;
     this.#isThere = false;
     this.#stopWaiting?.();
+    this.#room?.awareness.setLocalState(null);
   }
 
   #letGo(): void {
