@@ -1,6 +1,10 @@
-import { expect, test } from "vitest";
+import * as decoding from "lib0/decoding";
+import { expect, onTestFinished, test } from "vitest";
+import { applyAwarenessUpdate, Awareness } from "y-protocols/awareness";
+import * as Y from "yjs";
 
-import type { UnixMillis } from "../shared/ids.ts";
+import type { Millis, UnixMillis } from "../shared/ids.ts";
+import { encodeAwareness, type YState } from "./protocol.ts";
 import { type RoomAwareness, YAwareness } from "./y-awareness.ts";
 
 const [OWN, BOB, CID] = [11, 22, 33];
@@ -10,10 +14,11 @@ function rig({ own }: { readonly own: number | undefined } = { own: OWN }) {
   const states = new Map<number, Record<string, unknown>>([[BOB, { name: "Bob" }]]);
   const room: RoomAwareness = { clientID: OWN, states, setLocalState: (state) => void shown.push(state) };
   const date = { is: 0 };
-  const awareness = new YAwareness(room, own, { wallNow: () => date.is as UnixMillis });
+  const time = { is: 0 };
+  const awareness = new YAwareness(room, own, { now: () => time.is as Millis, wallNow: () => date.is as UnixMillis });
   shown.length = 0; // That it shows nothing yet.
   const say = (client: number, state: unknown, clock = 1): void => awareness.receive([{ client, clock, json: JSON.stringify(state) }]);
-  return { awareness, shown, states, date, say };
+  return { awareness, shown, states, date, time, say };
 }
 
 test("[YAW1] what the client shows of itself is shown with its clock, and taken back", () => {
@@ -77,4 +82,74 @@ test("[YAW6] fields that the SDK does not take, or keeps to itself, are left out
   say(OWN, { name: "x".repeat(10_000) }, 2);
   awareness.receive([{ client: OWN, clock: 3, json: "{" }]);
   expect(shown).toEqual([{ name: "Ann", "y-websocket": 1 }, null, null]);
+});
+
+/** y-protocols' own, of the client that the bridge tells. */
+function client() {
+  const doc = new Y.Doc();
+  doc.clientID = OWN;
+  const awareness = new Awareness(doc);
+  onTestFinished(() => awareness.destroy());
+  const hear = (told: readonly YState[]): void => {
+    const input = decoding.createDecoder(encodeAwareness(told));
+    decoding.readVarUint(input);
+    applyAwarenessUpdate(awareness, decoding.readVarUint8Array(input), "bridge");
+  };
+  return { awareness, hear, seen: () => awareness.getStates().get(BOB) };
+}
+
+test("[YAW7] who comes back as they were, the bridge having lost the room for a moment, is seen at once, and with all that they show from then on", () => {
+  const { awareness, states } = rig();
+  const { hear, seen } = client();
+  const show = (state: Record<string, unknown>): void => {
+    states.set(BOB, state);
+    hear(awareness.tell([BOB]));
+  };
+  show({ name: "Bob", "y-websocket": 7 });
+  for (let loss = 0; loss < 2; loss++) {
+    states.delete(BOB);
+    hear(awareness.tell([BOB]));
+    expect(seen()).toBe(undefined);
+    show({ name: "Bob", "y-websocket": 7 });
+    expect(seen()).toEqual({ name: "Bob" });
+  }
+  show({ name: "Bob", caret: 1, "y-websocket": 8 });
+  expect(seen()).toEqual({ name: "Bob", caret: 1 });
+  hear(awareness.tellAll());
+  states.delete(BOB);
+  hear(awareness.tell([BOB]));
+  expect(seen()).toBe(undefined);
+});
+
+test("[YAW8] whose clock is behind what was told is told of with one more as often as it renews it, and not as often as tabs repeat it", () => {
+  const { awareness, states, time } = rig();
+  const clockAt = (ms: number, own: number): number => {
+    time.is = ms;
+    states.set(BOB, { name: "Bob", "y-websocket": own });
+    return awareness.tell([BOB])[0]!.clock;
+  };
+  expect(clockAt(0, 7)).toBe(7);
+  states.delete(BOB);
+  awareness.tell([BOB]);
+  expect([clockAt(0, 6), clockAt(3_000, 7), clockAt(3_100, 8)], "repeated by a tab, it took what it was told").toEqual([8, 8, 8]);
+  states.delete(BOB);
+  awareness.tell([BOB]);
+  expect([clockAt(4_000, 6), clockAt(19_000, 7), clockAt(34_000, 8), clockAt(34_100, 8), clockAt(50_000, 20)]).toEqual([9, 10, 11, 11, 20]);
+});
+
+test("[YAW9] of those who are gone the last thousand are remembered, and no clock is told that clients cannot read", () => {
+  const { awareness, states } = rig();
+  const comeAndGo = (client: number): number => {
+    states.set(client, { "y-websocket": 7 });
+    const [{ clock }] = awareness.tell([client]) as [YState];
+    states.delete(client);
+    awareness.tell([client]);
+    return clock;
+  };
+  for (let client = 100; client <= 1_100; client++) expect(comeAndGo(client)).toBe(7);
+  expect(comeAndGo(1_100), "remembered").toBe(8);
+  expect(comeAndGo(101)).toBe(8);
+  expect(comeAndGo(100), "forgotten").toBe(7);
+  states.set(BOB, { "y-websocket": Number.MAX_SAFE_INTEGER });
+  expect(awareness.tell([BOB])[0]!.clock).toBeLessThan(2 ** 50);
 });
