@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { envName, flagName, positiveInteger, readSettings, SettingError, text } from "./config.ts";
+import { envName, flag, flagName, port, positiveInteger, readSettings, SettingError, text, wholeNumber } from "./config.ts";
 
 const settings = {
   natsUrl: { parse: text, meaning: "where the bus listens" },
@@ -20,4 +20,14 @@ test("[CFG2] all problems are reported together, each naming its variable", () =
 test("[CFG3] a name gives its variable and its flag", () => {
   expect(envName("backlogBytesMax")).toBe("COROOM_BACKLOG_BYTES_MAX");
   expect(flagName("backlogBytesMax")).toBe("--backlog-bytes-max");
+});
+
+test("[CFG5] what is given empty is not given: an empty flag is the default, an empty variable nothing", () => {
+  const each = { isOpen: { parse: flag, fallback: false, meaning: "" }, at: { parse: port, fallback: 8080, meaning: "" }, limit: { parse: positiveInteger, fallback: 7, meaning: "" }, pause: { parse: wholeNumber, fallback: 5, meaning: "" }, name: { parse: text, fallback: "nobody", meaning: "" } } as const;
+  const defaults = { isOpen: false, at: 8080, limit: 7, pause: 5, name: "nobody" };
+  const names = Object.keys(each);
+  expect(readSettings(each, { flags: {}, env: Object.fromEntries(names.map((name) => [envName(name), ""])) })).toEqual(defaults);
+  expect(readSettings(each, { flags: {}, env: Object.fromEntries(names.map((name) => [envName(name), " "])) })).toEqual(defaults);
+  expect(readSettings(each, { flags: { at: "" }, env: { COROOM_AT: "1" } })).toEqual(defaults);
+  expect(() => readSettings(settings, { flags: {}, env: { COROOM_NATS_URL: "" } })).toThrow("COROOM_NATS_URL is not set");
 });

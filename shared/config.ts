@@ -1,7 +1,8 @@
 /**
  * Settings, each declared once: its parser, default and meaning. The name gives the rest:
  * `backlogBytesMax` is read from `--backlog-bytes-max` or `COROOM_BACKLOG_BYTES_MAX` (the flag wins).
- * `--help`, the settings table and every error message come from the same declaration.
+ * `--help`, the settings table and every error message come from the same declaration. What is given empty is not given:
+ * a flag without a text stands for the default, a variable for nothing at all.
  */
 
 export type Setting<Value> = {
@@ -37,7 +38,7 @@ export function port(raw: string): number {
 }
 
 export function flag(raw: string): boolean {
-  if (raw === "true" || raw === "1" || raw === "") return true;
+  if (raw === "true" || raw === "1") return true;
   if (raw === "false" || raw === "0") return false;
   throw new SettingError("must be true or false");
 }
@@ -53,7 +54,7 @@ export function oneOf<const Choices extends readonly string[]>(...choices: Choic
   };
 }
 
-/** A setting's value cannot be used. Thrown by parsers only; `readSettings` collects them all. */
+/** A setting's value cannot be used. Where parsers throw it, `readSettings` collects them all. */
 export class SettingError extends Error {
   override readonly name = "SettingError";
 }
@@ -63,8 +64,8 @@ export function readSettings<const S extends Settings>(settings: S, given: Given
   const values: Record<string, unknown> = {};
   const problems: string[] = [];
   for (const [name, setting] of Object.entries(settings)) {
-    const raw = given.flags[name] ?? given.env[envName(name)];
-    if (raw === undefined) {
+    const raw = given.flags[name] ?? given.env[envName(name)] ?? "";
+    if (raw.trim() === "") {
       if ("fallback" in setting) values[name] = setting.fallback;
       else problems.push(`${envName(name)} is not set: ${setting.meaning}`);
       continue;
