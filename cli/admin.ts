@@ -12,7 +12,7 @@ import { duration } from "./token.ts";
 
 const gateway = {
   url: { parse: gatewayAddress, fallback: "http://127.0.0.1:8080", meaning: "a gateway; what it is asked to do reaches all of them" },
-  token: { parse: text, fallback: "", meaning: "a token with the right admin; empty: the operator's secret is used" },
+  token: { parse: text, secret: true, fallback: "", meaning: "a token with the right admin; empty: the operator's secret is used" },
   internalSecret: { ...startSettings.internalSecret, meaning: "the operator's secret; empty: that of the local system" },
   dataDir: startSettings.dataDir,
 } as const satisfies Settings;

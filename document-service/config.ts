@@ -4,7 +4,7 @@ import { oneOf, port, positiveInteger, SettingError, type Settings, text, type V
 import { webhookSecrets } from "../shared/webhook-endpoints.ts";
 
 export const documentServiceSettings = {
-  internalSecret: { parse: text, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
+  internalSecret: { parse: text, secret: true, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
   documentsHost: { parse: text, fallback: "127.0.0.1", meaning: "address that the document service's internal HTTP listens on" },
   documentsPort: { parse: port, fallback: 0, meaning: "port of the document service's internal HTTP; 0: any free one" },
   documentsUrl: { parse: text, fallback: "", meaning: "where gateways reach that HTTP; empty: the address and port it listens on" },
@@ -22,7 +22,7 @@ export const documentServiceSettings = {
   s3Region: { parse: text, fallback: "us-east-1", meaning: "the region that S3 requests are signed for" },
   s3Bucket: { parse: text, fallback: "", meaning: "the S3 bucket; made where it is missing" },
   s3AccessKeyId: { parse: text, fallback: "", meaning: "who S3 requests are signed by" },
-  s3SecretAccessKey: { parse: text, fallback: "", meaning: "what S3 requests are signed with" },
+  s3SecretAccessKey: { parse: text, secret: true, fallback: "", meaning: "what S3 requests are signed with" },
 
   snapshotEditsMax: { parse: positiveInteger, fallback: 5_000, meaning: "a room's snapshot is written after so many edits" },
   snapshotBytesMax: { parse: positiveInteger, fallback: 1024 ** 2, meaning: "a room's snapshot is written after so many bytes of edits" },
@@ -48,7 +48,7 @@ export const documentServiceSettings = {
   historySessionMsMax: { parse: positiveInteger, fallback: 300_000, meaning: "who is silent for longer and writes again begins another session in a room's history" },
   historyReadBytesMax: { parse: positiveInteger, fallback: 64 * 1024 ** 2, meaning: "bytes of edits that one question about a room's past may read" },
 
-  webhookSecrets: { parse: webhookSecrets, fallback: new Map<string, string>(), meaning: "what events are signed with, by the same names as COROOM_WEBHOOK_URLS: whsec_… as Standard Webhooks has it, comma-separated" },
+  webhookSecrets: { parse: webhookSecrets, secret: true, fallback: new Map<string, string>(), meaning: "what events are signed with, by the same names as COROOM_WEBHOOK_URLS: whsec_… as Standard Webhooks has it, comma-separated" },
   webhookQuietMs: { parse: positiveInteger, fallback: 2_000, meaning: "a change is told once its room was quiet for so long" },
   webhookChangeMsMax: { parse: positiveInteger, fallback: 30_000, meaning: "while a room is not quiet, its change is told after so long" },
   webhookTimeoutMs: { parse: positiveInteger, fallback: 15_000, meaning: "an endpoint that has not answered by then is asked again later" },

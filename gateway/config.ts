@@ -15,8 +15,8 @@ export const gatewaySettings = {
   allowedOrigins: { parse: list, fallback: [], meaning: "origins whose pages may connect, such as https://app.example; empty: any, in development only" },
   staticDir: { parse: text, fallback: "", meaning: "folder of files served at /; empty: none" },
 
-  jwtSecret: { parse: text, fallback: "", meaning: "HS256 secret of the tokens, at least 32 bytes" },
-  jwksUrl: { parse: text, fallback: "", meaning: "where the public keys of RS256, PS256, ES256 or EdDSA tokens are fetched (JWKS)" },
+  jwtSecret: { parse: text, secret: true, fallback: "", meaning: "HS256 secret of the tokens, at least 32 bytes" },
+  jwksUrl: { parse: text, secret: true, fallback: "", meaning: "where the public keys of RS256, PS256, ES256 or EdDSA tokens are fetched (JWKS)" },
   jwksFile: { parse: text, fallback: "", meaning: "a JWKS file, instead of a URL" },
   jwtIssuer: { parse: text, fallback: "", meaning: "issuer that tokens must name; empty: any" },
   jwtAudience: { parse: text, fallback: "", meaning: "audience that tokens must name; empty: any" },
@@ -24,7 +24,7 @@ export const gatewaySettings = {
   knownTokensMax: { parse: positiveInteger, fallback: 100_000, meaning: "tokens that need not be checked again when they are shown again; of more the oldest is forgotten" },
   knownTokenMsMax: { parse: wholeNumber, fallback: 15_000, meaning: "for how long not: so long may a key that was withdrawn still open doors. 0: every token is checked each time" },
   waitingTokensMax: { parse: positiveInteger, fallback: 1_000, meaning: "tokens of no known key that wait for the JWKS to be fetched again, which takes three seconds; whoever shows more is told to try again" },
-  internalSecret: { parse: text, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
+  internalSecret: { parse: text, secret: true, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
 
   connectionsMax: { parse: positiveInteger, fallback: 50_000, meaning: "connections to one gateway; more are turned away with HTTP 503" },
   connectsPerSecondMax: { parse: positiveInteger, fallback: 500, meaning: "new connections to one gateway in a second; more wait for their turn" },

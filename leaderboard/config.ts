@@ -5,8 +5,8 @@ import { list, oneOf, port, positiveInteger, type Settings, SettingError, text, 
 import { parseRole, type Role } from "./boards/keys.ts";
 
 export const leaderboardSettings = {
-  redisUrl: { parse: text, fallback: "redis://127.0.0.1:6379", meaning: "the Redis that boards are kept in; several of a Redis Cluster, comma-separated" },
-  internalSecret: { parse: text, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
+  redisUrl: { parse: text, secret: true, fallback: "redis://127.0.0.1:6379", meaning: "the Redis that boards are kept in; several of a Redis Cluster, comma-separated" },
+  internalSecret: { parse: text, secret: true, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
   boardsHost: { parse: text, fallback: "127.0.0.1", meaning: "address that the leaderboard's internal HTTP listens on" },
   boardsPort: { parse: port, fallback: 0, meaning: "port of the leaderboard's internal HTTP; 0: any free one" },
   boardsUrl: { parse: text, fallback: "", meaning: "where gateways reach that HTTP; empty: the address and port it listens on" },

@@ -8,7 +8,7 @@ import type { RoomServerOptions } from "./room-server.ts";
 const GAP_QUIET_MS = 200;
 
 export const roomServerSettings = {
-  roomSecret: { parse: secret, fallback: "", meaning: "what room servers prove tentative edits with; the same for all of them, at least 32 characters" },
+  roomSecret: { parse: secret, secret: true, fallback: "", meaning: "what room servers prove tentative edits with; the same for all of them, at least 32 characters" },
   heartbeatMs: { parse: heartbeat, fallback: 200, meaning: "how often a room server says that it is alive, every 1,000 ms or more often; after three missed ones it is taken for dead" },
   serverHost: { parse: text, fallback: "", meaning: "the machine that a room server runs on, so that a room's owner and its warm copy stand on two; empty: the machine's name" },
   serverZone: { parse: text, fallback: "", meaning: "the zone that a room server runs in, so that a room's owner and its warm copy stand in two" },

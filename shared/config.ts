@@ -10,6 +10,8 @@ export type Setting<Value> = {
   /** Absent: the setting must be given. */
   readonly fallback?: Value;
   readonly meaning: string;
+  /** What is given is, or may hold, a secret: no message shows it. A parser's own messages show no value in any case. */
+  readonly secret?: true;
 };
 export type Settings = Record<string, Setting<unknown>>;
 export type Values<S extends Settings> = { readonly [Key in keyof S]: S[Key] extends Setting<infer Value> ? Value : never };
@@ -74,7 +76,7 @@ export function readSettings<const S extends Settings>(settings: S, given: Given
       values[name] = setting.parse(raw);
     } catch (error) {
       if (!(error instanceof SettingError)) throw error;
-      problems.push(`${envName(name)}=${raw} ${error.message} (${setting.meaning})`);
+      problems.push(`${envName(name)}${setting.secret === true ? "" : `=${raw}`} ${error.message} (${setting.meaning})`);
     }
   }
   if (problems.length > 0) throw new SettingError(`bad configuration:\n  ${problems.join("\n  ")}`);

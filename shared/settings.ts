@@ -5,7 +5,7 @@ import { webhookEndpoints } from "./webhook-endpoints.ts";
 
 export const sharedSettings = {
   environment: { parse: environmentName, fallback: "development", meaning: "prefix of every NATS subject, stream, bucket and Redis key: letters, digits, _ and -" },
-  natsUrl: { parse: text, fallback: "nats://127.0.0.1:4222", meaning: "the NATS servers, comma-separated; with a user: nats://user:password@host; tls://host: with TLS only" },
+  natsUrl: { parse: text, secret: true, fallback: "nats://127.0.0.1:4222", meaning: "the NATS servers, comma-separated; with a user: nats://user:password@host; tls://host: with TLS only" },
   natsCredentials: { parse: text, fallback: "", meaning: "a .creds file that says who Coroom is to NATS; empty: the user in COROOM_NATS_URL, or none" },
   natsCa: { parse: text, fallback: "", meaning: "a file with the certificates (PEM) that NATS's own is to be signed by, over TLS only; empty: those that Node knows" },
   natsCert: { parse: text, fallback: "", meaning: "a file with the certificate (PEM) that Coroom shows NATS, where its servers ask for one; with its key in COROOM_NATS_KEY" },
@@ -15,7 +15,7 @@ export const sharedSettings = {
   opsEventsMax: { parse: positiveInteger, fallback: 10_000, meaning: "events for operations that are kept; the oldest make room for new ones" },
   opsBytesMax: { parse: positiveInteger, fallback: 16 * 1024 ** 2, meaning: "bytes of the events kept for operations" },
   opsKeptMsMax: { parse: positiveInteger, fallback: 7 * 24 * 3_600_000, meaning: "how long events are kept for operations" },
-  webhookUrls: { parse: webhookEndpoints, fallback: [], meaning: "where events are delivered: an address for all tenants, or tenant=address, comma-separated; empty: nowhere" },
+  webhookUrls: { parse: webhookEndpoints, secret: true, fallback: [], meaning: "where events are delivered: an address for all tenants, or tenant=address, comma-separated; empty: nowhere" },
   logLevel: { parse: oneOf("debug", "info", "warn", "error", "silent"), fallback: "info", meaning: "what is logged: debug, info, warn, error or silent" },
 } as const satisfies Settings;
 
