@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import type { Registry } from "prom-client";
 
 import type { GatewayId } from "../shared/ids.ts";
-import { endOfTurn } from "../shared/io/end-of-turn.ts";
+import { turnEnd } from "../shared/io/end-of-turn.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
@@ -39,7 +39,8 @@ export type StartGatewayConfig = SharedConfig & GatewayConfig & { readonly serve
 export async function startGateway(config: StartGatewayConfig, { log, registry, routes = [] }: { log: Log; registry: Registry; routes?: readonly HttpRoute[] }): Promise<Running & { readonly port: number }> {
   refuseUnsafe(config);
   const gateway = randomBytes(9).toString("base64url") as GatewayId;
-  const deps = { clock, endOfTurn: endOfTurn(), log, metrics: gatewayMetrics(registry) };
+  const { endOfTurn, lastOfTurn } = turnEnd();
+  const deps = { clock, endOfTurn, log, metrics: gatewayMetrics(registry) };
   const tokens = rememberedTokens(jwtTokens(config, clock, (waiting) => deps.metrics.tokensWaiting.set(waiting)), config, deps);
   const uws = loadUws();
   const app = uwsApp(uws, config);
@@ -48,7 +49,7 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
 
   const unready = (): Unready | undefined => (clients.isDraining ? "draining" : bus.isMisconfigured() ? "misconfigured" : rooms.backboneLostAt === undefined ? undefined : "degraded");
   const door: Door = { unready, mayConnect: (address): boolean => parts.quotas.mayConnect(address), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) };
-  const web = uwsSockets(app, config, door, (behind) => countBehind(deps.metrics, behind));
+  const web = uwsSockets(app, config, door, lastOfTurn, (behind) => countBehind(deps.metrics, behind));
   const parts = assembleGateway(gateway, config, { ...web, ...bus.ports, store: kept.store, tokens, clientIdOf }, deps);
   const { rooms, clients } = parts;
 

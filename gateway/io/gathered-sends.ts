@@ -9,19 +9,19 @@ import type { ConnectionId } from "../ports.ts";
 
 export class GatheredSends {
   readonly #open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "send" | "cork">>;
-  readonly #endOfTurn: (run: () => void) => void;
+  readonly #lastOfTurn: (run: () => void) => void;
   readonly #waiting = new Map<ConnectionId, Uint8Array[]>();
 
-  constructor(open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "send" | "cork">>, endOfTurn: (run: () => void) => void) {
+  constructor(open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "send" | "cork">>, lastOfTurn: (run: () => void) => void) {
     this.#open = open;
-    this.#endOfTurn = endOfTurn;
+    this.#lastOfTurn = lastOfTurn;
   }
 
   /** `frame` is read when it goes out, and must not change. */
   send(to: ConnectionId, frame: Uint8Array): void {
     const waiting = this.#waiting.get(to);
     if (waiting !== undefined) return void waiting.push(frame);
-    if (this.#waiting.size === 0) this.#endOfTurn(() => this.flush());
+    if (this.#waiting.size === 0) this.#lastOfTurn(() => this.flush());
     this.#waiting.set(to, [frame]);
   }
 

@@ -7,7 +7,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { TemplatedApp, us_listen_socket, WebSocket } from "uws-node20";
 
-import { endOfTurn } from "../../shared/io/end-of-turn.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 import type { Clients, ConnectionId, Sockets, Topics } from "../ports.ts";
 import { BehindClients, LOOK_MS } from "./behind-clients.ts";
@@ -37,10 +36,10 @@ const NO_FRAME = new Uint8Array(0);
 const OVERSIZE_FACTOR = 4;
 
 /** `outboundBytes`: what clients have not taken yet. `outboundP99Ms`: for how long the oldest of it waits, p99 of all. */
-export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door, onLooked: (behind: BehindClients) => void): { sockets: Sockets; topics: Topics; outboundBytes(): number; outboundP99Ms(): number; start(clients: Clients): void; stop(): Promise<void> } {
+export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door, lastOfTurn: (run: () => void) => void, onLooked: (behind: BehindClients) => void): { sockets: Sockets; topics: Topics; outboundBytes(): number; outboundP99Ms(): number; start(clients: Clients): void; stop(): Promise<void> } {
   const open = new Map<ConnectionId, Socket>();
   const behind = new BehindClients(open, options);
-  const gathered = new GatheredSends(open, endOfTurn());
+  const gathered = new GatheredSends(open, lastOfTurn);
   const upgrade = upgrades(options, door, () => open.size);
 
   const start = (clients: Clients): void => {

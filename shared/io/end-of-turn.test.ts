@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { endOfTurn } from "./end-of-turn.ts";
+import { endOfTurn, turnEnd } from "./end-of-turn.ts";
 
 test("what waits for the end of a turn runs in its order with nothing between, and what it leads to runs in the next", async () => {
   const ran: string[] = [];
@@ -17,4 +17,22 @@ test("what waits for the end of a turn runs in its order with nothing between, a
   expect(ran).toEqual(["one", "two", "three", "after one", "after two", "after three"]);
   await new Promise(setImmediate);
   expect(ran.at(-1)).toBe("next turn");
+});
+
+test("[EOT1] what is last in a turn takes along what the others of that turn lead to", async () => {
+  const ran: string[] = [];
+  const { endOfTurn, lastOfTurn } = turnEnd();
+  const write = (): void => lastOfTurn(() => ran.push(`written after ${ran.length}`));
+  write();
+  endOfTurn(() => ran.push("one"));
+  endOfTurn(() => {
+    ran.push("two");
+    endOfTurn(() => ran.push("next turn"));
+  });
+  await new Promise(setImmediate);
+  expect(ran).toEqual(["one", "two", "written after 2"]);
+  lastOfTurn(write); // Of a turn that was over: it comes in the next.
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  expect(ran.slice(3)).toEqual(["next turn", "written after 4"]);
 });

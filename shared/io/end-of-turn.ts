@@ -3,15 +3,41 @@
  * one, each would be a turn of its own to Node: what a hundred rooms say to NATS would be a hundred writes.
  */
 
-export function endOfTurn(): (run: () => void) => void {
+type Later = (run: () => void) => void;
+
+/** `lastOfTurn`: behind all else that waits for the end of the turn, and takes along what that leads to. */
+export type TurnEnd = { readonly endOfTurn: Later; readonly lastOfTurn: Later };
+
+export function turnEnd(): TurnEnd {
   let waiting: (() => void)[] = [];
+  let last: (() => void)[] = [];
+  let isSet = false;
+  const set = (): void => {
+    if (!isSet) setImmediate(runAll);
+    isSet = true;
+  };
   const runAll = (): void => {
     const now = waiting;
     waiting = [];
     for (const run of now) run();
+    const nowLast = last;
+    last = [];
+    isSet = false;
+    if (waiting.length > 0) set();
+    for (const run of nowLast) run();
   };
-  return (run) => {
-    if (waiting.length === 0) setImmediate(runAll);
-    waiting.push(run);
+  return {
+    endOfTurn: (run) => {
+      waiting.push(run);
+      set();
+    },
+    lastOfTurn: (run) => {
+      last.push(run);
+      set();
+    },
   };
+}
+
+export function endOfTurn(): Later {
+  return turnEnd().endOfTurn;
 }
