@@ -139,7 +139,7 @@ export class PresenceDownward {
     this.#standing = standing;
     this.#shedLevel = shedLevel;
     const told = this.#told;
-    const effects: DownwardEffect[] = isSameStanding(before, told) ? [] : [{ kind: "publish-mode", standing: told }];
+    const effects: DownwardEffect[] = this.#reach.reachesNobody || isSameStanding(before, told) ? [] : [{ kind: "publish-mode", standing: told }];
     effects.push(...this.#reach.changeRule(told, now));
     return effects;
   }

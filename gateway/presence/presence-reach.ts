@@ -45,6 +45,11 @@ export class Reach {
     this.#view = view;
   }
 
+  /** Nobody has been told the whole yet. */
+  get reachesNobody(): boolean {
+    return this.#recipients.size === 0;
+  }
+
   /** When there is something to tell. Undefined: not before more news. */
   get dueAt(): Millis | undefined {
     return this.#lanes?.dueAt;
@@ -77,10 +82,10 @@ export class Reach {
 
   /** Once the whole has them. */
   tell({ bytes, news }: Tidings, except: ConnectionId | undefined, now: Millis): ReachEffect[] {
-    if (this.#lanes === undefined) return [{ kind: "publish", topic: "everybody", news: bytes, except }];
+    if (this.#lanes === undefined) return this.reachesNobody ? [] : [{ kind: "publish", topic: "everybody", news: bytes, except }];
     if (!news.whole) return this.#encoded(this.#lanes.receiveNews(news, now));
     this.#lanes.receiveWhole(news);
-    return [{ kind: "publish", topic: "everybody", news: bytes, except: undefined }];
+    return this.reachesNobody ? [] : [{ kind: "publish", topic: "everybody", news: bytes, except: undefined }];
   }
 
   tick(now: Millis): ReachEffect[] {

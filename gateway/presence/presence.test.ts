@@ -87,3 +87,17 @@ test("[PRG46] who joins again while it does not take what it is sent is told not
   room.feed({ kind: "keeping-up", connection: first });
   expect(room.pass(100).filter(({ kind }) => kind === "welcome")).toHaveLength(1);
 });
+
+test("[PRG51] whoever is first in a room is told the whole, and before that nobody is told anything", () => {
+  const presence = new RoomPresence(options, 0, 0 as Millis);
+  const news = encodeNews({ whole: true, present: [{ ...member("ann"), number: 1 }], gone: [], states: [] });
+  const inputs: PresenceInput[] = [
+    { kind: "shed", level: 2 },
+    enter(first, "ann"),
+    { kind: "attached" },
+    { kind: "answer", answer: { kind: "whole", epoch, number: 1, standing: { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 }, news } },
+    { kind: "tick" },
+  ];
+  const told = inputs.flatMap((input) => presence.receive(input, 0 as Millis)).filter(({ kind }) => kind === "publish" || kind === "publish-mode" || kind === "welcome");
+  expect(told).toEqual([{ kind: "welcome", connections: [first], whole: news, standing: { mode: "flat", participants: 1, presencePerSecond: 30, shed: 2 } }]);
+});
