@@ -15,14 +15,13 @@ import { equalityDeep } from "lib0/function";
 import type { YjsProvider } from "../client/yjs/yjs-provider.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Millis } from "../shared/ids.ts";
+import { Y_CLOCK } from "../shared/wire/presence.ts";
 import type { YState } from "./protocol.ts";
 
 export type RoomAwareness = Pick<YjsProvider["awareness"], "clientID" | "states" | "setLocalState">;
 
-/** In which a client's clock goes along. */
-const CLOCK = "y-websocket";
 /** Names that the SDK does not take, or keeps to itself. */
-const RESERVED = new Set(["yjs", CLOCK]);
+const RESERVED = new Set(["yjs", Y_CLOCK]);
 const NAME_LENGTH_MAX = 64;
 /** More than the SDK takes of all fields together. */
 const STATE_CHARACTERS_MAX = 8_192;
@@ -63,7 +62,7 @@ export class YAwareness {
       if (client !== this.#own || clock < this.#shown.clock || (clock === this.#shown.clock && json === this.#shown.json)) continue;
       this.#shown = { json, clock };
       const fields = fieldsOf(json);
-      this.#room.setLocalState(fields === undefined ? null : { ...fields, [CLOCK]: clock });
+      this.#room.setLocalState(fields === undefined ? null : { ...fields, [Y_CLOCK]: clock });
     }
   }
 
@@ -82,7 +81,7 @@ export class YAwareness {
   #stateOf(client: number): YState {
     const state = this.#room.states.get(client) as Fields | undefined;
     if (state === undefined) return { client, clock: this.#clockOfGone(client), json: NOTHING };
-    const { [CLOCK]: own, ...fields } = state;
+    const { [Y_CLOCK]: own, ...fields } = state;
     return { client, clock: this.#clockOf(client, isClock(own) ? own : this.#lastDate, fields), json: JSON.stringify(fields) }; // By the date: clients remember clocks over a reconnect, and this begins anew.
   }
 

@@ -47,6 +47,23 @@ test("[PRG42] what a new owner was told in vain is told again, though the view s
   expect(states(up.takeDue(30, 2_000 as Millis).messages)).toEqual([{ client: ann.client, fields: [cursor] }]);
 });
 
+test("[PRG51] a clock that a client of y-websocket renews by itself is told, and is no input", () => {
+  const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
+  const connection = 1 as ConnectionId;
+  const clockAt = (value: number) => ({ name: "y-websocket", value: Uint8Array.of(value) });
+  const isSpectator = (now: number) => {
+    up.watch(now as Millis);
+    return up.members.of(connection)!.spectator;
+  };
+  up.enter(connection, { client: client(1), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false }, 0 as Millis);
+  for (let now = 15_000; now <= 60_000; now += 15_000) up.receiveFields(connection, [clockAt(now / 15_000)], now as Millis);
+  expect(isSpectator(60_000)).toBe(true);
+  const { messages } = up.takeDue(30, 60_000 as Millis);
+  expect(messages.flatMap((message) => (message.kind === "states" ? message.states : []))).toEqual([{ client: client(1), fields: [clockAt(4)] }]);
+  up.receiveFields(connection, [{ name: "caret", value: Uint8Array.of(1) }, clockAt(5)], 61_000 as Millis);
+  expect(isSpectator(120_999)).toBe(false);
+});
+
 test("[PRG43] what comes late over a client's line before does not undo what it shows since it came back", () => {
   const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
   const ann = { client: client(1), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false };

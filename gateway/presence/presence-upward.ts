@@ -6,7 +6,7 @@
 import type { Member, MemberState, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Millis } from "../../shared/ids.ts";
 import { inParts } from "../../shared/in-parts.ts";
-import type { ParticipantNumber, PresenceField, PresenceNews } from "../../shared/wire/presence.ts";
+import { type ParticipantNumber, type PresenceField, type PresenceNews, Y_CLOCK } from "../../shared/wire/presence.ts";
 import { inStep } from "./in-step.ts";
 import type { ConnectionId } from "../ports.ts";
 import { PresenceMembers, type PresenceMembersOptions } from "./presence-members.ts";
@@ -91,7 +91,7 @@ export class PresenceUpward {
     if (member === undefined) return true;
     // Of its line before: it was still on its way when the client had come back, and is what the client showed then.
     if (this.members.connectionsOf(member.client).at(-1) !== connection) return true;
-    this.members.receiveInput(connection, now);
+    if (fields.some(({ name }) => name !== Y_CLOCK)) this.members.receiveInput(connection, now);
     return this.#outbox.set(member.client, fields);
   }
 

@@ -31,6 +31,9 @@ export const CURSOR = "@cursor";
 export const SELECTION = "@selection";
 export const VIEWPORT = "@viewport";
 
+/** In which the clock of a client of y-websocket goes along. The client renews it by itself, be somebody there or not: it is no input. */
+export const Y_CLOCK = "y-websocket";
+
 const KNOWN_NAMES = ["", CURSOR, SELECTION, VIEWPORT];
 const OWN_NAME = 0;
 const NAME_LENGTH_MAX = 64;
