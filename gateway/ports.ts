@@ -8,7 +8,7 @@ import type { ClaimReply, ClaimRequest, LocateReply, LocateRequest } from "../sh
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 import type { CloseName } from "../shared/wire/close-codes.ts";
 import type { Channel } from "../shared/wire/frames.ts";
-import type { ClientAddress } from "./sessions/client-address.ts";
+import type { ClientAddress } from "../shared/client-address.ts";
 import type { TokenVerdict } from "./sessions/identity.ts";
 import type { Pressure } from "./limits/shed.ts";
 

@@ -2,7 +2,7 @@
 
 import type { HttpRequest, HttpResponse } from "uws-node20";
 
-import { type ClientAddress, clientAddressOf } from "../sessions/client-address.ts";
+import { type ClientAddress, clientAddressOf } from "../../shared/client-address.ts";
 
 /** `header`: in lower case; empty where no balancer is trusted. To be asked while the request lives. Undefined: this machine. */
 export function addressOf(res: HttpResponse, req: HttpRequest, header: string): ClientAddress | undefined {

@@ -9,7 +9,7 @@ import { z } from "zod";
 import type { Sanction, Target } from "../../shared/bus/admin-messages.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { parseRoomId, parseTenantId, parseUserId, roomKey, type RoomKey, roomOf, type TenantId, tenantOf, type UnixMillis } from "../../shared/ids.ts";
-import { clientAddressOf } from "../sessions/client-address.ts";
+import { clientAddressOf } from "../../shared/client-address.ts";
 import { type Identity, opens } from "../sessions/identity.ts";
 import type { Orders } from "../ports.ts";
 import type { SanctionsHost } from "../limits/sanctions-host.ts";

@@ -7,7 +7,7 @@ import type { Clock } from "../../shared/clock.ts";
 import { type RoomId, type RoomKey, roomKey } from "../../shared/ids.ts";
 import type { Identity } from "../sessions/identity.ts";
 import type { GatewayMetrics } from "../metrics.ts";
-import { type Rate, TokenBucket } from "../limits/rate-limit.ts";
+import { type Rate, TokenBucket } from "../../shared/token-bucket.ts";
 import { ReaderRates } from "../limits/reader-rates.ts";
 import type { RoomHost } from "../rooms/room-host.ts";
 import { type Asked, askServices, identify } from "./ask-services.ts";

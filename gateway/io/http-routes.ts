@@ -3,7 +3,7 @@
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uws-node20";
 
 import type { Log } from "../../shared/log.ts";
-import type { ClientAddress } from "../sessions/client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 import { addressOf } from "./address-of.ts";
 import { corsHeaders } from "../../shared/origins.ts";
 import { type SendOptions, sendParts, sendUnsized, sendWhole } from "./send-body.ts";

@@ -6,7 +6,7 @@ import type { ClientId, Millis, TenantId, UserId } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { Tokens } from "../ports.ts";
-import type { ClientAddress } from "../sessions/client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 import type { TokenVerdict } from "../sessions/identity.ts";
 import { activityRoutes } from "./activity-routes.ts";
 import { documentDeleteRoutes } from "./document-delete-routes.ts";

@@ -4,7 +4,7 @@ import type { Log } from "../../shared/log.ts";
 import type { DisciplineHost } from "../limits/discipline-host.ts";
 import type { SanctionsHost } from "../limits/sanctions-host.ts";
 import type { Tokens } from "../ports.ts";
-import type { ClientAddress } from "../sessions/client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 import type { TokenVerdict } from "../sessions/identity.ts";
 
 /** `from`: where it is shown. Never rejects. */

@@ -6,7 +6,7 @@
 import type { HttpRequest, HttpResponse, us_socket_context_t } from "uws-node20";
 
 import type { ConnectionId } from "../ports.ts";
-import type { ClientAddress } from "../sessions/client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 import { addressOf } from "./address-of.ts";
 import { isAllowedOrigin } from "../../shared/origins.ts";
 

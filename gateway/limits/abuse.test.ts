@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
 import { Abuse, type Fault, type Suspect } from "./abuse.ts";
-import type { ClientAddress } from "../sessions/client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 
 const at = (ms: number): Millis => ms as Millis;
 const eve: Suspect = { kind: "user", tenant: "acme" as TenantId, user: "eve" as UserId };

@@ -8,7 +8,7 @@
  */
 
 import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
-import type { ClientAddress } from "../sessions/client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 
 /** A tenant: for all its users together, who may be as many as whoever holds its secret likes. */
 export type Suspect = { readonly kind: "user"; readonly tenant: TenantId; readonly user: UserId } | { readonly kind: "address"; readonly address: ClientAddress } | { readonly kind: "tenant"; readonly tenant: TenantId };

@@ -4,7 +4,7 @@
  */
 
 import type { Millis } from "../../shared/ids.ts";
-import { TokenBucket } from "./rate-limit.ts";
+import { TokenBucket } from "../../shared/token-bucket.ts";
 
 export type AdmissionOptions = { readonly connectsPerSecondMax: number; readonly connectQueueMax: number };
 

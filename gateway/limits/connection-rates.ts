@@ -4,8 +4,9 @@
  */
 
 import type { Millis } from "../../shared/ids.ts";
+import { type Rate, TokenBucket } from "../../shared/token-bucket.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
-import { EditRate, type EditsSeen, PresenceRate, type Rate, TokenBucket } from "./rate-limit.ts";
+import { EditRate, type EditsSeen, PresenceRate } from "./rate-limit.ts";
 
 /** What one connection alone can come up against. */
 export type ConnectionLimit = "edits" | "presence" | "frames" | "bytes" | "catch-ups";

@@ -6,7 +6,7 @@ import type { Millis, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";
-import type { ClientAddress } from "../sessions/client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 import type { Identity } from "../sessions/identity.ts";
 import { Abuse } from "./abuse.ts";
 import { DisciplineHost } from "./discipline-host.ts";

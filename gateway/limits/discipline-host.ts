@@ -9,7 +9,7 @@ import type { Clock } from "../../shared/clock.ts";
 import type { RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { CloseName } from "../../shared/wire/close-codes.ts";
 import type { Abuse, Fault, Measure, Suspect } from "./abuse.ts";
-import type { ClientAddress } from "../sessions/client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 import type { Identity } from "../sessions/identity.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Millis, RoomKey, TenantId } from "../../shared/ids.ts";
-import type { ClientAddress } from "../sessions/client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 import type { ConnectionId } from "../ports.ts";
 import { Quotas } from "./quotas.ts";
 

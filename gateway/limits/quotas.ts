@@ -5,7 +5,7 @@
 
 import type { Count, CountKind, CountsReport } from "../../shared/bus/counts-report.ts";
 import { type Millis, type RoomKey, type TenantId, tenantOf } from "../../shared/ids.ts";
-import type { ClientAddress } from "../sessions/client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 import type { ConnectionId } from "../ports.ts";
 import { SharedCounts, type SharedCountsOptions } from "./shared-counts.ts";
 import { TenantEdits } from "./tenant-edits.ts";

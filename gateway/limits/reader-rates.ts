@@ -1,9 +1,9 @@
 /** How often each of many may ask over HTTP. Of those who asked longest ago nothing is kept: they may ask at once again. */
 
 import type { Millis } from "../../shared/ids.ts";
-import { type Rate, TokenBucket } from "./rate-limit.ts";
+import { type Rate, TokenBucket } from "../../shared/token-bucket.ts";
 
-export type { Rate } from "./rate-limit.ts";
+export type { Rate } from "../../shared/token-bucket.ts";
 
 export class ReaderRates {
   readonly #rate: Rate;

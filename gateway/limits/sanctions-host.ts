@@ -9,7 +9,7 @@ import type { RoomKey, TenantId, UserId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { SanctionsLine, SanctionStore } from "../ports.ts";
-import type { ClientAddress } from "../sessions/client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 import type { Sanctions } from "./sanctions.ts";
 
 export type SanctionsHostDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics; readonly isLineUp: () => boolean };

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
 import type { RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
-import type { ClientAddress } from "../sessions/client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 import { Sanctions } from "./sanctions.ts";
 
 const at = (ms: number): UnixMillis => ms as UnixMillis;

@@ -8,7 +8,7 @@
 
 import type { Sanction, Target } from "../../shared/bus/admin-messages.ts";
 import type { RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
-import type { ClientAddress } from "../sessions/client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 
 type About = Pick<Sanction, "target" | "room" | "level" | "by">;
 

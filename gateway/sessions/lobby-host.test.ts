@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import type { Clock } from "../../shared/clock.ts";
 import type { Millis, UnixMillis } from "../../shared/ids.ts";
-import type { ClientAddress } from "./client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 import { LobbyHost } from "./lobby-host.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";

@@ -6,7 +6,7 @@
 
 import type { Clock } from "../../shared/clock.ts";
 import { Admission, type AdmissionOptions } from "../limits/admission.ts";
-import type { ClientAddress } from "./client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Clients, ConnectionId, Pace } from "../ports.ts";
 

@@ -10,7 +10,7 @@ import { encodeFrame } from "../../shared/wire/codec.ts";
 import type { ServerFrame } from "../../shared/wire/frames.ts";
 import type { Identity, TokenVerdict } from "./identity.ts";
 import type { BoardHost } from "../boards/board-host.ts";
-import type { ClientAddress } from "./client-address.ts";
+import type { ClientAddress } from "../../shared/client-address.ts";
 import type { Ban, DisciplineHost } from "../limits/discipline-host.ts";
 import type { Inside } from "./lobby-host.ts";
 import type { ConnectionId, Pace, Sockets, Tokens } from "../ports.ts";

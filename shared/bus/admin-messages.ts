@@ -15,7 +15,7 @@ const user = checked<UserId>(parseUserId, "user");
 const room = checked<RoomKey>(parseRoomKey, "room key");
 const date = z.int().nonnegative().transform((number) => number as UnixMillis);
 
-/** `address`: as client-address.ts of the gateway writes it. */
+/** `address`: as `shared/client-address.ts` writes it. */
 export const Target = z.discriminatedUnion("kind", [z.object({ kind: z.literal("user"), tenant, user }), z.object({ kind: z.literal("address"), address: z.string().regex(/^[0-9a-f.:]{1,64}$/) })]);
 export type Target = z.infer<typeof Target>;
 
