@@ -20,3 +20,9 @@ test("[DLV3] an endpoint that says when to come back is not asked before; not al
   expect(planNext({ ...failed, retryAfterMs: 60_000 }, 1, OPTIONS, 0)).toEqual({ kind: "again", afterMs: 60_000 });
   expect(planNext(failed, 1, OPTIONS, 0.5)).toEqual({ kind: "again", afterMs: 5_500 });
 });
+
+test("[DLV4] an endpoint that wants to be left alone for longer than the longest pause is asked after that, whatever it says", () => {
+  for (const retryAfterMs of [3_600_001, 10_000_000_000_000, Infinity]) {
+    expect(planNext({ ...failed, retryAfterMs }, 1, OPTIONS, 0)).toEqual({ kind: "again", afterMs: 3_600_000 });
+  }
+});

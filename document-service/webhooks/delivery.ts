@@ -1,4 +1,4 @@
-/** What comes of one try to deliver an event: done, again after a pause that grows, or given up. Rules DLV1 to DLV3. */
+/** What comes of one try to deliver an event: done, again after a pause that grows, or given up. Rules DLV1 to DLV4. */
 
 /** `failed`: no answer, or an error that may pass. `refused`: the endpoint says that it is of no use. */
 export type DeliveryOutcome = { readonly kind: "delivered" } | { readonly kind: "failed"; readonly why: string; readonly retryAfterMs?: number } | { readonly kind: "refused"; readonly why: string };
@@ -6,8 +6,10 @@ export type NextStep = { readonly kind: "done" } | { readonly kind: "again"; rea
 
 export type DeliveryOptions = { readonly webhookAttemptsMax: number };
 
+/** The longest, for endpoints that ask for more too: their events would outlive the queue, and nats-server takes a delay that it cannot count for none. */
+const PAUSE_MS_MAX = 3_600_000;
 /** As Standard Webhooks suggests; the last holds for all further ones. */
-const PAUSES_MS = [5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000];
+const PAUSES_MS = [5_000, 30_000, 120_000, 600_000, 1_800_000, PAUSE_MS_MAX];
 const JITTER = 0.2;
 
 /** `attempt`: from 1. `chance`: in [0, 1), so that not all come back at once. */
@@ -20,7 +22,7 @@ export function planNext(outcome: DeliveryOutcome, attempt: number, { webhookAtt
     case "failed": {
       if (attempt >= webhookAttemptsMax) return { kind: "give-up", why: `${outcome.why}, ${attempt} times` };
       const pauseMs = PAUSES_MS[Math.min(attempt, PAUSES_MS.length) - 1]!;
-      return { kind: "again", afterMs: Math.round(Math.max(pauseMs, outcome.retryAfterMs ?? 0) * (1 + JITTER * chance)) };
+      return { kind: "again", afterMs: Math.round(Math.max(pauseMs, Math.min(outcome.retryAfterMs ?? 0, PAUSE_MS_MAX)) * (1 + JITTER * chance)) };
     }
   }
 }
