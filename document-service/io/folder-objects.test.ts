@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -57,6 +57,21 @@ test("[FOB2] of a room whose last object is removed not even its name is left, a
       expect(await store.list()).toEqual([one(round + 1)]);
     }
     expect(readdirSync(join(folder, ".unfinished"))).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("[FOB4] what else lies in the folder is no object, and is not looked into", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "coroom-folder-"));
+  try {
+    const store = await folderObjects(folder);
+    const names = ["acme.notes/1-1-a", `acme.${"=e4".repeat(70)}/1-1-b`, `acme.${"=e4".repeat(100)}/1-1-c`];
+    for (const name of names) await store.write(name, Uint8Array.of(1));
+    mkdirSync(join(folder, "lost+found"));
+    writeFileSync(join(folder, "lost+found", "#12"), "");
+    writeFileSync(join(folder, ".DS_Store"), "");
+    expect((await store.list()).toSorted()).toEqual(names.toSorted());
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -10,9 +10,9 @@ import { dirname, join, relative, resolve, sep } from "node:path";
 
 import { isErrno } from "../../shared/io/errno.ts";
 import type { ObjectStore } from "../ports.ts";
-import { nameAt, pathOf } from "./object-paths.ts";
+import { isOfRoom, nameAt, pathOf } from "./object-paths.ts";
 
-/** Not a room's key, so no object's name begins so. */
+/** Not a room's key, so no object's name begins so. Lists pass it over like whatever else is no room's: a volume's `lost+found` is closed to all but root. */
 const UNFINISHED = ".unfinished";
 const TRIES_MAX = 10;
 /** A file that a dead writer left; no write takes so long. */
@@ -40,7 +40,7 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
     read: (name) => readFile(fileOf(name)).catch((error: unknown) => orUndefined(error)),
     list: async () => {
       const entries = await readdir(root, { withFileTypes: true });
-      const files = await filesOf(root, entries.filter(({ name }) => name !== UNFINISHED));
+      const files = await filesOf(root, entries.filter(({ name }) => isOfRoom(name)));
       return files.map((file) => nameAt(relative(root, file).split(sep).join("/")));
     },
     remove: async (name) => {
