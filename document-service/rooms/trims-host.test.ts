@@ -123,3 +123,14 @@ test("[TRM12] once stopped nothing more is begun, and the trim under way is wait
   await rig.after(0);
   expect([rig.room("b").trims, hasEnded]).toEqual([0, true]);
 });
+
+test("[TRM13] each room that is due has its turn in every round, though one takes longer than the round and all are due again at once", async () => {
+  const round = ["slow", "a", "b", "c"];
+  const rig = new Rig(...round);
+  const begun: string[] = [];
+  for (let quarter = 0; quarter < 100 && begun.length < 12; quarter++) {
+    begun.push(...(await rig.after(ROUND_MS / 4)));
+    if (begun.at(-1) === "slow") await rig.clock.advance(15 * ROUND_MS);
+  }
+  expect(begun).toEqual([...round, ...round, ...round]);
+});
