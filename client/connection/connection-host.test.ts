@@ -125,6 +125,50 @@ test("[COH10] a room destroyed long after it was left takes nothing from whoever
   expect([since.host.status, since.edits]).toEqual(["connected", ["1:1 own"]]);
 });
 
+test.each(["destroyed", "left", "left, wanted again and left"])("[COH12] whoever takes the place of a room %s in its own listener joins behind its LEAVE", async (how) => {
+  const server = serverOn();
+  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
+  const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
+  const before = new App(server, 1, shared);
+  const other = new App(server, 5);
+  await server.clock.advance(1_000);
+  let after: App | undefined;
+  before.host.on("saved", (saved) => {
+    if (!saved || after !== undefined) return;
+    if (how === "destroyed") before.host.destroy();
+    else before.host.disconnect();
+    if (how === "left, wanted again and left") {
+      before.host.connect();
+      before.host.disconnect();
+    }
+    after = new App(server, 2, shared);
+  });
+  before.host.send(bytes(1));
+  await server.clock.advance(1_000);
+  other.host.send(bytes(2));
+  await server.clock.advance(1_000);
+  after!.host.send(bytes(3));
+  await server.clock.advance(1_000);
+  expect([after!.host.status, after!.host.saved, after!.edits]).toEqual(["connected", true, ["1:1", "2:2", "3:3 own"]]);
+  expect(server.heard.filter(({ type }) => type === "join" || type === "leave").map(({ type }) => type)).toEqual(["join", "join", "leave", "join"]);
+});
+
+test("[COH12] a room that is left and wanted again in its own listener, while it is asked for anew, joins behind its LEAVE too", async () => {
+  const { server, tasks } = await askForTasks();
+  tasks.host.send(bytes(1));
+  await server.clock.advance(1_000);
+  server.room("tasks").trimmedThrough = 1;
+  const before = server.heard.length;
+  tasks.host.once("snapshot", () => {
+    tasks.host.disconnect();
+    tasks.host.connect();
+  });
+  server.send({ type: "resync-required", channel: 2, reason: "other-epoch", head: { epoch: 1 as never, seq: 1 as never } });
+  await server.clock.advance(1_000);
+  expect(server.heard.slice(before).flatMap(({ type }) => (type === "join" || type === "leave" ? [type] : []))).toEqual(["leave", "join"]);
+  expect([tasks.host.status, tasks.host.synced]).toEqual(["connected", true]);
+});
+
 test("[COH3] frames that only a client may send, and acks of a client unknown, disturb nothing", async () => {
   const server = serverOn();
   const ann = new App(server, 1);

@@ -1,6 +1,6 @@
 /**
  * One line to the server. Feeds `connection.ts` and carries out what it decides; what comes for rooms goes to
- * `rooms-on-line.ts`. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH11.
+ * `rooms-on-line.ts`. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH13.
  *
  * When the gateway goes away there are two lines for a moment: the next opens while the present one still serves,
  * and what befalls it is nobody's business until it takes over.
@@ -19,7 +19,6 @@ import { Events } from "../events.ts";
 import { Pace } from "../room/pace.ts";
 import type { SnapshotAnswer, Socket, World } from "../ports.ts";
 import type { Problem, Refusal } from "../room/problems.ts";
-import type { RoomInput } from "../room/room-messages.ts";
 import { type Member, RoomsOnLine } from "./rooms-on-line.ts";
 import { serverFrameOf } from "./server-frames.ts";
 import { Turns } from "./turns.ts";
@@ -52,8 +51,6 @@ export class ConnectionHost {
   #line: Line;
   /** Takes the line's place once it is open. */
   #next: Line | undefined;
-  /** What rooms are told of a line that is open. */
-  #opened: (RoomInput & { kind: "line-open" }) | undefined;
   #lastToken = "";
   #status: LineStatus = "disconnected";
 
@@ -104,11 +101,16 @@ export class ConnectionHost {
   /** For rooms: takes part in the connection. */
   enter(member: Member): void {
     this.#rooms.enter(member);
-    if (this.#opened !== undefined) member.receive(this.#opened);
   }
 
+  /** For rooms: its place is free. */
   leave(member: Member): void {
     this.#rooms.leave(member);
+  }
+
+  /** For rooms that left: its LEAVE, and all that came before it, is said. */
+  left(member: Member): void {
+    this.#rooms.left(member);
   }
 
   join(member: Member, clientKey: ClientKey, position: Position): void {
@@ -162,12 +164,9 @@ export class ConnectionHost {
         return;
       case "line-open":
         if (line === this.#next) this.#moveTo(line);
-        this.#opened = { kind: "line-open", limits: effect.limits, pace: new Pace(effect.limits, this.#world.clock.now()) };
-        return this.#rooms.tell(this.#opened);
+        return this.#rooms.receiveOpened({ kind: "line-open", limits: effect.limits, pace: new Pace(effect.limits, this.#world.clock.now()) });
       case "line-lost":
-        this.#opened = undefined;
-        this.#rooms.forgetLine();
-        return this.#rooms.tell({ kind: "line-lost", heardAt: effect.heardAt });
+        return this.#rooms.receiveLost({ kind: "line-lost", heardAt: effect.heardAt });
       case "move":
         this.#next ??= this.#newLine();
         return this.#turns.receive({ line: this.#next, input: { kind: "connect" } });

@@ -1,6 +1,8 @@
 /**
  * The rooms on a connection: who takes part for each, what was asked for and on which channel it is, so that every
- * frame reaches its room. A room that is left before it is joined is left on the server once it is. Rules COH2, COH10, COH11.
+ * frame reaches its room. A room that is left before it is joined is left on the server once it is. Whoever leaves may
+ * have something to say before its LEAVE: its place is free at once, and whoever takes it joins behind that LEAVE.
+ * Rules COH2, COH10 to COH13.
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -14,13 +16,19 @@ export interface Member {
   receive(input: RoomInput): void;
 }
 
+type LineOpen = RoomInput & { kind: "line-open" };
+
 export class RoomsOnLine {
   readonly #send: (frame: ClientFrame) => void;
   readonly #members = new Map<RoomId, Member>();
+  /** Members no more, and their LEAVE is still to come. */
+  readonly #leaving = new Set<Member>();
   /** Of members that have left meanwhile too: their rooms are left once they are joined. */
   readonly #requests = new Map<number, Member>();
   readonly #channels = new Map<Channel, Member>();
   #lastRequest = 0;
+  /** What rooms are told of a line that is open. */
+  #opened: LineOpen | undefined;
 
   constructor(send: (frame: ClientFrame) => void) {
     this.#send = send;
@@ -35,30 +43,42 @@ export class RoomsOnLine {
   enter(member: Member): void {
     this.assertFree(member);
     this.#members.set(member.room, member);
+    this.#tellOpened(member);
   }
 
+  /** `left` follows, once it has said all that it has to say. */
   leave(member: Member): void {
     if (this.#has(member)) this.#members.delete(member.room);
+    this.#leaving.add(member);
     if (this.#forgetChannels(member)) this.#forgetRequests(member.room); // It says LEAVE, and what it asked for before that is left too.
+  }
+
+  left(member: Member): void {
+    this.#leaving.delete(member);
+    const next = this.#members.get(member.room);
+    if (next !== undefined) this.#tellOpened(next);
   }
 
   /** Only the answer to the newest request of a room counts. */
   join(member: Member, clientKey: ClientKey, position: Position): void {
-    if (!this.#has(member)) return; // It leaves: its LEAVE comes next, and must be the last.
+    if (this.#leaving.has(member)) return; // Its LEAVE comes next, and must be the last.
     this.#forgetRequests(member.room);
     this.#lastRequest += 1;
     this.#requests.set(this.#lastRequest, member);
     this.#send({ type: "join", request: this.#lastRequest, room: member.room, clientKey, position });
   }
 
-  tell(input: RoomInput): void {
-    for (const member of this.#members.values()) member.receive(input);
+  receiveOpened(opened: LineOpen): void {
+    this.#opened = opened;
+    for (const member of this.#members.values()) this.#tellOpened(member);
   }
 
   /** Nothing that was asked for or joined on it holds any more. */
-  forgetLine(): void {
+  receiveLost(lost: RoomInput & { kind: "line-lost" }): void {
+    this.#opened = undefined;
     this.#requests.clear();
     this.#channels.clear();
+    for (const member of this.#members.values()) member.receive(lost);
   }
 
   route(frame: ServerFrame): void {
@@ -101,6 +121,10 @@ export class RoomsOnLine {
   /** Frames of a room just left may still come. */
   #receiveOnChannel(frame: RoomFrame & { channel: Channel }): void {
     this.#channels.get(frame.channel)?.receive({ kind: "frame", frame });
+  }
+
+  #tellOpened(member: Member): void {
+    if (this.#opened !== undefined && ![...this.#leaving].some(({ room }) => room === member.room)) member.receive(this.#opened);
   }
 
   #has(member: Member): boolean {

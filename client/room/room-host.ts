@@ -219,6 +219,7 @@ export class RoomHost {
     if (input.kind === "watch-board") return;
     if (input.kind !== "show") for (const effect of this.#session.receive(input, now)) this.#carryOut(effect);
     for (const effect of this.#presence.receive(input, now)) this.#carryOut(effect);
+    if (input.kind === "leave") this.#connection.left(this);
     if (isRestoring && !this.#session.keeping.isOpening && this.#isWanted) this.#connection.enter(this); // Now that it is known what is kept of it.
     this.#news.tell();
     if (this.#isDestroyed && this.#queuedEdits === 0 && this.#session.keeping.isDone) return this.#end();

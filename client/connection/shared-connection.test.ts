@@ -1,0 +1,127 @@
+/**
+ * Two rooms on one connection, left, wanted again and taken over at random, from listeners too, over lines that are cut
+ * and move: whoever is wanted at the end is in its room, and has what others write there.
+ */
+
+import { expect, test } from "vitest";
+
+import { ConnectionHost } from "./connection-host.ts";
+import { Prng } from "../../shared/prng.ts";
+import type { RoomHostOptions } from "../room/room-events.ts";
+import { App, bytes, MINUTE, serverOn } from "../testing/app.ts";
+import type { ModelServer } from "../testing/model-server.ts";
+
+const SEEDS = Array.from({ length: 40 }, (_, index) => 1000 + index);
+const ROOMS = ["notes", "tasks"];
+const EVENTS = ["edit", "status", "synced", "saved", "participants", "seq"] as const;
+const STEPS = 40;
+const DEEDS_IN_LISTENERS_MAX = 12;
+const LAST = 77;
+
+/** One place in a room, and whoever has it. */
+class Place {
+  app: App;
+  isWanted = true;
+  readonly #take: () => App;
+
+  constructor(take: () => App) {
+    this.#take = take;
+    this.app = take();
+  }
+
+  leave(): void {
+    this.isWanted = false;
+    this.app.host.disconnect();
+  }
+
+  enter(): void {
+    this.isWanted = true;
+    this.app.host.connect();
+  }
+
+  handOver(): void {
+    this.isWanted = true;
+    this.app.host.destroy();
+    this.app = this.#take();
+  }
+}
+
+class Page {
+  readonly places: readonly Place[];
+  readonly #prng: Prng;
+  #deedsLeft = DEEDS_IN_LISTENERS_MAX;
+  #isActing = false;
+  #taken = 0;
+
+  constructor(server: ModelServer, prng: Prng) {
+    const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
+    this.#prng = prng;
+    this.places = ROOMS.map((room) => new Place(() => this.#listening(new App(server, 10 + this.#taken++, { connection, url: undefined, token: undefined, room } as unknown as Partial<RoomHostOptions>))));
+  }
+
+  act(): void {
+    this.#isActing = true;
+    this.#actOn(this.places[this.#prng.below(ROOMS.length)]!);
+    this.#isActing = false;
+  }
+
+  rest(): void {
+    this.#deedsLeft = 0;
+  }
+
+  #listening(app: App): App {
+    const { host } = app;
+    for (const event of EVENTS) {
+      host.on(event, () => {
+        if (this.#isActing || this.#deedsLeft === 0 || !this.#prng.chance(0.15)) return;
+        this.#deedsLeft -= 1;
+        this.act();
+      });
+    }
+    return app;
+  }
+
+  #actOn(place: Place): void {
+    const deeds = [
+      () => place.leave(),
+      () => place.enter(),
+      () => {
+        place.leave();
+        place.enter();
+      },
+      () => place.handOver(),
+      () => {
+        place.leave();
+        place.handOver();
+      },
+      () => place.app.host.send(bytes(this.#prng.below(LAST))),
+    ];
+    deeds[this.#prng.below(deeds.length)]!();
+  }
+}
+
+async function run(seed: number): Promise<void> {
+  const prng = new Prng(seed);
+  const server = serverOn();
+  const page = new Page(server, prng);
+  const others = ROOMS.map((room, index) => new App(server, index + 2, { room }));
+  const events = [
+    () => page.act(),
+    () => page.act(),
+    () => others[prng.below(others.length)]!.host.send(bytes(1)),
+    () => prng.chance(0.2) && server.cut(),
+    () => prng.chance(0.2) && server.send({ type: "going-away", reconnectAfterMs: 5 }),
+  ];
+  for (let step = 0; step < STEPS; step++) {
+    await server.clock.advance(prng.unit() * 20);
+    events[prng.below(events.length)]!();
+  }
+  page.rest();
+  await server.clock.advance(MINUTE);
+  for (const other of others) other.host.send(bytes(LAST));
+  await server.clock.advance(1_000);
+  expect(page.places.map(({ app: { host, edits } }) => ({ status: host.status, told: edits.some((edit) => edit.endsWith(`:${LAST}`)) }))).toEqual(page.places.map(({ isWanted }) => ({ status: isWanted ? "connected" : "disconnected", told: isWanted })));
+  expect(page.places.filter(({ app, isWanted }) => isWanted && !app.host.saved), "all is sent").toEqual([]);
+}
+
+test.each(SEEDS)("[COH13] whoever is wanted is in its room, whatever befell it (seed %i)", run);
