@@ -43,8 +43,8 @@ export interface SocketListener {
   opened(): void;
   /** The bytes are the listener's own from here on. */
   received(bytes: Uint8Array): void;
-  /** At most once. 1006: the line broke. */
-  closed(code: number): void;
+  /** At most once. 1006: the line broke. `why`: what the platform says beside the code; browsers say nothing. */
+  closed(code: number, why?: string): void;
 }
 
 /** Rejects if the server cannot be reached, and ends once the signal fires: nobody waits for it any more. */

@@ -13,7 +13,7 @@ import type { ClientFrame } from "../../shared/wire/frames.ts";
 import { type Address, addressOf, snapshotUrl } from "./address.ts";
 import { Alarm, earlier } from "./alarm.ts";
 import { Connection } from "./connection.ts";
-import type { ConnectionEffect, ConnectionInput, LineStatus } from "./connection-messages.ts";
+import type { ConnectionEffect, ConnectionInput, LineStatus, Outage } from "./connection-messages.ts";
 import * as defaults from "../defaults.ts";
 import { Events } from "../events.ts";
 import { Pace } from "../room/pace.ts";
@@ -29,7 +29,8 @@ export type Token = string | (() => string | Promise<string>);
 export type ConnectionHostOptions = { readonly url: string; readonly token: Token };
 
 export type ConnectionEvents = {
-  status: [{ status: LineStatus }];
+  /** `why` and `retryInMs`: while it waits. */
+  status: [{ status: LineStatus } & Partial<Outage>];
   /** The connection was refused for good. */
   refused: [Refusal];
   error: [Problem];
@@ -70,6 +71,12 @@ export class ConnectionHost {
 
   get status(): LineStatus {
     return this.#line.core.status;
+  }
+
+  /** Undefined: it does not wait to try again. */
+  get outage(): Outage | undefined {
+    const waiting = this.#line.core.waiting;
+    return waiting && { why: waiting.why, retryInMs: Math.max(0, waiting.until - this.#world.clock.now()) };
   }
 
   on<Name extends keyof ConnectionEvents>(name: Name, listener: (...args: ConnectionEvents[Name]) => void): void {
@@ -218,7 +225,7 @@ export class ConnectionHost {
       line.socket = this.#world.openSocket(this.#address.socket, {
         opened: () => receive({ kind: "socket-opened" }),
         received: (bytes) => receive({ kind: "frame", frame: serverFrameOf(bytes) }),
-        closed: (code) => receive({ kind: "socket-closed", code }),
+        closed: (code, why) => receive({ kind: "socket-closed", code, why }),
       });
     } catch {
       receive({ kind: "socket-forbidden" }); // By the platform, as `ports.ts` says.
@@ -229,7 +236,7 @@ export class ConnectionHost {
     const { status } = this;
     if (status === this.#status) return;
     this.#status = status;
-    this.#events.emit("status", { status });
+    this.#events.emit("status", { status, ...this.outage });
   }
 }
 

@@ -10,7 +10,8 @@ export type ConnectionInput =
   | { kind: "token"; token: string }
   | { kind: "token-failed"; cause: unknown }
   | { kind: "socket-opened" }
-  | { kind: "socket-closed"; code: number }
+  /** `why`: what the platform says of it. */
+  | { kind: "socket-closed"; code: number; why?: string | undefined }
   /** The platform opens no socket to this URL from here. */
   | { kind: "socket-forbidden" }
   /** Undefined: bytes that are no frame. Unknown frames count as a sign of life. */
@@ -31,6 +32,12 @@ export type ConnectionEffect =
   | { kind: "stay" }
   | { kind: "refused"; refusal: Refusal }
   | { kind: "problem"; problem: Problem };
+
+/** Between two attempts. `why`: what came of the last, in words for a developer. */
+export type Waiting = { readonly why: string; readonly until: Millis };
+
+/** Why there is no connection, in words for a developer, and when it is tried again. */
+export type Outage = { readonly why: string; readonly retryInMs: number };
 
 /** degraded: connected, but the server cannot reach its other parts: what is sent waits there. */
 export type LineStatus = "disconnected" | "stopped" | "waiting" | "connecting" | "connected" | "degraded";

@@ -92,6 +92,39 @@ test("[CON2] the first retry after a healthy line comes quickly, the next ones e
   expect(waits).toEqual([200, 3_000, 3_500, 4_500, 6_500, 10_500, 17_500, 17_500]);
 });
 
+test("[CON19] while it waits it says why, in words for a developer", () => {
+  const driver = new Driver();
+  expect(driver.connection.waiting).toBeUndefined();
+  driver.close(1006);
+  expect(driver.connection.waiting).toMatchObject({ why: "the connection was lost (close code 1006)", until: driver.connection.dueAt });
+  const failing = (fail: () => void): string | undefined => {
+    driver.untilDue();
+    driver.tick();
+    driver.receive({ kind: "token", token: "t" });
+    fail();
+    return driver.connection.waiting?.why;
+  };
+  expect(failing(() => driver.receive({ kind: "socket-closed", code: 1006, why: "connect ECONNREFUSED 127.0.0.1:1" }))).toBe("the server cannot be reached: connect ECONNREFUSED 127.0.0.1:1. Is the address right, and does a gateway answer there?");
+  expect(failing(() => driver.receive({ kind: "socket-closed", code: 1006 }))).toContain("the browser's console says why");
+  expect(failing(() => {
+    driver.receive({ kind: "socket-opened" });
+    driver.receive({ kind: "socket-closed", code: CLOSE.tenantFull.code });
+  })).toBe("the tenant has as many connections as it may (close code 4008)");
+  expect(failing(() => {
+    driver.receive({ kind: "socket-opened" });
+    driver.receive({ kind: "frame", frame: { type: "error", code: CLOSE.banned.code, message: "the user is banned" } });
+    driver.receive({ kind: "socket-closed", code: CLOSE.banned.code });
+  })).toBe("the user is banned (close code 4009)");
+  expect(failing(() => {
+    driver.untilDue();
+    driver.tick();
+  })).toBe(`the server did not answer within ${OPTIONS.openMsMax} ms`);
+  driver.untilDue();
+  driver.tick();
+  driver.receive({ kind: "token-failed", cause: "no" });
+  expect(driver.connection.waiting?.why).toBe("the application's token function failed or took too long");
+});
+
 test("[CON2] a line that breaks soon after WELCOME is no success", () => {
   const driver = new Driver();
   const waits: number[] = [];

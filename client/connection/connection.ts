@@ -1,14 +1,14 @@
 /**
  * One line to the server, for as long as it is wanted: token, socket, HELLO, pings, and back again after whatever
- * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON15.
+ * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON19.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Millis } from "../../shared/ids.ts";
-import { CLOSE, reconnectAfterClose } from "../../shared/wire/close-codes.ts";
+import { CLOSE, meaningOfClose, reconnectAfterClose } from "../../shared/wire/close-codes.ts";
 import { type Limits, PROTOCOL_VERSION, type ServerFrame, type UnknownFrame } from "../../shared/wire/frames.ts";
 import { backoffMs } from "./backoff.ts";
-import type { ConnectionEffect, ConnectionInput, LineStatus } from "./connection-messages.ts";
+import type { ConnectionEffect, ConnectionInput, LineStatus, Waiting } from "./connection-messages.ts";
 import { connectionRefused, type Refusal, socketForbidden, tokenExpired } from "../room/problems.ts";
 import { Retry, type RetryOptions } from "./retry.ts";
 
@@ -30,13 +30,15 @@ export type ConnectionOptions = RetryOptions & {
 type State =
   | { readonly kind: "idle" }
   | { readonly kind: "refused" }
-  | { readonly kind: "waiting"; readonly until: Millis }
+  | ({ readonly kind: "waiting" } & Waiting)
   | { readonly kind: "asking-token"; readonly until: Millis }
   | { readonly kind: "opening"; readonly token: string; readonly until: Millis }
   | { readonly kind: "greeting"; readonly until: Millis }
   | { readonly kind: "open"; readonly limits: Limits; readonly since: Millis; heardAt: Millis; pingAt: Millis; moveAt: Millis | undefined; isDegraded: boolean; /** The gateway said so. */ isGoingAway: boolean; renewAt: Millis | undefined; /** Of the token function, in a row. */ renewFailures: number };
 
 type OpenState = State & { kind: "open" };
+
+const TOKEN_FAILED = "the application's token function failed or took too long";
 
 export class Connection {
   readonly #options: ConnectionOptions;
@@ -71,6 +73,11 @@ export class Connection {
       default:
         return assertNever(this.#state);
     }
+  }
+
+  /** Undefined: it does not wait to try again. */
+  get waiting(): Waiting | undefined {
+    return this.#state.kind === "waiting" ? this.#state : undefined;
   }
 
   /** Frames go both ways. */
@@ -116,7 +123,7 @@ export class Connection {
       case "socket-forbidden":
         return this.#giveUp(socketForbidden());
       case "socket-closed":
-        return this.#receiveClosed(input.code, now);
+        return this.#receiveClosed(input, now);
       case "frame":
         return this.#receiveFrame(input.frame, now);
       case "tick":
@@ -140,9 +147,9 @@ export class Connection {
 
   #receiveTokenFailed(cause: unknown, now: Millis): ConnectionEffect[] {
     if (this.#state.kind === "open") this.#renewLater(this.#state, now);
-    else if (this.#state.kind === "asking-token") this.#wait(now);
+    else if (this.#state.kind === "asking-token") this.#wait(TOKEN_FAILED, now);
     else return [];
-    return [{ kind: "problem", problem: { kind: "token-failed", message: "the application's token function failed or took too long; it is asked again later", cause } }];
+    return [{ kind: "problem", problem: { kind: "token-failed", message: `${TOKEN_FAILED}; it is asked again later`, cause } }];
   }
 
   #receiveFrame(frame: ServerFrame | UnknownFrame | undefined, now: Millis): ConnectionEffect[] {
@@ -166,20 +173,22 @@ export class Connection {
     return [{ kind: "line-open", limits }];
   }
 
-  #receiveClosed(code: number, now: Millis): ConnectionEffect[] {
-    if (this.#state.kind !== "opening" && this.#state.kind !== "greeting" && this.#state.kind !== "open") return [];
+  #receiveClosed({ code, why }: ConnectionInput & { kind: "socket-closed" }, now: Millis): ConnectionEffect[] {
+    const { kind } = this.#state;
+    if (kind !== "opening" && kind !== "greeting" && kind !== "open") return [];
+    const said = kind === "opening" ? unreachable(why) : `${this.#said ?? meaningOfClose(code) ?? why ?? "the connection was lost"} (close code ${code})`;
     const reconnect = reconnectAfterClose(code);
     switch (reconnect) {
       case "never":
         return this.#giveUp(connectionRefused(code, this.#said));
       case "with-new-token":
-        return this.#options.tokenIsFixed ? this.#giveUp(tokenExpired()) : this.#breakOff(now);
+        return this.#options.tokenIsFixed ? this.#giveUp(tokenExpired()) : this.#breakOff(said, now);
       case "when-told":
         this.#retry.banned();
-        return this.#breakOff(now);
+        return this.#breakOff(said, now);
       case "now":
       case "after-backoff":
-        return this.#breakOff(now);
+        return this.#breakOff(said, now);
       default:
         return assertNever(reconnect);
     }
@@ -194,9 +203,9 @@ export class Connection {
         return now < state.until ? [] : this.#receiveTokenFailed(undefined, now);
       case "opening":
       case "greeting":
-        return now < state.until ? [] : this.#breakOff(now);
+        return now < state.until ? [] : this.#breakOff(`the server did not answer within ${this.#options.openMsMax} ms`, now);
       case "open": {
-        if (now - state.heardAt >= state.limits.silenceMsMax) return this.#breakOff(now);
+        if (now - state.heardAt >= state.limits.silenceMsMax) return this.#breakOff(`nothing was heard of the server for ${state.limits.silenceMsMax} ms`, now);
         return [...this.#moveIfDue(state, now), ...this.#renewIfDue(state, now), ...this.#pingIfDue(state, now)];
       }
       case "idle":
@@ -240,10 +249,10 @@ export class Connection {
   }
 
   /** The line is no more, and is wanted still. */
-  #breakOff(now: Millis): ConnectionEffect[] {
+  #breakOff(why: string, now: Millis): ConnectionEffect[] {
     if (this.#state.kind === "open" && now - this.#state.since >= this.#options.healthyAfterMs) this.#retry.healthy();
     const lost = this.#end({ kind: "idle" });
-    this.#wait(now);
+    this.#wait(why, now);
     return lost;
   }
 
@@ -270,13 +279,17 @@ export class Connection {
     }
   }
 
-  #wait(now: Millis): void {
-    this.#state = { kind: "waiting", until: (now + this.#retry.nextMs()) as Millis };
+  #wait(why: string, now: Millis): void {
+    this.#state = { kind: "waiting", why, until: (now + this.#retry.nextMs()) as Millis };
   }
 
   #openUntil(now: Millis): Millis {
     return (now + this.#options.openMsMax) as Millis;
   }
+}
+
+function unreachable(why: string | undefined): string {
+  return `the server cannot be reached: ${why ?? "the browser's console says why"}. Is the address right, and does a gateway answer there?`;
 }
 
 /** Nobody moves twice: told again, it keeps to the first time. A gateway that goes away is not stayed with. */

@@ -9,7 +9,7 @@ export const openSocket: OpenSocket = (url, listener) => {
   // A text message is no frame; read as no bytes, it is refused as one.
   socket.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) => listener.received(typeof data === "string" ? new Uint8Array() : new Uint8Array(data));
   socket.onclose = ({ code }) => listener.closed(code);
-  socket.onerror = () => {}; // "close" follows, and says as much as there is to know.
+  socket.onerror = () => {}; // "close" follows; what went wrong stands in the browser's console alone.
   return {
     send: (bytes) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(bytes as Uint8Array<ArrayBuffer>);

@@ -15,11 +15,12 @@ export const openSocketWith = (headers: Readonly<Record<string, string>>, ...[ur
   const socket = new WebSocket(url, { headers, perMessageDeflate: false, maxPayload: PAYLOAD_BYTES_MAX });
   socket.binaryType = "arraybuffer";
   let heard = true;
+  let why: string | undefined;
   socket.on("open", () => heard && listener.opened());
   // A text message is no frame; read as no bytes, it is refused as one.
   socket.on("message", (data, isBinary) => heard && listener.received(isBinary ? new Uint8Array(data as ArrayBuffer) : new Uint8Array()));
-  socket.on("close", (code) => heard && listener.closed(code));
-  socket.on("error", () => {}); // "close" follows, and says as much as there is to know.
+  socket.on("close", (code) => heard && listener.closed(code, why));
+  socket.on("error", (error) => (why = textOf(error))); // "close" follows.
   return {
     send: (bytes) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(bytes);
@@ -31,3 +32,8 @@ export const openSocketWith = (headers: Readonly<Record<string, string>>, ...[ur
     },
   };
 };
+
+/** Where a name leads to several addresses, none of which answers, the error itself says nothing. */
+function textOf(error: Error): string {
+  return error instanceof AggregateError ? error.errors.map(String).join("; ") : error.message;
+}

@@ -110,6 +110,15 @@ describe.each([
   });
 });
 
+test("[SOC6] in Node a socket that does not open says why", async () => {
+  const why = (to: string): Promise<string | undefined> => new Promise((resolve) => nodeSocket(to, { opened: () => {}, received: () => {}, closed: (_, text) => resolve(text) }));
+  expect(await why("ws://127.0.0.1:9/")).toBe("connect ECONNREFUSED 127.0.0.1:9");
+  answerWith = (_, response) => response.writeHead(404).end();
+  sockets.close();
+  http.removeAllListeners("upgrade");
+  expect(await why(`ws://${url}/`)).toBe("Unexpected server response: 404");
+});
+
 test("[SNA1] a snapshot comes with its position, for the token that asks", async () => {
   let authorization: string | undefined;
   answerWith = (request, response) => {

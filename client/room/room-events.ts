@@ -2,7 +2,7 @@
 
 import type { ClientId, Position, Seq } from "../../shared/ids.ts";
 import type { SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
-import type { LineStatus } from "../connection/connection-messages.ts";
+import type { LineStatus, Outage } from "../connection/connection-messages.ts";
 import type { ConnectionHost, Token } from "../connection/connection-host.ts";
 import type { EditStore } from "../keeping/edit-store.ts";
 import type { RoomEdit } from "./inbox.ts";
@@ -33,8 +33,11 @@ export type RoomOptions = Reach & {
 /** disconnected: not asked to connect. stopped: refused for good. waiting: between two attempts. */
 export type Status = LineStatus;
 
+export type StatusChange = { readonly status: Status } & Partial<Outage>;
+
 export type RoomEvents = {
-  status: [{ status: Status }];
+  /** `why` and `retryInMs`: while it waits for the server. */
+  status: [StatusChange];
   /** Whether everything up to the head that the server told has been delivered. */
   synced: [boolean];
   /** Whether every edit made here is acknowledged. */

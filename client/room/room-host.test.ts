@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { ConnectionHost } from "../connection/connection-host.ts";
 import type { FetchSnapshot } from "../ports.ts";
-import type { RoomHostOptions } from "./room-events.ts";
+import type { RoomHostOptions, StatusChange } from "./room-events.ts";
 import { App, bytes, heard, MINUTE, NOTES, serverOn } from "../testing/app.ts";
 import { MemoryStore } from "../testing/memory-store.ts";
 
@@ -349,6 +349,20 @@ test("[ROO21] what a listener has just sent counts as not saved and not stored, 
   await server.clock.advance(1_000);
   expect(seen).toEqual([[false, false, 1], [true, true, 0]]);
   expect([ann.facts, ann.edits]).toEqual([["synced", "unsaved", "saved"], ["1:1 own", "2:2 own"]]);
+});
+
+test("[ROO25] while it waits for the server an application is told why, and when it is tried again", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  const told: StatusChange[] = [];
+  ann.host.on("status", (change) => told.push(change));
+  server.cut();
+  await server.clock.advance(0);
+  expect(told).toEqual([{ status: "waiting", why: "the connection was lost (close code 1006)", retryInMs: expect.any(Number) }]);
+  expect(ann.host.outage?.retryInMs).toBeGreaterThan(0);
+  await server.clock.advance(30_000);
+  expect([told.at(-1), ann.host.outage]).toEqual([{ status: "connected" }, undefined]);
 });
 
 test("[ROO22] each listener hears the statuses in their order, though one before it ends the connection meanwhile", async () => {

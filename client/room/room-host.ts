@@ -9,6 +9,7 @@ import type { Rights, SavingState } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import { Alarm, earlier } from "../connection/alarm.ts";
 import { ConnectionHost } from "../connection/connection-host.ts";
+import type { Outage } from "../connection/connection-messages.ts";
 import * as defaults from "../defaults.ts";
 import { Events } from "../events.ts";
 import { Leaderboard } from "../boards/leaderboard.ts";
@@ -78,6 +79,11 @@ export class RoomHost {
     const { status } = this.#session;
     if (status === "disconnected" || status === "stopped" || this.#connection.status === "connected") return status;
     return this.#connection.status;
+  }
+
+  /** Why there is no connection, and when it is tried again; undefined: it does not wait for one. */
+  get outage(): Outage | undefined {
+    return this.#connection.outage;
   }
 
   get synced(): boolean {

@@ -5,18 +5,21 @@
 
 import type { Seq } from "../../shared/ids.ts";
 import type { SavingState } from "../../shared/wire/frames.ts";
+import type { Outage } from "../connection/connection-messages.ts";
 import type { Events } from "../events.ts";
 import type { RoomEvents, Status } from "./room-events.ts";
 
 /** A view that goes along. */
 export type RoomFacts = { readonly status: Status; readonly synced: boolean; readonly saved: boolean; readonly stored: boolean; readonly saving: SavingState; readonly seq: Seq };
+/** What goes with them. */
+export type RoomCauses = { readonly outage: Outage | undefined };
 
 export class RoomNews {
-  readonly #facts: RoomFacts;
+  readonly #facts: RoomFacts & RoomCauses;
   readonly #events: Events<RoomEvents>;
   readonly #told: { -readonly [Name in keyof RoomFacts]: RoomFacts[Name] };
 
-  constructor(facts: RoomFacts, events: Events<RoomEvents>) {
+  constructor(facts: RoomFacts & RoomCauses, events: Events<RoomEvents>) {
     const { status, synced, saved, stored, saving, seq } = facts;
     this.#facts = facts;
     this.#events = events;
@@ -25,7 +28,7 @@ export class RoomNews {
 
   tell(): void {
     this.#tell("seq", (seq) => this.#events.emit("seq", seq));
-    this.#tell("status", (status) => this.#events.emit("status", { status }));
+    this.#tell("status", (status) => this.#events.emit("status", { status, ...(status === "waiting" ? this.#facts.outage : undefined) }));
     this.#tell("saving", (saving) => this.#events.emit("saving", saving));
     this.#tell("synced", (synced) => this.#events.emit("synced", synced));
     this.#tell("stored", (stored) => this.#events.emit("stored", stored));

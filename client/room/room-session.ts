@@ -1,6 +1,6 @@
 /**
  * One room over one connection: joins it, comes back to it, sends what the outbox holds, delivers what the feed
- * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO24.
+ * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO25.
  * It brings together its parts, of which each knows one thing: `room-dialogue.ts` what the server is asked and answers,
  * `membership.ts` where the client stands, `edit-feed.ts` what comes in, `edit-sender.ts` what goes out, `catching-up.ts`
  * what is lacking, `keeping.ts` what is kept here.

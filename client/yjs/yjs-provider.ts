@@ -15,7 +15,8 @@ import type { Participant, PresenceChange } from "../presence/participants.ts";
 import type { World } from "../ports.ts";
 import type { Presence } from "../presence/presence-fields.ts";
 import type { Problem, Refusal } from "../room/problems.ts";
-import type { RoomOptions, Status } from "../room/room-events.ts";
+import type { Outage } from "../connection/connection-messages.ts";
+import type { RoomOptions, Status, StatusChange } from "../room/room-events.ts";
 import { RoomHost } from "../room/room-host.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
 import type { RestoredEdit } from "../room/room-messages.ts";
@@ -26,7 +27,8 @@ import { deletesOnlyMarks, isUpdate, yjsEdits } from "./yjs-edits.ts";
 export type ProviderOptions = RoomOptions & { readonly doc: Y.Doc };
 
 export type ProviderEvents = {
-  status: [{ status: Status }];
+  /** `why` and `retryInMs`: while it waits for the server. */
+  status: [StatusChange];
   /** Whether the document holds everything up to the head that the server told. */
   synced: [boolean];
   /** Whether every change made here is acknowledged. */
@@ -109,6 +111,11 @@ export class YjsProvider {
 
   get status(): Status {
     return this.#room.status;
+  }
+
+  /** Why there is no connection, and when it is tried again; undefined: it does not wait for one. */
+  get outage(): Outage | undefined {
+    return this.#room.outage;
   }
 
   get synced(): boolean {

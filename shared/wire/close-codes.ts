@@ -36,6 +36,11 @@ const STANDARD: Readonly<Record<number, Reconnect>> = {
   1009: "never", // message too big: the same message would be refused again
 };
 
+/** Undefined: not one of ours. */
+export function meaningOfClose(code: number): string | undefined {
+  return Object.values(CLOSE).find((close) => close.code === code)?.meaning;
+}
+
 /** What a client does after a close; unknown codes are taken as a broken line. */
 export function reconnectAfterClose(code: number): Reconnect {
   const ours = Object.values(CLOSE).find((close) => close.code === code);
