@@ -62,7 +62,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
   const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
   const presence = new PresenceHost({ sockets, topics, rooms: ports.presence }, { ...presenceOptions(config), gateway }, { ...deps, onOwnerMissing: (room) => rooms.receiveNoResponders(room) });
   const writes = new WritesHost(config, (room, edit) => rooms.receiveWrite(room, edit), deps);
-  const rooms: RoomHost = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions, presence, writes, expel: (...whom) => clients.expel(...whom), onWriter: (...who) => boards.receiveWriter(...who) }, directory, unacked, quotas, { searchesMax: config.ownerSearchesMax }, deps);
+  const rooms: RoomHost = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions, presence, writes, boards: { receiveLeft: (...where) => boards.receiveLeft(...where) }, expel: (...whom) => clients.expel(...whom), onWriter: (...who) => boards.receiveWriter(...who) }, directory, unacked, quotas, { searchesMax: config.ownerSearchesMax }, deps);
   const boards: BoardHost = new BoardHost(new Boards(config), ports, deps);
   const boardSessions = new BoardSessionsHost(sessions, ports, { ...config, gateway }, deps);
   const isLineUp = (): boolean => rooms.backboneLostAt === undefined;

@@ -28,6 +28,8 @@ export type RoomEffectPorts = {
   readonly search: (room: RoomKey, step: SearchStep) => void;
   /** The room is deleted: the connection leaves it, and is told. */
   readonly expel: (room: RoomKey, connection: ConnectionId) => void;
+  /** The connection is not in the room, or not any more. */
+  readonly onOut: (room: RoomKey, connection: ConnectionId) => void;
   /** Somebody is in the room who may come to stand on its boards. */
   readonly onWriter: (room: RoomKey, user: UserId, name: string) => void;
   /** Something waits to be told: `tellAll` is wanted before this turn of the event loop ends. */
@@ -87,6 +89,7 @@ export class RoomEffectsHost {
       case "refuse-writes":
         return this.#ports.writes.refuseRoom(key, effect.reason);
       case "turn-away":
+        this.#ports.onOut(key, effect.connection); // It may have been in the room, and have asked again.
         return this.refuseJoin(key, effect, effect.reason);
       case "send": {
         if (effect.frame.type === "nack") metrics.nacks.inc({ reason: effect.frame.reason });

@@ -19,7 +19,7 @@ import type { Session } from "../sessions/session.ts";
 import type { UnackedBudget } from "./unacked.ts";
 import type { WritesHost } from "./writes-host.ts";
 
-export type RoomHostPorts = { readonly sockets: Sockets; readonly rooms: Rooms; readonly placement: Placement; readonly sessions: ReadonlyMap<ConnectionId, Session>; readonly presence: PresenceHost; readonly writes: WritesHost; readonly expel: (room: RoomKey, connection: ConnectionId) => void; readonly onWriter: (room: RoomKey, user: UserId, name: string) => void };
+export type RoomHostPorts = { readonly sockets: Sockets; readonly rooms: Rooms; readonly placement: Placement; readonly sessions: ReadonlyMap<ConnectionId, Session>; readonly presence: PresenceHost; readonly writes: WritesHost; readonly boards: { receiveLeft(connection: ConnectionId, room: RoomKey): void }; readonly expel: (room: RoomKey, connection: ConnectionId) => void; readonly onWriter: (room: RoomKey, user: UserId, name: string) => void };
 
 const TICK_MS = 100;
 /** Rooms that only have something to forget are ticked every so many times. */
@@ -51,7 +51,7 @@ export class RoomHost implements Backbone {
     this.#deps = deps;
     const receive = (room: RoomKey, outcome: SearchOutcome): void => this.receive(room, { kind: "search", outcome });
     const searches = new OwnerSearches(ports.placement, { isFollowed: (room) => directory.get(room) !== undefined, receive }, { searchesMax }, deps);
-    this.#effects = new RoomEffectsHost({ ...ports, search: (room, step) => searches.carryOut(room, step), onTold: () => this.#endTurnLater() }, deps);
+    this.#effects = new RoomEffectsHost({ ...ports, search: (room, step) => searches.carryOut(room, step), onOut: (room, connection) => this.#receiveOut(room, connection), onTold: () => this.#endTurnLater() }, deps);
     deps.metrics.backboneConnected.set(1);
     ports.placement.onServerLost((server) => this.#receiveServerLost(server));
   }
@@ -129,9 +129,14 @@ export class RoomHost implements Backbone {
   }
 
   receive(room: RoomKey, input: RoomInput): void {
-    if (input.kind === "leave") this.#ports.presence.receive(room, input);
+    if (input.kind === "leave") this.#receiveOut(room, input.connection);
     const followed = this.#directory.get(room);
     if (followed !== undefined) this.#feed(followed, input);
+  }
+
+  /** Asked for, or in it. */
+  isIn(room: RoomKey, connection: ConnectionId): boolean {
+    return this.#directory.get(room)?.room.has(connection) === true;
   }
 
   receiveFromOwner(room: RoomKey, bytes: Uint8Array): void {
@@ -177,6 +182,12 @@ export class RoomHost implements Backbone {
     rooms.set(this.#directory.size);
     unackedEdits.set(this.#unacked.edits);
     unackedBytes.set(this.#unacked.bytes);
+  }
+
+  /** Nobody is in a room's presence, or watches its boards, who is not in the room: a room that nobody is in is forgotten, and with it the channel that both go by. */
+  #receiveOut(room: RoomKey, connection: ConnectionId): void {
+    this.#ports.presence.receive(room, { kind: "leave", connection });
+    this.#ports.boards.receiveLeft(connection, room);
   }
 
   #follow(key: RoomKey): FollowedRoom {

@@ -198,10 +198,9 @@ export class SessionHost implements Inside {
         }
         case "leave":
           rooms.receive(effect.room, { kind: "leave", connection });
-          boards.receiveLeft(connection, effect.room);
           break;
         case "watch-board":
-          boards.receiveRequest({ ...effect.request, connection });
+          if (rooms.isIn(effect.request.room, connection)) boards.receiveRequest({ ...effect.request, connection }); // Else turned away: it asks again once it is let in.
           break;
         case "resubmit":
           rooms.receive(effect.room, { kind: "resubmit", edit: effect.edit });

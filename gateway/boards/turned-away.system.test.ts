@@ -1,0 +1,56 @@
+/** Of whoever was in a room and is turned away when it joins again, nothing stays behind there. */
+
+import { expect, test } from "vitest";
+
+import { encodeJson } from "../../shared/bus/json-messages.ts";
+import { decodePresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import { type ClientKey, type Epoch, type Position, type RoomId, roomKey, type Seq, START, type TenantId } from "../../shared/ids.ts";
+import type { Channel } from "../../shared/wire/frames.ts";
+import { until } from "../../test/contract/real-nats.ts";
+import { gatewayRig, metric, ROOM, TENANT } from "../testing/gateway-rig.ts";
+import type { WireClient } from "../testing/wire-client.ts";
+
+const rig = gatewayRig("turned", { joinMsMax: "500", roomLingerMs: "1" });
+const room = roomKey(TENANT as TenantId, ROOM as RoomId);
+/** Of no room that anybody here knows, so its owner is asked. */
+const AHEAD: Position = { epoch: 1 as Epoch, seq: 5 as Seq };
+
+function join(client: WireClient, request: number, position: Position): void {
+  client.send({ type: "join", request, room: ROOM as RoomId, clientKey: "ann-ann-key" as ClientKey, position });
+}
+
+function watch(client: WireClient, channel: Channel): void {
+  client.send({ type: "watch-board", channel, role: "everyone", window: "day", shown: 10 });
+}
+
+test("[GBO13] whoever is turned away from a room that it was in is out of its presence and watches none of its boards, and hears both under the channel that it is given next", async () => {
+  const exited: number[] = [];
+  rig.line.subscribe(rig.subjects.presenceIn(room), {
+    callback: (_, { data }) => {
+      const message = decodePresenceToOwner(data);
+      if (message?.kind === "members") exited.push(message.exited.length);
+    },
+  });
+  const owner = rig.startOwner();
+  const address = await rig.start();
+  const ann = await rig.greet(address, "ann");
+  const { channel } = await ann.join(ROOM, "ann-ann-key");
+  watch(ann, channel);
+  await until(async () => (await metric(address, "coroom_gateway_board_watchers")) === 1, "the board to be watched");
+  owner.stop();
+  join(ann, 50, AHEAD);
+  expect(await ann.next("join-refused")).toMatchObject({ request: 50, reason: "unavailable" });
+  watch(ann, channel); // Sent before it knew.
+  await until(async () => (await metric(address, "coroom_gateway_board_watchers")) === 0, "nobody to watch");
+  await until(() => exited.includes(1), "her to be out of the room's presence");
+  await until(async () => (await metric(address, "coroom_gateway_rooms")) === 0, "the room to be let go");
+
+  rig.startOwner();
+  join(ann, 51, START);
+  const again = await ann.next("joined");
+  expect(again.channel).not.toBe(channel);
+  watch(ann, again.channel);
+  await until(async () => (await metric(address, "coroom_gateway_board_watchers")) === 1, "the board to be watched again");
+  rig.line.publish(rig.subjects.boards(room), encodeJson({ kind: "shown", room, role: "everyone", window: "day", windowId: "2026-11-22", epoch: 1, seq: 1, members: 1, shown: 10, checksum: 1, ranking: [["ann", 3, "Ann"]] }));
+  await ann.until(() => ann.received.some((frame) => frame.type === "board" && frame.channel === again.channel && frame.ranking.length > 0), "the board");
+});
