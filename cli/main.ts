@@ -1,12 +1,12 @@
 #!/usr/bin/env node
 /** The command `coroom`: reads the command line, runs one command, turns a refusal into one clear message. */
 
-import { EngineError } from "../engines/engine-error.ts";
-import { readSettings, SettingError } from "../shared/config.ts";
+import { readSettings } from "../shared/config.ts";
 import { parseCommandLine } from "./arguments.ts";
 import { runUntilSignalled } from "./run-until-signalled.ts";
 import { startSettings } from "./settings.ts";
 import { start } from "./start.ts";
+import { toldPlainly } from "./told-plainly.ts";
 import { refuseUnknownFlags } from "./unknown-flags.ts";
 
 async function run(words: readonly string[]): Promise<void> {
@@ -19,7 +19,6 @@ async function run(words: readonly string[]): Promise<void> {
 }
 
 run(process.argv.slice(2)).catch((error: unknown) => {
-  const expected = error instanceof SettingError || error instanceof EngineError;
-  process.stderr.write(`coroom: ${error instanceof Error ? (expected ? error.message : (error.stack ?? error.message)) : String(error)}\n`);
+  process.stderr.write(`coroom: ${toldPlainly(error)}\n`);
   process.exit(1); // Whatever had started before the refusal must not keep the process alive.
 });

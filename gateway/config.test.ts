@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { readSettings } from "../shared/config.ts";
+import { readSettings, SettingError } from "../shared/config.ts";
 import { gatewaySettings, refuseUnsafe, refuseUnsendable } from "./config.ts";
 
 const read = (flags: Record<string, string> = {}) => readSettings(gatewaySettings, { flags, env: {} });
@@ -34,4 +34,11 @@ test("[GCF2] production is refused while anything is open, with all that is miss
 
 test("[GCF6] the balancer's header may be written as people write it: requests name theirs in lower case", () => {
   expect(read({ clientAddressHeader: "X-Forwarded-For" }).clientAddressHeader).toBe("x-forwarded-for");
+});
+
+test.each(["nope", "ftp://id.example/keys", "https://ada:HUSH@id.example/keys"])("[GCF8] %s is nowhere to fetch keys from, and no password in it is shown", (jwksUrl) => {
+  expect(() => read({ jwksUrl })).toThrow(SettingError);
+  expect(() => read({ jwksUrl })).toThrow(/COROOM_JWKS_URL must be an address such as https:/);
+  expect(() => read({ jwksUrl })).not.toThrow(/HUSH/);
+  expect(read({ jwksUrl: "https://id.example/keys" }).jwksUrl).toBe("https://id.example/keys");
 });

@@ -16,7 +16,7 @@ export const gatewaySettings = {
   staticDir: { parse: text, fallback: "", meaning: "folder of files served at /; empty: none" },
 
   jwtSecret: { parse: text, secret: true, fallback: "", meaning: "HS256 secret of the tokens, at least 32 bytes" },
-  jwksUrl: { parse: text, secret: true, fallback: "", meaning: "where the public keys of RS256, PS256, ES256 or EdDSA tokens are fetched (JWKS)" },
+  jwksUrl: { parse: keysAddress, secret: true, fallback: "", meaning: "where the public keys of RS256, PS256, ES256 or EdDSA tokens are fetched (JWKS)" },
   jwksFile: { parse: text, fallback: "", meaning: "a JWKS file, instead of a URL" },
   jwtIssuer: { parse: text, fallback: "", meaning: "issuer that tokens must name; empty: any" },
   jwtAudience: { parse: text, fallback: "", meaning: "audience that tokens must name; empty: any" },
@@ -117,6 +117,13 @@ export const gatewaySettings = {
 export type GatewayConfig = Values<typeof gatewaySettings>;
 
 const SECRET_BYTES_MIN = 32;
+
+/** What can be fetched: no address with a user in it. */
+function keysAddress(raw: string): string {
+  const url = URL.canParse(raw) ? new URL(raw) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") throw new SettingError("must be an address such as https://id.example/.well-known/jwks.json, with no user in it");
+  return raw;
+}
 
 /** Throws with all that stands in the way of starting, each with its remedy. */
 export function refuseUnsafe(config: GatewayConfig): void {

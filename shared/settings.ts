@@ -11,7 +11,7 @@ export const sharedSettings = {
   natsCert: { parse: text, fallback: "", meaning: "a file with the certificate (PEM) that Coroom shows NATS, where its servers ask for one; with its key in COROOM_NATS_KEY" },
   natsKey: { parse: text, fallback: "", meaning: "a file with the private key (PEM) of COROOM_NATS_CERT" },
   logPartitions: { parse: positiveInteger, fallback: 1, meaning: "streams that the log is spread over; fixed for the life of a deployment" },
-  logReplicas: { parse: positiveInteger, fallback: 1, meaning: "copies of the log in a NATS cluster: 1, 3 or 5" },
+  logReplicas: { parse: copies, fallback: 1, meaning: "copies of the log in a NATS cluster: 1, 3 or 5" },
   opsEventsMax: { parse: positiveInteger, fallback: 10_000, meaning: "events for operations that are kept; the oldest make room for new ones" },
   opsBytesMax: { parse: positiveInteger, fallback: 16 * 1024 ** 2, meaning: "bytes of the events kept for operations" },
   opsKeptMsMax: { parse: positiveInteger, fallback: 7 * 24 * 3_600_000, meaning: "how long events are kept for operations" },
@@ -20,6 +20,11 @@ export const sharedSettings = {
 } as const satisfies Settings;
 
 export type SharedConfig = Values<typeof sharedSettings>;
+
+/** JetStream elects by majority: an even number keeps no more than the odd one below. */
+function copies(raw: string): number {
+  return Number(oneOf("1", "3", "5")(raw));
+}
 
 function environmentName(raw: string): string {
   if (!/^[A-Za-z0-9_-]{1,32}$/.test(raw)) throw new SettingError("must be 1 to 32 letters, digits, _ or -");

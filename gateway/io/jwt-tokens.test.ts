@@ -9,6 +9,7 @@ import { exportJWK, exportSPKI, generateKeyPair, type JWTHeaderParameters, SignJ
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
 import type { Clock } from "../../shared/clock.ts";
+import { SettingError } from "../../shared/config.ts";
 import type { Millis, UnixMillis } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import type { Tokens } from "../ports.ts";
@@ -175,3 +176,17 @@ test("[JWT8] of more tokens than may wait for the keys none is judged", () =>
     turn(3_000);
     expect(await Promise.all(verdicts)).toEqual(["refused", "refused"]);
   }));
+
+test.each([
+  ["is not there", undefined, /^COROOM_JWKS_FILE=.* cannot be read \(ENOENT\)/],
+  ["is no JSON", "HUSH", /^COROOM_JWKS_FILE=.* holds no key set/],
+  ["holds something else", '{"HUSH":1}', /^COROOM_JWKS_FILE=.* holds no key set/],
+])("[JWT11] a file of keys that %s is told by its setting, and nothing of what is in it", (_, text, message) => {
+  const file = join(folder, "broken.json");
+  rmSync(file, { force: true });
+  if (text !== undefined) writeFileSync(file, text);
+  const made = () => jwtTokens({ ...options, jwtSecret: "", jwksFile: file });
+  expect(made).toThrow(SettingError);
+  expect(made).toThrow(message);
+  expect(made).not.toThrow(/HUSH/);
+});

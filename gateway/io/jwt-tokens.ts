@@ -6,13 +6,13 @@
  * fetched for it, however many name such keys, and is judged by those. So whoever makes them up is always found out.
  */
 
-import { readFileSync } from "node:fs";
-
 import { createLocalJWKSet, createRemoteJWKSet, errors, type JSONWebKeySet, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from "jose";
 import { z } from "zod";
 
 import type { Clock } from "../../shared/clock.ts";
+import { SettingError } from "../../shared/config.ts";
 import { type Millis, parseTenantId, parseUserId } from "../../shared/ids.ts";
+import { textIn } from "../../shared/io/certificate-files.ts";
 import type { Identity, TokenVerdict } from "../sessions/identity.ts";
 import type { Tokens } from "../ports.ts";
 import { verdictOfError } from "./token-faults.ts";
@@ -46,7 +46,7 @@ type Verify = (token: string, options: JWTVerifyOptions) => Promise<{ payload: J
 /** `mayBeBehind`: the keys were fetched a moment ago and are not fetched again yet, though one may have been added since. `refetched`: resolves once they are. */
 type Verifier = { readonly verify: Verify; readonly mayBeBehind: () => boolean; readonly refetched: () => Promise<void> };
 
-/** Rejects where keys must be fetched and cannot be. `onWaiting`: told how many tokens wait for them. */
+/** Throws a SettingError for a file that holds no keys; rejects where keys must be fetched and cannot be. `onWaiting`: told how many tokens wait for them. */
 export function jwtTokens(options: TokenOptions, clock: Clock, onWaiting: (tokens: number) => void = () => {}): Tokens {
   const { verify, mayBeBehind, refetched } = verifier(options, clock);
   const checks: JWTVerifyOptions = {
@@ -93,7 +93,7 @@ function verifier(options: TokenOptions, clock: Clock): Verifier {
     return { verify: async (token, checks) => jwtVerify(token, await secret, { ...checks, algorithms: SECRET_ALGORITHMS }), ...fixed };
   }
   const by = (keys: JWTVerifyGetKey): Verify => (token, checks) => jwtVerify(token, keys, { ...checks, algorithms: KEY_PAIR_ALGORITHMS });
-  if (options.jwksUrl === "") return { verify: by(createLocalJWKSet(readJwks(options.jwksFile))), ...fixed };
+  if (options.jwksUrl === "") return { verify: by(keysIn(options.jwksFile)), ...fixed };
   const keys = createRemoteJWKSet(new URL(options.jwksUrl), { cooldownDuration: REFETCH_MS });
   /** A fetch that is under way began before the token came, and would be joined. */
   const reload = async (): Promise<void> => {
@@ -111,8 +111,15 @@ function verifier(options: TokenOptions, clock: Clock): Verifier {
   return { verify: by(keys), mayBeBehind: () => keys.coolingDown || keys.reloading, refetched };
 }
 
-function readJwks(file: string): JSONWebKeySet {
-  return JSON.parse(readFileSync(file, "utf8")) as JSONWebKeySet; // jose checks its shape.
+/** Throws a SettingError where the file holds no keys. */
+function keysIn(file: string): JWTVerifyGetKey {
+  const text = textIn("COROOM_JWKS_FILE", file);
+  try {
+    return createLocalJWKSet(JSON.parse(text) as JSONWebKeySet); // Which checks its shape.
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof errors.JWKSInvalid)) throw error;
+    throw new SettingError(`COROOM_JWKS_FILE=${file} holds no key set: it is to be a JWKS, {"keys":[…]}, of public keys`); // With no cause: it may quote a key.
+  }
 }
 
 function verdictOf(payload: JWTPayload, toleranceSeconds: number, clock: Clock): TokenVerdict {

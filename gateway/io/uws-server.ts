@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { TemplatedApp, us_listen_socket, WebSocket } from "uws-node20";
 
+import { StartError } from "../../shared/start-error.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 import type { Clients, ConnectionId, Sockets, Topics } from "../ports.ts";
 import { BehindClients, LOOK_MS } from "./behind-clients.ts";
@@ -123,13 +124,13 @@ export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door
 type ExclusiveListen = { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number };
 type ListenOnHost = { listen(host: string, port: number, options: number, done: (socket: us_listen_socket | false) => void): void };
 
-/** Throws when the port cannot be had. `close` takes no more connections; those open stay. */
+/** Throws a StartError when the port cannot be had. `close` takes no more connections; those open stay. */
 export function listen(uws: Uws, app: TemplatedApp, { host, port }: { host: string; port: number }): Promise<{ port: number; close(): void }> {
   // Without it two gateways would share a port unnoticed.
   const { LIBUS_LISTEN_EXCLUSIVE_PORT: exclusive } = uws as unknown as ExclusiveListen;
   return new Promise((resolve, reject) => {
     (app as unknown as ListenOnHost).listen(host, port, exclusive, (socket) => {
-      if (socket === false) return reject(new Error(`port ${port} of ${host} cannot be listened on: another process has it, or the address is not this machine's; set COROOM_PORT or COROOM_HOST`));
+      if (socket === false) return reject(new StartError(`port ${port} of ${host} cannot be listened on: another process has it, or the address is not this machine's; set COROOM_PORT or COROOM_HOST`));
       resolve({ port: uws.us_socket_local_port(socket), close: () => uws.us_listen_socket_close(socket) });
     });
   });

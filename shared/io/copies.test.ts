@@ -2,6 +2,8 @@ import { JetStreamApiError } from "@nats-io/jetstream";
 import { TimeoutError } from "nats";
 import { expect, test } from "vitest";
 
+import { SettingError } from "../config.ts";
+import { StartError } from "../start-error.ts";
 import { onceSettled } from "./copies.ts";
 
 const refused = (code: number) => new JetStreamApiError({ code: 400, err_code: code, description: `error ${code}` });
@@ -19,4 +21,13 @@ test.each([
 test("[COP4] what will not pass is told at once", async () => {
   const outcomes = [() => Promise.reject(refused(10_058)), () => Promise.resolve("made")];
   await expect(onceSettled(() => outcomes.shift()!())).rejects.toThrow("error 10058");
+});
+
+test("[COP5] more copies than there are servers is a setting, and NATS without JetStream is said to be that", async () => {
+  const ofCopies = onceSettled(() => Promise.reject(refused(10_074)));
+  await expect(ofCopies).rejects.toThrow(SettingError);
+  await expect(ofCopies).rejects.toThrow(/^COROOM_LOG_REPLICAS .*a single one keeps 1/);
+  const without = onceSettled(() => Promise.reject(Object.assign(new Error("jetstream is not enabled"), { name: "JetStreamNotEnabled" })));
+  await expect(without).rejects.toThrow(StartError);
+  await expect(without).rejects.toThrow(/start it with -js/);
 });

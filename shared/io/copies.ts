@@ -11,6 +11,11 @@ import { type KV, Kvm } from "@nats-io/kv";
 import { type ObjectStore, Objm } from "@nats-io/obj";
 import { RequestError, TimeoutError } from "nats";
 
+import { SettingError } from "../config.ts";
+import { StartError } from "../start-error.ts";
+
+/** A single nats-server is to keep several copies; a cluster has no server for one of them. */
+const TOO_FEW_SERVERS: readonly number[] = [10_074, 10_005];
 /** No server for a copy, where one has just come; temporarily unavailable; not found, of a stream that was made a moment ago. */
 const UNSETTLED: readonly number[] = [10_005, 10_008, 10_059];
 const SETTLED_MS_MAX = 20_000;
@@ -31,10 +36,19 @@ export async function onceSettled<Made>(make: () => Promise<Made>): Promise<Made
     try {
       return await make();
     } catch (error) {
-      if (!isUnsettled(error) || performance.now() > until) throw error;
+      if (!isUnsettled(error) || performance.now() > until) throw refusalOf(error) ?? error;
     }
     await setTimeout(RETRY_MS);
   }
+}
+
+/** Undefined: it is not about what NATS is or was asked for. The client exports no class to tell the first by. */
+function refusalOf(cause: unknown): SettingError | StartError | undefined {
+  if (cause instanceof Error && cause.name === "JetStreamNotEnabled") return new StartError("NATS runs without JetStream, which keeps the log: give nats-server a jetstream section with a store_dir (or start it with -js -sd folder), and its account JetStream", { cause });
+  if (cause instanceof JetStreamApiError && TOO_FEW_SERVERS.includes(cause.code)) {
+    return new SettingError("COROOM_LOG_REPLICAS asks for more copies than there are nats-servers to keep them: a single one keeps 1, a cluster of three keeps 3; set it to that for every role, or see to it that all servers of the cluster run", { cause });
+  }
+  return undefined;
 }
 
 /** JetStream did not answer, or could not say yet. */

@@ -13,6 +13,7 @@ import type { Registry } from "prom-client";
 
 import type { Log } from "../log.ts";
 import { unlessMistake } from "../pause.ts";
+import { StartError } from "../start-error.ts";
 
 export type InternalQuestion = {
   readonly method: string;
@@ -168,7 +169,7 @@ function secretCheck(secret: string): (given: string | string[] | undefined) => 
 
 function listen(server: Server, { host, port, tier, portSetting }: InternalHttpOptions): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once("error", (cause) => reject(new Error(`the ${tier} cannot listen on ${host}:${port}: set ${portSetting} to a free port, or 0`, { cause })));
+    server.once("error", (cause) => reject(new StartError(`the ${tier} cannot listen on ${host}:${port}: another process has the port, or the address is not this machine's; set ${portSetting} to a free port, or 0`, { cause })));
     server.listen(port, host, resolve);
   });
 }

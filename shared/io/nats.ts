@@ -6,6 +6,7 @@
 import { connect, errors, type Msg, type NatsConnection, type PublishOptions, type Subscription, type SubscriptionOptions } from "nats";
 
 import { SettingError } from "../config.ts";
+import { StartError } from "../start-error.ts";
 import { natsAddress, type NatsSettings } from "./nats-address.ts";
 
 export type { Msg, NatsConnection } from "nats";
@@ -15,7 +16,7 @@ export function connectAs(name: string, { natsUrl: servers, natsCredentials, nat
   return connectNats({ servers, natsCredentials, natsCa, natsCert, natsKey, name });
 }
 
-/** `servers`: one URL or several, comma-separated. Throws when none answers within `timeoutMs`, and a SettingError when none lets us in. */
+/** `servers`: one URL or several, comma-separated. Throws a StartError when none answers within `timeoutMs`, and a SettingError when none lets us in. */
 export async function connectNats(options: { servers: string; name: string; timeoutMs?: number } & Omit<NatsSettings, "natsUrl">): Promise<NatsConnection> {
   const address = natsAddress({ ...options, natsUrl: options.servers });
   try {
@@ -39,7 +40,7 @@ export async function connectNats(options: { servers: string; name: string; time
     }
     if (isOfCertificates(error)) throw new SettingError(`NATS at ${where} shows a certificate that is not trusted (${error.code}): name it as its certificate does, and set COROOM_NATS_CA to the certificates of who signed it`, { cause: error });
     const [overTls, orShow] = address.options.tls === undefined ? ["", ""] : [" over TLS", "; one that asks for a certificate answers nobody before it is shown one that it takes: set COROOM_NATS_CERT and COROOM_NATS_KEY"];
-    throw new Error(`no NATS server answers at ${where}${overTls}: start one, or set COROOM_NATS_URL${orShow}`, { cause: error });
+    throw new StartError(`no NATS server answers at ${where}${overTls}: start one, or set COROOM_NATS_URL${orShow}`, { cause: error });
   }
 }
 

@@ -9,6 +9,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 
 import { parseRoomId, type RoomId } from "../../shared/ids.ts";
 import { isAllowedOrigin } from "../../shared/origins.ts";
+import { StartError } from "../../shared/start-error.ts";
 import { Y_CLOSE, type YSocket } from "../y-client.ts";
 
 /** `addressHeader`: in lower case; empty where no balancer is trusted. */
@@ -71,7 +72,7 @@ export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<Y
   }, PING_MS);
 
   await new Promise<void>((resolve, reject) => {
-    http.once("error", (cause) => reject(new Error(`port ${options.port} of ${options.host} cannot be listened on for y-websocket: set COROOM_Y_PORT or COROOM_Y_HOST`, { cause })));
+    http.once("error", (cause) => reject(new StartError(`port ${options.port} of ${options.host} cannot be listened on for y-websocket: another process has it, or the address is not this machine's; set COROOM_Y_PORT or COROOM_Y_HOST`, { cause })));
     http.listen(options.port, options.host, resolve);
   });
   return {

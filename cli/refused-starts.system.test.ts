@@ -1,0 +1,58 @@
+/** What people meet who start a process wrongly: each is one sentence that says what to do. */
+
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { type RealNats, startRealNats } from "../test/contract/real-nats.ts";
+import { NODE_FLAGS } from "./node-flags.ts";
+
+const SECRET = "a secret of the tests, 32 characters";
+const ENDS_MS_MAX = 60_000;
+/** Nobody listens there. */
+const NOBODY = "nats://127.0.0.1:9";
+
+let nats: RealNats;
+let folder: string;
+const taken = createServer();
+beforeAll(async () => {
+  nats = await startRealNats();
+  folder = mkdtempSync(join(tmpdir(), "coroom-refused-"));
+  await new Promise<void>((listening) => taken.listen(0, "127.0.0.1", listening));
+});
+afterAll(async () => {
+  taken.close();
+  await nats.stop();
+  rmSync(folder, { recursive: true });
+});
+
+/** Resolves to what it said on stderr before it ended with 1. */
+function refused(settings: Readonly<Record<string, string>>): Promise<string> {
+  const given = { NATS_URL: nats.url, DATA_DIR: folder, LOG_LEVEL: "silent", PORT: "0", JWT_SECRET: SECRET, ROOM_SECRET: SECRET, INTERNAL_SECRET: SECRET, ...settings };
+  const env = { ...process.env, ...Object.fromEntries(Object.entries(given).map(([name, value]) => [`COROOM_${name}`, value])) };
+  return new Promise((done, fail) => {
+    execFile(process.execPath, [...NODE_FLAGS, resolve("dist/cli/main.js"), "start"], { env, cwd: folder, timeout: ENDS_MS_MAX }, (error, _, stderr) => {
+      if (error?.code === 1) done(stderr);
+      else fail(error ?? new Error("it was not refused"));
+    });
+  });
+}
+
+test.each<[string, () => Record<string, string>, RegExp]>([
+  ["a port that is taken", () => ({ ROLES: "gateway", PORT: String((taken.address() as AddressInfo).port) }), /^coroom: port \d+ of 127\.0\.0\.1 cannot be listened on: .*set COROOM_PORT/],
+  ["a document service's port that is taken", () => ({ ROLES: "document-service", DOCUMENTS_PORT: String((taken.address() as AddressInfo).port) }), /^coroom: the document service cannot listen on .*COROOM_DOCUMENTS_PORT/],
+  ["a NATS that does not answer", () => ({ ROLES: "placement", NATS_URL: NOBODY }), /^coroom: no NATS server answers at .*set COROOM_NATS_URL/],
+  ["two copies of the log", () => ({ ROLES: "placement", LOG_REPLICAS: "2" }), /COROOM_LOG_REPLICAS=2 must be one of 1, 3, 5/],
+  ["three copies where there is one server, for placement", () => ({ ROLES: "placement", LOG_REPLICAS: "3" }), /^coroom: COROOM_LOG_REPLICAS asks for more copies/],
+  ["three copies where there is one server, for a document service", () => ({ ROLES: "document-service", LOG_REPLICAS: "3" }), /^coroom: COROOM_LOG_REPLICAS asks for more copies/],
+  ["a file of keys that is not there", () => ({ ROLES: "gateway", JWT_SECRET: "", JWKS_FILE: "/nope" }), /^coroom: COROOM_JWKS_FILE=\/nope cannot be read/],
+  ["no address of keys", () => ({ ROLES: "gateway", JWT_SECRET: "", JWKS_URL: "nope" }), /COROOM_JWKS_URL must be an address/],
+])("[START2] %s is told in one sentence, without a stack", async (_, settings, message) => {
+  const said = await refused(settings());
+  expect(said).toMatch(message);
+  expect(said).not.toMatch(/\n +at /);
+});
