@@ -3,7 +3,7 @@
  * decides. On lines and timers of its own: edits never wait for it.
  */
 
-import { Alarm } from "../../shared/alarm.ts";
+import { Alarm, Alarms } from "../../shared/alarm.ts";
 import { assertNever } from "../../shared/assert.ts";
 import { decodePresenceAnswer, decodePresenceFromOwner, encodePresenceToOwner, type Member, type Standing } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, RoomKey } from "../../shared/ids.ts";
@@ -25,10 +25,13 @@ export type PresenceHostDeps = HostDeps & {
 
 type Hosted = { readonly key: RoomKey; channel: Channel; readonly presence: RoomPresence; readonly alarm: Alarm };
 
+const TICK = { kind: "tick" } as const;
+
 export class PresenceHost implements Backbone {
   readonly #ports: PresenceHostPorts;
   readonly #options: PresenceHostOptions;
   readonly #deps: PresenceHostDeps;
+  readonly #alarms: Alarms;
   readonly #rooms = new Map<RoomKey, Hosted>();
   /** Connections that are told no presence until they have taken what they were sent, whatever rooms they join meanwhile. */
   readonly #behind = new Set<ConnectionId>();
@@ -42,6 +45,7 @@ export class PresenceHost implements Backbone {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
+    this.#alarms = new Alarms(deps);
   }
 
   start(): void {
@@ -126,7 +130,7 @@ export class PresenceHost implements Backbone {
 
   #open(key: RoomKey, channel: Channel): Hosted {
     const presence = new RoomPresence(this.#options, this.#lastNumber, this.#deps.clock.now());
-    const alarm = new Alarm(() => this.#feed(hosted, { kind: "tick" }), this.#deps);
+    const alarm = new Alarm(() => this.#feed(hosted, TICK), this.#alarms);
     const hosted: Hosted = { key, channel, presence, alarm };
     this.#rooms.set(key, hosted);
     this.#feed(hosted, { kind: "shed", level: this.#shedLevel });

@@ -3,7 +3,7 @@
  * on subscriptions and timers of its own, so that edits never wait for it. It begins and ends with a room's ownership.
  */
 
-import { Alarm, type AlarmDeps } from "../../shared/alarm.ts";
+import { Alarm, type AlarmDeps, Alarms } from "../../shared/alarm.ts";
 import { assertNever } from "../../shared/assert.ts";
 import type { PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { Epoch, Millis, RoomKey } from "../../shared/ids.ts";
@@ -41,10 +41,13 @@ const WATCHES_PER_ROUND = 4;
 /** A timer so late means that the process stood still, and heard nobody. */
 const STOOD_STILL_MS = 1_000;
 
+const TICK = { kind: "tick" } as const;
+
 export class PresenceHost {
   readonly #bus: PresenceBus;
   readonly #options: PresenceHostOptions;
   readonly #deps: PresenceHostDeps;
+  readonly #alarms: Alarms;
   readonly #rooms = new Map<RoomKey, Hosted>();
   readonly #alive: GatewaysAlive;
   #watches = 0;
@@ -56,6 +59,7 @@ export class PresenceHost {
     this.#bus = bus;
     this.#options = options;
     this.#deps = deps;
+    this.#alarms = new Alarms(deps);
     this.#alive = new GatewaysAlive(options);
     bus.onHeartbeat((gateway) => this.#alive.receive(gateway, deps.clock.now()));
     this.#watch();
@@ -63,7 +67,7 @@ export class PresenceHost {
 
   begin(key: RoomKey, epoch: Epoch): void {
     const presence = new Presence(epoch, this.#options, this.#deps.clock.now());
-    const alarm = new Alarm(() => this.#feed(hosted, { kind: "tick" }), this.#deps);
+    const alarm = new Alarm(() => this.#feed(hosted, TICK), this.#alarms);
     const { unsubscribe, heard } = this.#bus.subscribe(key, (message) => this.#receiveMessage(hosted, message));
     const hosted: Hosted = { key, presence, alarm, unsubscribe, listening: false };
     this.#rooms.set(key, hosted);
