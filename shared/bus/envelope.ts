@@ -4,9 +4,10 @@
  * Records come the same way, as the log stored them (record.ts).
  */
 
-import { encode, writeUint8 } from "lib0/encoding";
+import { writeUint8 } from "lib0/encoding";
 
 import type { Author, ClientId, Epoch, GatewayId, Position, Seq } from "../ids.ts";
+import { encode } from "../wire/encode.ts";
 import { readByte, readWhole } from "../wire/fields.ts";
 import { bytes, clientId, counter, epoch, type Format, fields, flag, gatewayId, kinds, list, number, numbered, oneOf, position, refuseUnless, seqOrStart, tentativeEdit, userId } from "../wire/formats.ts";
 import { type Counter, NACK_REASONS, type NackReason, RESYNC_REASONS, type ResyncReason, SAVING_STATES, type SavingState, type TentativeEdit } from "../wire/frames.ts";

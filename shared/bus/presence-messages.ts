@@ -3,9 +3,8 @@
  * state with a number: whoever misses one asks for the whole. Kept apart from edits, which never wait for it.
  */
 
-import { encode } from "lib0/encoding";
-
 import type { ClientId, Epoch, GatewayId, UserId } from "../ids.ts";
+import { encode } from "../wire/encode.ts";
 import { readWhole } from "../wire/fields.ts";
 import { bits, bytes, clientId, epoch, epochOrNone, type Format, fields, flag, gatewayId, kinds, list, number, oneOf, text, userId } from "../wire/formats.ts";
 import { ROOM_MODES, type RoomMode } from "../wire/frames.ts";

@@ -1,11 +1,12 @@
 /** Turns frames into bytes and back: one line a frame, its fields in the order of WIRE.md. */
 
 import { createDecoder, type Decoder, hasContent } from "lib0/decoding";
-import { encode, type Encoder, writeUint8 } from "lib0/encoding";
+import { type Encoder, writeUint8 } from "lib0/encoding";
 
 import { parseClientKey, parseRoomId } from "../ids.ts";
 import { BOARD_ROLES, BOARD_STATES, BOARD_WINDOWS, ranking } from "./boards.ts";
 import { readCommittedEdits, writeCommittedEdits } from "./committed-edits.ts";
+import { encode } from "./encode.ts";
 import { inRange, readByte } from "./fields.ts";
 import { bits, bytes, channel, checked, clientId, counter, epoch, type Format, fields, number, numbered, oneOf, position, refuseUnless, seq, seqOrStart, tentativeEdit, text, textOf } from "./formats.ts";
 import { BACKBONE_STATES, type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, type Limits, NACK_REASONS, RESYNC_REASONS, ROOM_MODES, SAVING_STATES, type UnknownFrame } from "./frames.ts";

@@ -3,9 +3,10 @@
  * so they are written once, by the room's owner, and only framed by each gateway.
  */
 
-import { encode, writeUint8, writeVarUint8Array } from "lib0/encoding";
+import { writeUint8, writeVarUint8Array } from "lib0/encoding";
 
 import type { ClientId, UserId } from "../ids.ts";
+import { encode } from "./encode.ts";
 import { readByte, readBytes, readWhole } from "./fields.ts";
 import { bits, checked, clientId, type Format, fields, flag, list, number, refuseUnless, text, userId } from "./formats.ts";
 import { decodePoint, decodeRectangle, decodeSpan } from "./positions.ts";
