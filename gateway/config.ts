@@ -3,6 +3,7 @@
 import { boardSettings } from "../shared/board-settings.ts";
 import { flag, list, lowerCase, port, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber } from "../shared/config.ts";
 import { MESSAGE_BYTES_MAX } from "./rooms/edit-relay.ts";
+import { SpareRates } from "./limits/connection-rates.ts";
 import type { SessionOptions } from "./sessions/session.ts";
 import type { SharedCountsOptions } from "./limits/shared-counts.ts";
 
@@ -229,12 +230,14 @@ export function sessionOptions(config: GatewayConfig, { clientIdOf, restrictionO
     limits: { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond, bytesBurst, bytesPerSecond },
     helloMsMax: config.helloMsMax,
     roomsMax: config.roomsPerConnectionMax,
-    editRates: { fresh: { burst: editBurst, perSecond: editsPerSecond }, repeats: { burst: config.resendBurst, perSecond: config.resendsPerSecond } },
     retryAfterMs: config.retryAfterMs,
-    byteRate: { burst: bytesBurst, perSecond: bytesPerSecond },
-    catchUpRate: { burst: config.catchUpBytesBurst, perSecond: config.catchUpBytesPerSecond },
-    controlRate: { burst: config.controlBurst, perSecond: config.controlsPerSecond },
-    presenceRate: { burst: config.presenceBurst, perSecond: config.presencePerSecondMax },
+    rates: new SpareRates({
+      editRates: { fresh: { burst: editBurst, perSecond: editsPerSecond }, repeats: { burst: config.resendBurst, perSecond: config.resendsPerSecond } },
+      byteRate: { burst: bytesBurst, perSecond: bytesPerSecond },
+      catchUpRate: { burst: config.catchUpBytesBurst, perSecond: config.catchUpBytesPerSecond },
+      controlRate: { burst: config.controlBurst, perSecond: config.controlsPerSecond },
+      presenceRate: { burst: config.presenceBurst, perSecond: config.presencePerSecondMax },
+    }),
     clientIdOf,
     restrictionOn,
   };

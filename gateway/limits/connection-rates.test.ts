@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { Millis } from "../../shared/ids.ts";
-import { ConnectionRates } from "./connection-rates.ts";
+import { ConnectionRates, SpareRates } from "./connection-rates.ts";
 
 const options = {
   editRates: { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 5, perSecond: 2 } },
@@ -14,11 +14,12 @@ const options = {
 
 const asked = fc.record({ what: fc.constantFrom("bytes", "control", "edit", "presence", "catch-up"), amount: fc.integer({ min: 0, max: 60 }), afterMs: fc.integer({ min: 0, max: 3_000 }) });
 
-test("[RATE12] buckets that are let go when they are full give what buckets give that are kept", () => {
+test("[RATE12] rates that are given back when they are full, and taken again, give what buckets give that are kept", () => {
   fc.assert(
     fc.property(fc.array(asked, { maxLength: 60 }), (questions) => {
       const kept = new ConnectionRates(options);
-      let looked = new ConnectionRates(options);
+      const spare = new SpareRates(options);
+      let looked = spare.take();
       const [seenByKept, seenByLooked] = [{ joinedAt: 0 as Millis, first: 1, through: 0 }, { joinedAt: 0 as Millis, first: 1, through: 0 }];
       let now = 0 as Millis;
       const take = (rates: ConnectionRates, seen: typeof seenByKept, { what, amount }: (typeof questions)[number]): unknown => {
@@ -38,10 +39,22 @@ test("[RATE12] buckets that are let go when they are full give what buckets give
       };
       for (const question of questions) {
         now = (now + question.afterMs) as Millis;
-        if (looked.receiveTick(now) === "untouched") looked = new ConnectionRates(options);
+        if (looked.receiveTick(now) === "untouched") {
+          spare.giveBack(looked);
+          looked = spare.take();
+        }
         expect(take(looked, seenByLooked, question)).toEqual(take(kept, seenByKept, question));
       }
     }),
     { numRuns: 300 },
   );
+});
+
+test("[RATE13] rates that were given back are taken before new ones are made, and of very many some are let go", () => {
+  const spare = new SpareRates(options);
+  const all = Array.from({ length: 1_030 }, () => spare.take());
+  expect(new Set(all).size).toBe(1_030);
+  for (const rates of all) spare.giveBack(rates);
+  const again = Array.from({ length: 1_030 }, () => spare.take());
+  expect(again.filter((rates) => all.includes(rates))).toHaveLength(1_024);
 });

@@ -1,6 +1,6 @@
 /**
  * What one connection may send in what time, each kind out of a bucket of its own. Most connections only read, and
- * there are very many of them: a bucket is made when it is first taken from, and let go once it is full again.
+ * there are very many of them: they have rates from when they first take from them until all buckets are full again.
  */
 
 import type { Millis } from "../../shared/ids.ts";
@@ -22,6 +22,31 @@ export type ConnectionRateOptions = {
   /** Bytes of rooms' past that the client may have itself sent. */
   readonly catchUpRate: Rate;
 };
+
+/** Held for connections to come, at most. */
+const SPARE_MAX = 1_024;
+
+/**
+ * Rates that were let go. Thousands of quiet connections take from theirs for a second at every ping: made anew each
+ * time, they would outlive scavenges, and be garbage in old pages. Full buckets are what new ones are.
+ */
+export class SpareRates {
+  readonly #options: ConnectionRateOptions;
+  readonly #spare: ConnectionRates[] = [];
+
+  constructor(options: ConnectionRateOptions) {
+    this.#options = options;
+  }
+
+  take(): ConnectionRates {
+    return this.#spare.pop() ?? new ConnectionRates(this.#options);
+  }
+
+  /** `rates`: untouched. */
+  giveBack(rates: ConnectionRates): void {
+    if (this.#spare.length < SPARE_MAX) this.#spare.push(rates);
+  }
+}
 
 export class ConnectionRates {
   readonly #options: ConnectionRateOptions;
@@ -62,13 +87,12 @@ export class ConnectionRates {
     this.#catchUps.spend(now, bytes);
   }
 
-  /** A full bucket gives what a new one would. `untouched`: so do they all. */
+  /** A full bucket gives what a new one would. `untouched`: so do they all, those that any frame takes from kept. */
   receiveTick(now: Millis): "taken" | "untouched" {
-    if (this.#controls?.isFull(now) === true) this.#controls = undefined;
-    if (this.#bytes?.isFull(now) === true) this.#bytes = undefined;
     if (this.#edits?.isFull(now) === true) this.#edits = undefined;
     if (this.#presence?.isFull(now) === true) this.#presence = undefined;
     if (this.#catchUps?.isFull(now) === true) this.#catchUps = undefined;
-    return (this.#controls ?? this.#bytes ?? this.#edits ?? this.#presence ?? this.#catchUps) === undefined ? "untouched" : "taken";
+    const isTaken = this.#edits !== undefined || this.#presence !== undefined || this.#catchUps !== undefined || this.#controls?.isFull(now) === false || this.#bytes?.isFull(now) === false;
+    return isTaken ? "taken" : "untouched";
   }
 }

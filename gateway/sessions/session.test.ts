@@ -5,6 +5,7 @@ import { START } from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
 import { CLOSE, type CloseName } from "../../shared/wire/close-codes.ts";
 import type { ClientFrame, Frame } from "../../shared/wire/frames.ts";
+import { SpareRates } from "../limits/connection-rates.ts";
 import type { Identity } from "./identity.ts";
 import { Session } from "./session.ts";
 import type { SessionEffect } from "./session-effects.ts";
@@ -19,7 +20,7 @@ const identity: Identity = { tenant: "acme" as TenantId, user: "ann" as UserId, 
 
 function connect(): Session {
   const clientIdOf = (_tenant: TenantId, user: UserId, key: ClientKey) => `${user}${key}`.slice(0, 16).padEnd(16, "1") as ClientId;
-  return new Session({ limits, helloMsMax: 10_000, roomsMax: 2, editRates: { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 2, perSecond: 1 } }, controlRate: { burst: 20, perSecond: 1 }, presenceRate: { burst: 4, perSecond: 2 }, byteRate: { burst: 10_000, perSecond: 1_000 }, catchUpRate: { burst: 5_000, perSecond: 1_000 }, retryAfterMs: 5_000, restrictionOn: () => undefined, clientIdOf }, "gw-1", now);
+  return new Session({ limits, helloMsMax: 10_000, roomsMax: 2, rates: new SpareRates({ editRates: { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 2, perSecond: 1 } }, controlRate: { burst: 20, perSecond: 1 }, presenceRate: { burst: 4, perSecond: 2 }, byteRate: { burst: 10_000, perSecond: 1_000 }, catchUpRate: { burst: 5_000, perSecond: 1_000 } }), retryAfterMs: 5_000, restrictionOn: () => undefined, clientIdOf }, "gw-1", now);
 }
 
 function welcomed(rights: Partial<Identity["rights"]> = {}): Session {

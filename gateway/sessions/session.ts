@@ -10,19 +10,19 @@ import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { CloseName } from "../../shared/wire/close-codes.ts";
 import { decodeFrame } from "../../shared/wire/codec.ts";
 import { type BackboneState, type Frame, PROTOCOL_VERSION, type Rights, type ServerFrame } from "../../shared/wire/frames.ts";
-import { type ConnectionRateOptions, ConnectionRates } from "../limits/connection-rates.ts";
+import type { ConnectionRates, SpareRates } from "../limits/connection-rates.ts";
 import { farewell } from "./farewell.ts";
 import type { Identity, TokenVerdict } from "./identity.ts";
 import { type JoinFrame, type Joined, OpenSession, type OpenSessionOptions, type Reply, type Writing } from "./open-session.ts";
 import { badFrame, outOfTurn, type Refusal, type SessionEffect, tooFast } from "./session-effects.ts";
 
 /** One for all connections: what is copied for each weighs more than all else that an idle one holds. */
-export type SessionOptions = ConnectionRateOptions &
-  OpenSessionOptions & {
-    readonly helloMsMax: number;
-    /** What a client is told to wait that is closed for the load it makes or meets. */
-    readonly retryAfterMs: number;
-  };
+export type SessionOptions = OpenSessionOptions & {
+  readonly rates: SpareRates;
+  readonly helloMsMax: number;
+  /** What a client is told to wait that is closed for the load it makes or meets. */
+  readonly retryAfterMs: number;
+};
 
 /** `name`: the connection's in WELCOME, for logs on both sides. `since`: the connection is open, or its token is looked at. */
 type State =
@@ -168,7 +168,7 @@ export class Session {
       case "checking-token":
         return now - this.#state.since < helloMsMax ? NOTHING : this.#answer(TOKEN_UNCHECKED); // It is not the client that is late.
       case "open":
-        if (this.#rates?.receiveTick(now) === "untouched") this.#rates = undefined;
+        this.#giveBackRates(now);
         if (now >= this.#state.identity.expiresAt) return this.#answer(TOKEN_EXPIRED);
         return now - this.#heardAt < limits.silenceMsMax ? NOTHING : this.#refuse("silent", `nothing was heard for ${limits.silenceMsMax} ms: send PING every ${limits.pingIntervalMs} ms`);
       case "closed":
@@ -229,7 +229,13 @@ export class Session {
   }
 
   get #takenRates(): ConnectionRates {
-    return (this.#rates ??= new ConnectionRates(this.#options));
+    return (this.#rates ??= this.#options.rates.take());
+  }
+
+  #giveBackRates(now: Millis): void {
+    if (this.#rates?.receiveTick(now) !== "untouched") return;
+    this.#options.rates.giveBack(this.#rates);
+    this.#rates = undefined;
   }
 
   #answer(reply: Reply): SessionEffect[] {
