@@ -30,16 +30,19 @@ test("[IDL1] a quiet process collects once, and again only when its heap has gro
   expect(state.collections).toBe(0);
   await clock.advance(1 + 3 * LOOK_MS);
   expect(state.collections).toBe(1);
-  state.heldMb += 7;
+  state.heldMb += 4.9; // An eighth of 40 is worth it.
   await clock.advance(LOOK_MS);
   expect(state.collections).toBe(1);
   state.heldMb += 1;
   await clock.advance(LOOK_MS);
   expect(state.collections).toBe(2);
   expect(await registry.metrics()).toContain("coroom_idle_collection_seconds_count 2");
-  state.heldMb = 20; // V8 has given back by itself.
+  state.heldMb = 8; // V8 has given back by itself.
   await clock.advance(LOOK_MS);
-  state.heldMb = 28;
+  state.heldMb = 9.9;
+  await clock.advance(LOOK_MS);
+  expect(state.collections).toBe(2);
+  state.heldMb = 10;
   await clock.advance(LOOK_MS);
   expect(state.collections).toBe(3);
   await running.stop();

@@ -29,8 +29,9 @@ export interface Heap {
 }
 
 const BUSY_SHARE_MAX = 0.1;
-/** Less is not worth a stop. */
-const GROWN_BYTES_MIN = 8 * 1024 ** 2;
+/** Less is not worth a stop. A stop takes as long as what lives, so what it gives back is in proportion to that. */
+const GROWN_BYTES_MIN = 2 * 1024 ** 2;
+const GROWN_SHARE_MIN = 1 / 8;
 /** Garbage included. A stop for a larger heap could be felt, and a room server that stands still for half a second loses its rooms. */
 const USED_BYTES_MAX = 96 * 1024 ** 2;
 /** V8's names of where objects are made. What it gives back there it takes again within minutes. */
@@ -46,7 +47,7 @@ export function giveBackIdleMemory({ idleMemoryMs }: Values<typeof idleMemorySet
   const look = async (): Promise<void> => {
     const { held, used } = heap.bytes();
     heldAtLeast = Math.min(heldAtLeast, held); // V8 gives back by itself as well.
-    if (heap.busyShare() < BUSY_SHARE_MAX && held - heldAtLeast >= GROWN_BYTES_MIN && used <= USED_BYTES_MAX) {
+    if (heap.busyShare() < BUSY_SHARE_MAX && held - heldAtLeast >= Math.max(GROWN_BYTES_MIN, heldAtLeast * GROWN_SHARE_MIN) && used <= USED_BYTES_MAX) {
       const end = seconds.startTimer();
       await heap.collect();
       end();
