@@ -10,7 +10,8 @@ import type { ConnectionId } from "../ports.ts";
 export class GatheredSends {
   readonly #open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "send" | "cork">>;
   readonly #lastOfTurn: (run: () => void) => void;
-  readonly #waiting = new Map<ConnectionId, Uint8Array[]>();
+  /** Nearly always one frame: a list for each would outlive a collection when thousands are answered in a turn. */
+  readonly #waiting = new Map<ConnectionId, Uint8Array | Uint8Array[]>();
 
   constructor(open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "send" | "cork">>, lastOfTurn: (run: () => void) => void) {
     this.#open = open;
@@ -20,9 +21,9 @@ export class GatheredSends {
   /** `frame` is read when it goes out, and must not change. */
   send(to: ConnectionId, frame: Uint8Array): void {
     const waiting = this.#waiting.get(to);
-    if (waiting !== undefined) return void waiting.push(frame);
+    if (Array.isArray(waiting)) return void waiting.push(frame);
     if (this.#waiting.size === 0) this.#lastOfTurn(() => this.flush());
-    this.#waiting.set(to, [frame]);
+    this.#waiting.set(to, waiting === undefined ? frame : [waiting, frame]);
   }
 
   /** Sooner than the turn ends: before what may not overtake them. A send may close a socket, and that may flush again. */
@@ -31,8 +32,8 @@ export class GatheredSends {
       const frames = this.#waiting.get(to)!;
       this.#waiting.delete(to);
       const socket = this.#open.get(to); // None: gone meanwhile.
-      if (frames.length === 1) socket?.send(frames[0]!, true);
-      else socket?.cork(() => frames.forEach((frame) => socket.send(frame, true)));
+      if (Array.isArray(frames)) socket?.cork(() => frames.forEach((frame) => socket.send(frame, true)));
+      else socket?.send(frames, true);
     }
   }
 }
