@@ -69,7 +69,7 @@ export class Backlog {
       this.#start += 1;
       this.#dropped = { epoch: first.epoch, seq: first.lastSeq };
     }
-    if (this.#start < DROPPED_MAX && this.#start < this.#records.length) return;
+    if (this.#start === 0 || (this.#start < DROPPED_MAX && this.#start < this.#records.length)) return;
     this.#records = this.#records.slice(this.#start);
     this.#start = 0;
   }
