@@ -1,5 +1,7 @@
 /** Memory goes back once a process is quiet, and only then. */
 
+import { getHeapSpaceStatistics } from "node:v8";
+
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
@@ -12,7 +14,7 @@ const LOOK_MS = 15_000;
 function rig(idleMemoryMs = LOOK_MS) {
   const clock = new FakeClock();
   const registry = new Registry();
-  const state = { busyShare: 0, heldMb: 100, usedMb: 60, liveMb: 40, collections: 0 };
+  const state = { busyShare: 0, heldMb: 100, usedMb: 60, liveMb: 40, collections: 0, youngMayGrow: true };
   const heap: Heap = {
     busyShare: () => state.busyShare,
     bytes: () => ({ held: state.heldMb * MB, used: state.usedMb * MB }),
@@ -20,6 +22,7 @@ function rig(idleMemoryMs = LOOK_MS) {
       state.collections += 1;
       state.heldMb = state.liveMb;
     },
+    letYoungGrow: (mayGrow) => void (state.youngMayGrow = mayGrow),
   };
   return { clock, registry, state, running: giveBackIdleMemory({ idleMemoryMs }, heap, { clock, registry }) };
 }
@@ -91,6 +94,39 @@ test("[IDL5] V8 gives back pages too on which only a little is left", async () =
   const left = all.filter((_, index) => index % 50 === 0); // A few on each page.
   all = undefined;
   await heap.collect();
-  expect(before.held - heap.bytes().held).toBeGreaterThan(20 * MB);
+  expect(before.held - heap.bytes().held).toBeGreaterThan(10 * MB); // `gc()` gives back 3.5.
   expect(left.length).toBe(10_000);
+});
+
+test("[IDL6] the young generation stays as small as it is while the process is quiet, and no longer", async () => {
+  const { clock, state, running } = rig();
+  await clock.advance(LOOK_MS);
+  expect(state.youngMayGrow).toBe(false);
+  state.busyShare = 0.2;
+  await clock.advance(LOOK_MS);
+  expect(state.youngMayGrow).toBe(true);
+  state.busyShare = 0;
+  await clock.advance(LOOK_MS);
+  expect(state.youngMayGrow).toBe(false);
+  state.busyShare = 0.5; // So much at once is not left waiting.
+  await clock.advance(1_000);
+  expect(state.youngMayGrow).toBe(true);
+  await running.stop();
+});
+
+test("[IDL7] V8 lets what outlives collections enlarge the young generation only where it may grow", async () => {
+  const heap = v8Heap();
+  const youngBytes = (): number => getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")!.space_size;
+  const outlive = (): void => {
+    const kept: string[][] = [];
+    for (let index = 0; index < 200_000; index++) kept[index % 20_000] = [`${index}`];
+    expect(kept.length).toBe(20_000);
+  };
+  heap.letYoungGrow(false);
+  await heap.collect();
+  for (let round = 0; round < 10; round++) outlive();
+  expect(youngBytes()).toBeLessThanOrEqual(2 * MB); // Two halves of what V8 begins with.
+  heap.letYoungGrow(true);
+  for (let round = 0; round < 10; round++) outlive();
+  expect(youngBytes()).toBeGreaterThan(3 * MB);
 });

@@ -6,7 +6,7 @@
 
 import { Session } from "node:inspector";
 import { type EventLoopUtilization, performance } from "node:perf_hooks";
-import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from "node:v8";
 
 import { Histogram, type Registry } from "prom-client";
 
@@ -26,28 +26,48 @@ export interface Heap {
   bytes(): { readonly held: number; readonly used: number };
   /** Gives pages back that are only partly used, too. Stops the process for some milliseconds: about two for each MB that lives, four on a busy machine. */
   collect(): Promise<void>;
+  /** Whether the young generation may become larger than it is, as it does by and by wherever anything outlives a collection. */
+  letYoungGrow(mayGrow: boolean): void;
 }
 
 const BUSY_SHARE_MAX = 0.1;
+/** How often a process is looked at; what comes to it all at once is not to wait for the end of the quiet. */
+const LOOK_MS = 1_000;
+const SUDDENLY_BUSY_SHARE = 0.5;
 /** Less is not worth a stop. A stop takes as long as what lives, so what it gives back is in proportion to that. */
 const GROWN_BYTES_MIN = 2 * 1024 ** 2;
 const GROWN_SHARE_MIN = 1 / 8;
 /** Garbage included. A stop for a larger heap could be felt, and a room server that stands still for half a second loses its rooms. */
 const USED_BYTES_MAX = 96 * 1024 ** 2;
-/** V8's names of where objects are made. What it gives back there it takes again within minutes. */
+/** V8's names of where objects are made, which is not counted: a process that works takes again what it needs there. */
 const YOUNG = new Set(["new_space", "new_large_object_space"]);
+/** V8's own. */
+const YOUNG_GROWTH_FACTOR = 2;
 
 export function giveBackIdleMemory({ idleMemoryMs }: Values<typeof idleMemorySettings>, heap: Heap, { clock, registry }: { clock: Clock; registry: Registry }): Running {
   if (idleMemoryMs === 0) return { stop: async () => {} };
   const seconds = new Histogram({ name: "coroom_idle_collection_seconds", help: "How long the process stood still to give back memory while it had next to nothing to do", buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5], registers: [registry] });
+  const lookMs = Math.min(idleMemoryMs, LOOK_MS);
   let heldAtLeast = 0;
+  let [lookedMs, busyMs] = [0, 0];
   let stopped = false;
   let cancel = (): void => {};
-  const lookLater = (): void => void (cancel = clock.after(idleMemoryMs, () => void look()));
-  const look = async (): Promise<void> => {
+  const lookLater = (): void => void (cancel = clock.after(lookMs, look));
+  const look = (): void => {
+    const busyShare = heap.busyShare();
+    if (busyShare >= SUDDENLY_BUSY_SHARE) heap.letYoungGrow(true);
+    lookedMs += lookMs;
+    busyMs += busyShare * lookMs;
+    if (lookedMs < idleMemoryMs) return lookLater();
+    const isQuiet = busyMs / lookedMs < BUSY_SHARE_MAX;
+    [lookedMs, busyMs] = [0, 0];
+    void conclude(isQuiet);
+  };
+  const conclude = async (isQuiet: boolean): Promise<void> => {
     const { held, used } = heap.bytes();
     heldAtLeast = Math.min(heldAtLeast, held); // V8 gives back by itself as well.
-    if (heap.busyShare() < BUSY_SHARE_MAX && held - heldAtLeast >= Math.max(GROWN_BYTES_MIN, heldAtLeast * GROWN_SHARE_MIN) && used <= USED_BYTES_MAX) {
+    heap.letYoungGrow(!isQuiet);
+    if (isQuiet && held - heldAtLeast >= Math.max(GROWN_BYTES_MIN, heldAtLeast * GROWN_SHARE_MIN) && used <= USED_BYTES_MAX) {
       const end = seconds.startTimer();
       await heap.collect();
       end();
@@ -89,5 +109,7 @@ export function v8Heap(): Heap {
       await new Promise<void>((resolve, reject) => session.post("HeapProfiler.collectGarbage", (error) => (error === null ? resolve() : reject(error))));
       session.disconnect();
     },
+    // Read when V8 makes it larger. At the start V8 takes no less than the factor that it has by itself.
+    letYoungGrow: (mayGrow) => setFlagsFromString(`--semi-space-growth-factor=${mayGrow ? YOUNG_GROWTH_FACTOR : 1}`),
   };
 }
