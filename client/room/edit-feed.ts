@@ -6,11 +6,12 @@
  */
 
 import type { ClientId, Millis, Position, Seq } from "../../shared/ids.ts";
-import type { Counter, SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
+import type { SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
 import { type Batch, Inbox, type InboxOptions, type Repair, type RoomEdit } from "./inbox.ts";
 import type { EditName } from "../keeping/edit-store.ts";
 import type { Inheritance } from "../keeping/inheritance.ts";
 import type { Outbox } from "./outbox.ts";
+import { OwnEdits } from "./own-edits.ts";
 import type { RoomEffect, RoomFrame } from "./room-messages.ts";
 import { type DueEdits, TentativeEdits, type TentativeOptions } from "./tentative-edits.ts";
 
@@ -27,10 +28,8 @@ export class EditFeed {
   readonly #inbox: Inbox;
   readonly #tentative: TentativeEdits;
   #client: ClientId | undefined;
-  /** Every id this page has had: its edits under earlier ones are its own still. */
-  readonly #ownClients = new Set<ClientId>();
-  /** What pages before this one sent and this one was given back, by the id that they had. */
-  readonly #inherited: { readonly client: ClientId; readonly after: Counter; through: Counter }[] = [];
+  /** The application has them. */
+  readonly #own = new OwnEdits();
   #saving: SavingState = "saved";
 
   /** `unit`: a number in [0, 1). */
@@ -66,20 +65,14 @@ export class EditFeed {
   /** What pages before this one sent may be in the log: it comes with the first join, before the room is joined as each of them. */
   inherit({ numberings }: Pick<Inheritance, "numberings">): void {
     for (const { client, counter } of numberings.flatMap(({ sent }) => sent)) {
-      if (client === undefined) continue; // Known once the room is joined under its key.
-      const last = this.#inherited.at(-1);
-      if (last?.client === client && last.through === counter - 1) last.through = counter;
-      else this.#inherited.push({ client, after: counter - 1, through: counter });
+      if (client !== undefined) this.#own.add(client, counter - 1, counter); // Else it is known once the room is joined under its key.
     }
   }
 
   /** The log keeps up, unless the server says otherwise next. */
   joined(client: ClientId, now: Millis): void {
     this.#client = client;
-    const { keyIsInherited, ackedThrough, lastSent } = this.#outbox;
-    if (!keyIsInherited) this.#ownClients.add(client);
-    // Of a page before this one: what else it made need not be known here.
-    else if (!this.#isOwn(client, lastSent)) this.#inherited.push({ client, after: ackedThrough, through: lastSent });
+    this.#own.add(client, this.#outbox.ackedThrough, this.#outbox.ownThrough);
     this.receiveSaving("saved", now);
   }
 
@@ -96,13 +89,13 @@ export class EditFeed {
 
   /** A snapshot has this edit, and with it all that its author made before. */
   receiveLast({ client, counter }: EditName, effects: RoomEffect[]): void {
-    if (!this.#isOwn(client, counter)) show(this.#tentative.receiveCommitted(client, counter), effects);
+    if (!this.#own.has(client, counter)) show(this.#tentative.receiveCommitted(client, counter), effects);
   }
 
   receiveCommitted({ edits: { epoch, firstSeq, edits } }: RoomFrame & { type: "committed" }, catchingUp: boolean, now: Millis, effects: RoomEffect[]): void {
     const batch: RoomEdit[] = [];
     for (const [index, { client, counter, payload }] of edits.entries()) {
-      const own = this.#isOwn(client, counter);
+      const own = this.#own.has(client, counter);
       batch.push({ seq: (firstSeq + index) as Seq, client, counter, payload, own });
       if (client === this.#client) this.#outbox.receiveAck(counter, now);
       else if (!own) show(this.#tentative.receiveCommitted(client, counter), effects);
@@ -125,7 +118,7 @@ export class EditFeed {
   }
 
   receiveTentative(edit: TentativeEdit, now: Millis, effects: RoomEffect[]): void {
-    if (this.#isOwn(edit.client, edit.counter)) return;
+    if (this.#own.has(edit.client, edit.counter)) return;
     show(this.#tentative.receive(edit), effects);
     if (this.#saving === "saved" && this.#tentative.dueAt === undefined) this.#tentative.receiveSaved(now); // It came late.
   }
@@ -142,11 +135,6 @@ export class EditFeed {
 
   takeResubmits(now: Millis): DueEdits {
     return this.#tentative.takeDue(now);
-  }
-
-  /** Made here, or given back here: the application has it. */
-  #isOwn(client: ClientId, counter: Counter): boolean {
-    return this.#ownClients.has(client) || this.#inherited.some((edits) => edits.client === client && counter > edits.after && counter <= edits.through);
   }
 
   #deliver(batch: Batch, catchingUp: boolean, now: Millis, effects: RoomEffect[]): void {

@@ -93,9 +93,9 @@ export class Outbox {
     return this.#ackedThrough + this.#sent.length;
   }
 
-  /** What is sent now was made by a page before this one. */
-  get keyIsInherited(): boolean {
-    return this.#keyIsInherited;
+  /** The last counter under this key that is this page's. Infinity: all that come. Of a page's before it only what was given back. */
+  get ownThrough(): Counter {
+    return this.#keyIsInherited ? this.lastSent : Infinity;
   }
 
   /** Whether the numbering is to begin anew under another client key, and may. */
@@ -187,7 +187,7 @@ export class Outbox {
   /** Everything up to `through` is committed. The edits that this settles, in order. */
   receiveAck(through: Counter, now: Millis): SentEdit[] {
     if (!this.#keyIsJoined) return [];
-    const upTo = this.#keyIsInherited ? Math.min(through, this.lastSent) : through;
+    const upTo = Math.min(through, this.ownThrough);
     if (upTo <= this.#ackedThrough || upTo > this.lastSent) return []; // Known already, or of edits never sent.
     const settled = this.#sent.splice(0, upTo - this.#ackedThrough);
     for (const edit of settled) this.#count(edit, -1);
