@@ -19,10 +19,10 @@ test("[CFG2] answers larger than NATS takes are refused alike", () => {
 });
 
 test("[CFG3] a short secret is refused", () => {
-  expect(() => read({ roomSecret: "short" })).toThrow(/COROOM_ROOM_SECRET.*32/);
+  expect(() => read({ roomSecret: "short" })).toThrow(/--room-secret.*32/);
 });
 
 test("[CFG4] a server that would be heard so seldom that it is taken for dead by who has just started is refused", () => {
   expect(read({ heartbeatMs: "1000" }).heartbeatMs).toBe(1_000);
-  expect(() => read({ heartbeatMs: "1001" })).toThrow(/COROOM_HEARTBEAT_MS=1001 must be at most 1000.*COROOM_SERVER_SILENCE_MS_MAX/);
+  expect(() => read({ heartbeatMs: "1001" })).toThrow(/--heartbeat-ms=1001 must be at most 1000.*COROOM_SERVER_SILENCE_MS_MAX/);
 });

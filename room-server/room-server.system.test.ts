@@ -362,6 +362,6 @@ test("[RS15] a room that nobody uses is released", async () => {
 });
 
 test("[RS16] a server starts only with a secret and with limits that NATS allows", async () => {
-  await expect(startServer({ roomSecret: "short" })).rejects.toThrow(/COROOM_ROOM_SECRET/);
+  await expect(startServer({ roomSecret: "short" })).rejects.toThrow(/--room-secret/);
   await expect(startServer({ recordBytesMax: String(64 * 1024 ** 2) })).rejects.toThrow(/max_payload/);
 });

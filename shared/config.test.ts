@@ -31,3 +31,14 @@ test("[CFG5] what is given empty is not given: an empty flag is the default, an 
   expect(readSettings(each, { flags: { at: "" }, env: { COROOM_AT: "1" } })).toEqual(defaults);
   expect(() => readSettings(settings, { flags: {}, env: { COROOM_NATS_URL: "" } })).toThrow("COROOM_NATS_URL is not set");
 });
+
+test("[CFG8] a problem names what was typed: the flag where it came from one", () => {
+  expect(() => readSettings(settings, { flags: { natsUrl: "nats://flag", limit: "bogus" }, env: { COROOM_LIMIT: "9" } })).toThrow(/--limit=bogus must be a positive whole number/);
+});
+
+test("[CFG9] what is of one call alone is read from its flag, whatever variable has its name", () => {
+  const ofOneCall = { host: { parse: text, fallback: "", meaning: "which host", flagOnly: true }, room: { parse: text, meaning: "which room", flagOnly: true } } as const;
+  const env = { COROOM_HOST: "0.0.0.0", COROOM_ROOM: "drafts" };
+  expect(readSettings(ofOneCall, { flags: { room: "notes" }, env })).toEqual({ host: "", room: "notes" });
+  expect(() => readSettings(ofOneCall, { flags: {}, env })).toThrow(/--room is not set: which room/);
+});

@@ -1,8 +1,8 @@
 /**
  * Settings, each declared once: its parser, default and meaning. The name gives the rest:
  * `backlogBytesMax` is read from `--backlog-bytes-max` or `COROOM_BACKLOG_BYTES_MAX` (the flag wins).
- * `--help`, the settings table and every error message come from the same declaration. What is given empty is not given:
- * a flag without a text stands for the default, a variable for nothing at all.
+ * `--help` and every error message come from the same declaration; an error names the flag or the variable that was given.
+ * What is given empty is not given: a flag without a text stands for the default, a variable for nothing at all.
  */
 
 export type Setting<Value> = {
@@ -12,6 +12,8 @@ export type Setting<Value> = {
   readonly meaning: string;
   /** What is given is, or may hold, a secret: no message shows it. A parser's own messages show no value in any case. */
   readonly secret?: true;
+  /** Of one call of a command, such as whom it is about: never read from a variable, which may mean something else. */
+  readonly flagOnly?: true;
 };
 export type Settings = Record<string, Setting<unknown>>;
 export type Values<S extends Settings> = { readonly [Key in keyof S]: S[Key] extends Setting<infer Value> ? Value : never };
@@ -66,17 +68,18 @@ export function readSettings<const S extends Settings>(settings: S, given: Given
   const values: Record<string, unknown> = {};
   const problems: string[] = [];
   for (const [name, setting] of Object.entries(settings)) {
-    const raw = given.flags[name] ?? given.env[envName(name)] ?? "";
+    const typed = given.flags[name];
+    const raw = typed ?? (setting.flagOnly === true ? undefined : given.env[envName(name)]) ?? "";
     if (raw.trim() === "") {
       if ("fallback" in setting) values[name] = setting.fallback;
-      else problems.push(`${envName(name)} is not set: ${setting.meaning}`);
+      else problems.push(`${setting.flagOnly === true ? flagName(name) : envName(name)} is not set: ${setting.meaning}`);
       continue;
     }
     try {
       values[name] = setting.parse(raw);
     } catch (error) {
       if (!(error instanceof SettingError)) throw error;
-      problems.push(`${envName(name)}${setting.secret === true ? "" : `=${raw}`} ${error.message} (${setting.meaning})`);
+      problems.push(`${typed === undefined ? envName(name) : flagName(name)}${setting.secret === true ? "" : `=${raw}`} ${error.message} (${setting.meaning})`);
     }
   }
   if (problems.length > 0) throw new SettingError(`bad configuration:\n  ${problems.join("\n  ")}`);
