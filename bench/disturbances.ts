@@ -1,6 +1,7 @@
 /** What is done to the owner of rooms, or to the leader of their log, and how it is undone. */
 
-import { opsStepDownSettings, stepDown } from "../cli/ops-step-down.ts";
+import { opsStepDownSettings } from "../cli/ops-settings.ts";
+import { stepDown } from "../cli/ops-step-down.ts";
 import { OrderReply } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";

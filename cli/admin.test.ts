@@ -5,7 +5,8 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { readSettings } from "../shared/config.ts";
-import { type AdminCommand, adminSettings, runAdmin } from "./admin.ts";
+import { runAdmin } from "./admin.ts";
+import { type AdminCommand, adminSettings } from "./admin-settings.ts";
 
 const UNTIL = Date.UTC(2026, 0, 2, 3, 4, 5);
 

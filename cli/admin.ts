@@ -4,39 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { z } from "zod";
 
-import { oneOf, positiveInteger, SettingError, type Settings, text, type Values } from "../shared/config.ts";
-import { type Answer, askGateway, gatewayAddress } from "./ask-gateway.ts";
+import { SettingError, type Settings, type Values } from "../shared/config.ts";
+import { type AdminCommand, adminSettings, type Gateway } from "./admin-settings.ts";
+import { type Answer, askGateway } from "./ask-gateway.ts";
 import { localSecrets } from "./secrets.ts";
-import { startSettings } from "./settings.ts";
-import { duration } from "./token.ts";
-
-const gateway = {
-  url: { parse: gatewayAddress, fallback: "http://127.0.0.1:8080", meaning: "a gateway; what it is asked to do reaches all of them" },
-  token: { parse: text, secret: true, fallback: "", meaning: "a token with the right admin; empty: the operator's secret is used" },
-  internalSecret: { ...startSettings.internalSecret, meaning: "the operator's secret; empty: that of the local system" },
-  dataDir: startSettings.dataDir,
-} as const satisfies Settings;
-const whose = { tenant: { parse: text, fallback: "default", meaning: "the tenant it is about" } } as const satisfies Settings;
-const who = { ...gateway, ...whose, user: { parse: text, fallback: "", meaning: "id of the user" }, room: { parse: text, fallback: "", meaning: "only in this room; empty: everywhere" } } as const satisfies Settings;
-const address = { parse: text, fallback: "", meaning: "an IP address, instead of a user; it is banned from everywhere" } as const;
-const reason = { parse: text, fallback: "", meaning: "what the user is told" } as const;
-const howLong = { parse: duration, fallback: 900, meaning: "for how long: 90s, 15m, 1h, 7d" } as const;
-
-/** By command. */
-export const adminSettings = {
-  kick: { ...who, connection: { parse: text, fallback: "", meaning: "one connection, as WELCOME names it, instead of a user" } },
-  downgrade: { ...who, for: howLong, reason },
-  ban: { ...who, address, for: howLong, reason },
-  unban: { ...who, address, level: { parse: oneOf("banned", "read-only"), fallback: "banned", meaning: "what to lift: banned or read-only" } },
-  bans: gateway,
-  members: { ...gateway, ...whose, room: { parse: text, meaning: "the room" } },
-  "delete-room": { ...gateway, ...whose, room: { parse: text, meaning: "the room, which is gone for good then" } },
-  drain: { ...gateway, drainMs: { parse: positiveInteger, fallback: 60_000, meaning: "how long to wait until everybody has moved" } },
-} as const satisfies Record<string, Settings>;
-
-export type AdminCommand = keyof typeof adminSettings;
-type Gateway = Values<typeof gateway>;
-
 export function isAdminCommand(command: string): command is AdminCommand {
   return Object.hasOwn(adminSettings, command);
 }

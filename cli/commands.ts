@@ -1,17 +1,19 @@
 /** Every command but `coroom start`. */
 
 import { type Given, readSettings, SettingError } from "../shared/config.ts";
-import { adminSettings, isAdminCommand, runAdmin } from "./admin.ts";
+import { isAdminCommand, runAdmin } from "./admin.ts";
+import { adminSettings } from "./admin-settings.ts";
 import { helpText } from "./help.ts";
-import { describeRoom, opsRoomSettings, opsWatchSettings, watchEvents } from "./ops.ts";
-import { listLeftOut, opsLeftOutSettings } from "./ops-left-out.ts";
+import { describeRoom, watchEvents } from "./ops.ts";
+import { listLeftOut } from "./ops-left-out.ts";
 import { isPlacementCommand, runPlacementCommand } from "./ops-placement.ts";
-import { opsStepDownSettings, stepDown } from "./ops-step-down.ts";
-import { restore, restoreSettings } from "./restore.ts";
+import { opsLeftOutSettings, opsRoomSettings, opsStepDownSettings, opsWatchSettings, restoreSettings } from "./ops-settings.ts";
+import { stepDown } from "./ops-step-down.ts";
+import { restore } from "./restore.ts";
 import { runUntilSignalled } from "./run-until-signalled.ts";
 import { localSecrets } from "./secrets.ts";
-import { startSettings } from "./settings.ts";
-import { makeToken, tokenSettings } from "./token.ts";
+import { makeToken } from "./token.ts";
+import { tokenSettings } from "./token-settings.ts";
 import { refuseUnknownFlags } from "./unknown-flags.ts";
 
 /** Without one, or where help is asked for, it helps. */
@@ -20,9 +22,8 @@ export async function runCommand(command: string | undefined, given: Given & { r
   if (command === undefined || flags["help"] !== undefined) return void process.stdout.write(helpText());
   switch (command) {
     case "token": {
-      const settings = { ...tokenSettings, dataDir: startSettings.dataDir, jwtSecret: startSettings.jwtSecret };
-      refuseUnknownFlags(flags, settings);
-      const { dataDir, jwtSecret, ...claims } = readSettings(settings, given);
+      refuseUnknownFlags(flags, tokenSettings);
+      const { dataDir, jwtSecret, ...claims } = readSettings(tokenSettings, given);
       return void process.stdout.write(`${await makeToken(claims, jwtSecret === "" ? localSecrets(dataDir).jwtSecret : jwtSecret)}\n`);
     }
     case "restore":

@@ -1,14 +1,11 @@
 /** The help text, from the same declarations that parse the settings. */
 
 import { envName, flagName, type Settings } from "../shared/config.ts";
-import { adminSettings } from "./admin.ts";
-import { opsRoomSettings, opsWatchSettings } from "./ops.ts";
-import { opsLeftOutSettings } from "./ops-left-out.ts";
+import { adminSettings } from "./admin-settings.ts";
 import { placementCommands } from "./ops-placement.ts";
-import { opsStepDownSettings } from "./ops-step-down.ts";
-import { restoreSettings } from "./restore.ts";
+import { opsLeftOutSettings, opsRoomSettings, opsStepDownSettings, opsWatchSettings, restoreSettings } from "./ops-settings.ts";
 import { startSettings } from "./settings.ts";
-import { tokenSettings } from "./token.ts";
+import { tokenSettings } from "./token-settings.ts";
 
 export function helpText(): string {
   return [

@@ -9,7 +9,8 @@ import { readSettings } from "../shared/config.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis } from "../shared/ids.ts";
 import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { type RealNats, startRealNats } from "../test/contract/real-nats.ts";
-import { listLeftOut, opsLeftOutSettings } from "./ops-left-out.ts";
+import { listLeftOut } from "./ops-left-out.ts";
+import { opsLeftOutSettings } from "./ops-settings.ts";
 
 let server: RealNats;
 let nats: NatsConnection;

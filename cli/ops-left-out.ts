@@ -5,14 +5,12 @@ import { jetstream } from "@nats-io/jetstream";
 import { CheckpointEntry, isDeleted } from "../shared/bus/checkpoint.ts";
 import { decodeJson } from "../shared/bus/json-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import type { Settings, Values } from "../shared/config.ts";
+import type { Values } from "../shared/config.ts";
 import { parseRoomKey, roomOf, tenantOf } from "../shared/ids.ts";
 import { kvBucket } from "../shared/io/copies.ts";
 import { closeNats } from "../shared/io/nats.ts";
-import { connectOperator, whereSettings } from "./ops.ts";
-import { startSettings } from "./settings.ts";
-
-export const opsLeftOutSettings = { ...whereSettings, logReplicas: startSettings.logReplicas } as const satisfies Settings;
+import { connectOperator } from "./ops.ts";
+import type { opsLeftOutSettings } from "./ops-settings.ts";
 
 /** Says a line for each such room, and how many there are of how many. */
 export async function listLeftOut(config: Values<typeof opsLeftOutSettings>, say: (line: string) => void): Promise<void> {

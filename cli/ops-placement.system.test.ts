@@ -13,7 +13,8 @@ import { Cluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { ownerOf } from "../test/system/owner.ts";
 import { insertion, Person } from "../test/system/person.ts";
-import { drainServer, explainRoom, moveRoom, opsDrainSettings, opsExplainSettings, opsMoveSettings, opsPinSettings, opsServersSettings, pinRoom, showServers } from "./ops-placement.ts";
+import { drainServer, explainRoom, moveRoom, pinRoom, showServers } from "./ops-placement.ts";
+import { opsDrainSettings, opsExplainSettings, opsMoveSettings, opsPinSettings, opsServersSettings } from "./ops-settings.ts";
 
 let cluster: Cluster;
 beforeAll(async () => {
@@ -121,4 +122,9 @@ test("[OPL7] a room that is where it is to go has not moved, and what is planned
   expect(await asked(moveRoom, opsMoveSettings, { room: "at-home", to: owner! })).toEqual([`default.at-home is on ${owner} already`]);
   expect(await explained("at-home")).not.toContain("an operator moved it");
   person.leave();
+});
+
+test("[OPL8] a room is pinned to a host by --on-host", async () => {
+  expect(await asked(pinRoom, opsPinSettings, { room: "unopened", onHost: "north" })).toEqual([expect.stringContaining('default.unopened is pinned: {"host":"north"}')]);
+  expect(await asked(pinRoom, opsPinSettings, { room: "unopened" })).toEqual(["default.unopened is not pinned any more"]);
 });

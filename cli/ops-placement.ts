@@ -9,35 +9,17 @@ import type { z } from "zod";
 import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
 import { OrderReply, ownerReasonIn, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat, type ServerOrder } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { type Given, readSettings, type Settings, SettingError, text, type Values } from "../shared/config.ts";
+import { type Given, readSettings, type Settings, SettingError, type Values } from "../shared/config.ts";
 import { parseRoomId, parseTenantId, roomKey, type RoomKey, type ServerId, type UnixMillis } from "../shared/ids.ts";
 import { kvBucket } from "../shared/io/copies.ts";
 import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
 import { askNats } from "../shared/io/nats-ask.ts";
-import { connectOperator, whereSettings } from "./ops.ts";
-import { startSettings } from "./settings.ts";
+import { connectOperator } from "./ops.ts";
+import { opsDrainSettings, opsExplainSettings, opsMoveSettings, opsPinSettings, opsServersSettings, type whereSettings } from "./ops-settings.ts";
 import { refuseUnknownFlags } from "./unknown-flags.ts";
 
-const roomSettings = {
-  room: { parse: text, meaning: "the room's id" },
-  tenant: { parse: text, fallback: "default", meaning: "the tenant whose room it is" },
-  ...whereSettings,
-  logReplicas: startSettings.logReplicas,
-} as const satisfies Settings;
-const serverId = { parse: text, meaning: "the room server, as coroom ops servers names it" } as const;
-
-export const opsServersSettings = whereSettings;
-export const opsExplainSettings = roomSettings;
-export const opsMoveSettings = { to: serverId, ...roomSettings } as const satisfies Settings;
-export const opsDrainSettings = { server: serverId, ...whereSettings } as const satisfies Settings;
-export const opsPinSettings = {
-  pool: { parse: text, fallback: "", meaning: "keep the room on servers of this pool (COROOM_SERVER_POOL)" },
-  host: { parse: text, fallback: "", meaning: "keep the room on servers of this host (COROOM_SERVER_HOST)" },
-  ...roomSettings,
-} as const satisfies Settings;
-
 type Where = Values<typeof whereSettings>;
-type OfRoom = Values<typeof roomSettings>;
+type OfRoom = Values<typeof opsExplainSettings>;
 type Say = (line: string) => void;
 
 export const placementCommands = {
@@ -128,7 +110,7 @@ export function pinRoom(config: Values<typeof opsPinSettings>, say: Say): Promis
   return connected(config, async (nats) => {
     const room = keyOf(config);
     const pins = await bucket(nats, config, subjectsOf(config.environment).pinsBucket);
-    const pin: RoomPin = { ...(config.pool === "" ? {} : { pool: config.pool }), ...(config.host === "" ? {} : { host: config.host }) };
+    const pin: RoomPin = { ...(config.pool === "" ? {} : { pool: config.pool }), ...(config.onHost === "" ? {} : { host: config.onHost }) };
     if (Object.keys(pin).length === 0) {
       await pins.delete(room);
       return say(`${room} is not pinned any more`);

@@ -7,16 +7,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { jetstreamManager, type JetStreamManager, type StreamInfo } from "@nats-io/jetstream";
 
-import { type Settings, SettingError, text, type Values, wholeNumber } from "../shared/config.ts";
+import { SettingError, type Values } from "../shared/config.ts";
 import { isUnsettled, onceSettled } from "../shared/io/copies.ts";
 import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
-import { connectOperator, whereSettings } from "./ops.ts";
-
-export const opsStepDownSettings = {
-  server: { parse: text, meaning: "the nats-server, by its server_name" },
-  waitMsMax: { parse: wholeNumber, fallback: 60_000, meaning: "how long to wait for copies that are behind, and for other leaders" },
-  ...whereSettings,
-} as const satisfies Settings;
+import { connectOperator } from "./ops.ts";
+import type { opsStepDownSettings } from "./ops-settings.ts";
 
 const POLL_MS = 50;
 const ANSWER_MS_MAX = 2_000;

@@ -12,7 +12,8 @@ import { systemClock } from "../shared/io/system-clock.ts";
 import type { Log } from "../shared/log.ts";
 import { sharedSettings } from "../shared/settings.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
-import { describeRoom, opsRoomSettings, opsWatchSettings, watchEvents } from "./ops.ts";
+import { describeRoom, watchEvents } from "./ops.ts";
+import { opsRoomSettings, opsWatchSettings } from "./ops-settings.ts";
 
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 

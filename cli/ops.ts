@@ -8,7 +8,7 @@ import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
 import type { OperationsEvent } from "../shared/bus/operations-events.ts";
 import { RoomAccount, type RoomQuestion } from "../shared/bus/room-account.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
-import { type Settings, SettingError, text, type Values, wholeNumber } from "../shared/config.ts";
+import { SettingError, type Values } from "../shared/config.ts";
 import { parseRoomId, parseTenantId, type RoomKey, roomKey } from "../shared/ids.ts";
 import { closeNats, connectAs, type NatsConnection } from "../shared/io/nats.ts";
 import { withoutSecrets } from "../shared/io/nats-address.ts";
@@ -16,31 +16,7 @@ import { hasOperationsStream } from "../shared/io/nats-operations.ts";
 import { watchOperations } from "../shared/io/watch-operations.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import { localNatsUrl } from "./local-nats-url.ts";
-import { startSettings } from "./settings.ts";
-
-const { natsCredentials, natsCa, natsCert, natsKey, dataDir, environment } = startSettings;
-
-/** Those of `coroom start` that say where the system is. */
-export const whereSettings = {
-  natsUrl: { ...startSettings.natsUrl, meaning: "the NATS servers, comma-separated; empty: that of the local system" },
-  natsCredentials,
-  natsCa,
-  natsCert,
-  natsKey,
-  dataDir,
-  environment,
-} as const satisfies Settings;
-
-export const opsWatchSettings = {
-  last: { parse: wholeNumber, fallback: 20, meaning: "how many of the events that were kept are shown first" },
-  ...whereSettings,
-} as const satisfies Settings;
-
-export const opsRoomSettings = {
-  room: { parse: text, meaning: "the room, as its tenant calls it" },
-  tenant: { parse: text, fallback: "default", meaning: "the tenant whose room it is" },
-  ...whereSettings,
-} as const satisfies Settings;
+import type { opsRoomSettings, opsWatchSettings, whereSettings } from "./ops-settings.ts";
 
 const ANSWER_MS_MAX = 2_000;
 const RATES_OVER_MS = 1_000;

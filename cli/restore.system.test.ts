@@ -22,7 +22,8 @@ import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.t
 import { pinoLog } from "../shared/io/pino-log.ts";
 import { sharedSettings } from "../shared/settings.ts";
 import { eventually } from "../test/system/eventually.ts";
-import { restore, restoreSettings } from "./restore.ts";
+import { restoreSettings } from "./ops-settings.ts";
+import { restore } from "./restore.ts";
 
 const APPEND_MS_MAX = 30_000;
 const ENVIRONMENT = "restored";

@@ -7,7 +7,6 @@ import { createHash, randomUUID } from "node:crypto";
 
 import { jetstream } from "@nats-io/jetstream";
 
-import { documentServiceSettings } from "../document-service/config.ts";
 import { documentThreads } from "../document-service/io/document-threads.ts";
 import { jetstreamLog } from "../document-service/io/jetstream-log.ts";
 import { kvCheckpoints } from "../document-service/io/kv-checkpoints.ts";
@@ -18,33 +17,15 @@ import { openStores } from "../document-service/io/object-stores.ts";
 import type { Checkpoints, Histories } from "../document-service/ports.ts";
 import { restoreRoom, type RoomObjects } from "../document-service/past/restore-host.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { SettingError, type Settings, type Values } from "../shared/config.ts";
+import { SettingError, type Values } from "../shared/config.ts";
 import { parseRoomKey, type RoomKey, type UnixMillis } from "../shared/ids.ts";
 import { closeNats } from "../shared/io/nats.ts";
 import { kvBucket } from "../shared/io/copies.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { unlessMistake } from "../shared/pause.ts";
-import { connectOperator, whereSettings } from "./ops.ts";
-import { startSettings } from "./settings.ts";
-
-const { snapshotsStore, snapshotsFolder, s3Url, s3Region, s3Bucket, s3AccessKeyId, s3SecretAccessKey, mergeMsMax, mergeThreads, readsWaitingMax } = documentServiceSettings;
-
-export const restoreSettings = {
-  ...whereSettings,
-  logPartitions: startSettings.logPartitions,
-  logReplicas: startSettings.logReplicas,
-  snapshotsStore,
-  snapshotsFolder,
-  s3Url,
-  s3Region,
-  s3Bucket,
-  s3AccessKeyId,
-  s3SecretAccessKey,
-  mergeMsMax,
-  mergeThreads,
-  readsWaitingMax,
-} as const satisfies Settings;
+import { connectOperator } from "./ops.ts";
+import type { restoreSettings } from "./ops-settings.ts";
 
 const ANSWER_MS_MAX = 10_000;
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
 import { envName, readSettings, type Settings, SettingError } from "../shared/config.ts";
-import { adminSettings } from "./admin.ts";
-import { restoreSettings } from "./restore.ts";
+import { adminSettings } from "./admin-settings.ts";
+import { restoreSettings } from "./ops-settings.ts";
 import { startSettings } from "./settings.ts";
 
 const WHSEC_TOO_SHORT = "whsec_HUSH";

@@ -6,7 +6,8 @@ import { expect, test } from "vitest";
 
 import { readSettings } from "../shared/config.ts";
 import { localSecrets } from "./secrets.ts";
-import { makeToken, tokenSettings } from "./token.ts";
+import { makeToken } from "./token.ts";
+import { tokenSettings } from "./token-settings.ts";
 
 const given = (flags: Record<string, string>) => readSettings(tokenSettings, { flags, env: {} });
 
@@ -19,7 +20,7 @@ test("[TOK1] a token holds what the flags say and the name falls back to the use
 });
 
 test("[TOK2] bad flags are refused together, each with what it wants", () => {
-  expect(() => given({ rights: "fly", ttl: "soon" })).toThrow(/COROOM_ROOM is not set[\s\S]*COROOM_USER is not set[\s\S]*must be out of read, write, admin, award[\s\S]*90s, 15m/);
+  expect(() => given({ rights: "fly", ttl: "soon" })).toThrow(/--room is not set[\s\S]*--user is not set[\s\S]*must be out of read, write, admin, award[\s\S]*90s, 15m/);
 });
 
 test("[TOK3] local secrets are made once and readable by their owner only", () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { SettingError } from "../shared/config.ts";
-import { adminSettings } from "./admin.ts";
+import { adminSettings } from "./admin-settings.ts";
 import { helpText } from "./help.ts";
 import { placementCommands } from "./ops-placement.ts";
 import { startSettings } from "./settings.ts";

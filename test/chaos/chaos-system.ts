@@ -1,6 +1,7 @@
 /** The system that chaos is done to: three nats-servers with three copies of everything, several of every role, in three zones. */
 
-import { opsStepDownSettings, stepDown } from "../../cli/ops-step-down.ts";
+import { opsStepDownSettings } from "../../cli/ops-settings.ts";
+import { stepDown } from "../../cli/ops-step-down.ts";
 import { leaderboardSettings } from "../../leaderboard/config.ts";
 import { readSettings } from "../../shared/config.ts";
 import { Balancer } from "../system/balancer.ts";

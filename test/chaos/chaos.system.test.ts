@@ -3,7 +3,8 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { opsStepDownSettings, stepDown } from "../../cli/ops-step-down.ts";
+import { opsStepDownSettings } from "../../cli/ops-settings.ts";
+import { stepDown } from "../../cli/ops-step-down.ts";
 import { readSettings } from "../../shared/config.ts";
 import { closeNats, connectNats } from "../../shared/io/nats.ts";
 import { leaderOfLog } from "../system/log-leader.ts";

@@ -7,7 +7,8 @@
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { describeRoom, opsRoomSettings } from "../../cli/ops.ts";
+import { describeRoom } from "../../cli/ops.ts";
+import { opsRoomSettings } from "../../cli/ops-settings.ts";
 import { makeToken } from "../../cli/token.ts";
 import { gatewaySettings } from "../../gateway/config.ts";
 import { startGateway } from "../../gateway/main.ts";

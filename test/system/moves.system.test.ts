@@ -2,7 +2,8 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { explainRoom, moveRoom, opsExplainSettings, opsMoveSettings } from "../../cli/ops-placement.ts";
+import { explainRoom, moveRoom } from "../../cli/ops-placement.ts";
+import { opsExplainSettings, opsMoveSettings } from "../../cli/ops-settings.ts";
 import { epochOf } from "../../shared/bus/record.ts";
 import { readSettings } from "../../shared/config.ts";
 import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
