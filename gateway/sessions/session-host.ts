@@ -215,22 +215,27 @@ export class SessionHost implements Inside {
   }
 
   #verify(connection: ConnectionId, session: Session, token: string): void {
-    const { discipline, quotas } = this.#ports;
-    const shownFrom = session.identity === undefined ? quotas.addressOf(connection) : undefined;
+    const shownFrom = session.identity === undefined ? this.#ports.quotas.addressOf(connection) : undefined; // Not known any more once the connection is gone.
     const conclude = (verdict: TokenVerdict): void => {
-      if (this.#sessions.get(connection) !== session) {
-        if (verdict.kind === "refused") discipline.receiveForgery(shownFrom); // Whoever hangs up before it is known gains nothing.
-        return;
-      }
-      const refused = verdict.kind === "valid" ? this.#refuseByIdentity(connection, session, verdict.identity) : undefined;
-      const isNew = session.identity === undefined;
-      this.carryOut(connection, session, refused ?? session.receiveVerdict(verdict, this.#now()));
-      if (isNew && this.#toldLost) this.#tellLost(connection, session, connection % this.#sessions.size); // It came while the others were told.
+      if (this.#sessions.get(connection) === session) this.#receiveVerdict(connection, session, verdict);
+      else this.#receiveVerdictTooLate(shownFrom, verdict);
     };
     this.#ports.tokens.verify(token).then(conclude, (cause: unknown) => {
       this.#deps.log.error({ cause }, "tokens cannot be checked: see whether the JWKS address answers with a key set");
       conclude({ kind: "unchecked" });
     });
+  }
+
+  #receiveVerdict(connection: ConnectionId, session: Session, verdict: TokenVerdict): void {
+    const isNew = session.identity === undefined;
+    const refused = verdict.kind === "valid" ? this.#refuseByIdentity(connection, session, verdict.identity) : undefined;
+    this.carryOut(connection, session, refused ?? session.receiveVerdict(verdict, this.#now()));
+    if (isNew) this.#tellNewcomerIfLost(connection, session);
+  }
+
+  /** The connection is gone: whoever hangs up before it is known gains nothing. */
+  #receiveVerdictTooLate(shownFrom: ClientAddress | undefined, verdict: TokenVerdict): void {
+    if (verdict.kind === "refused") this.#ports.discipline.receiveForgery(shownFrom);
   }
 
   /** For what it is, whatever its token says. Undefined: it is welcome. */
@@ -276,6 +281,11 @@ export class SessionHost implements Inside {
       if (isLost) this.#tellLost(connection, session, index);
       else this.carryOut(connection, session, session.receiveBackbone("found", 0));
     });
+  }
+
+  /** The others were told before it came. */
+  #tellNewcomerIfLost(connection: ConnectionId, session: Session): void {
+    if (this.#toldLost) this.#tellLost(connection, session, connection % this.#sessions.size);
   }
 
   /** `place`: in the row of all, who are to move one after the other. */
