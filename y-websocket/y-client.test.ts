@@ -60,7 +60,7 @@ function rig({ budget = new HeldBudget(1_000_000) }: { readonly budget?: HeldBud
     docs.push({ doc, number: doc.clientID });
     return room as unknown as YRoom;
   };
-  const client = new YClient(socket, { yWaitingBytesMax: 1_000, ySaveMsMax: 5_000 }, { openRoom, budget, clock, log: silent, metrics: yWebsocketMetrics(new Registry()) });
+  const client = new YClient(socket, { yHelloMsMax: 10_000, yWaitingBytesMax: 1_000, ySaveMsMax: 5_000 }, { openRoom, budget, clock, log: silent, metrics: yWebsocketMetrics(new Registry()) });
   return { client, clock, room, docs, sent, closed, socket };
 }
 
@@ -75,7 +75,7 @@ test("[YCL1] it enters under its own number, and its document never writes under
 
 test("[YCL2] a client that shows nothing is let in all the same, a moment after its first words, however late those come", () => {
   const { client, clock, docs } = rig();
-  clock.turn(10_000);
+  clock.turn(9_999);
   client.receive(encodeSyncRequest(new Uint8Array([0])));
   clock.turn(49);
   expect(docs).toHaveLength(0);
@@ -268,6 +268,17 @@ test("[YCL15] who is closed from here is not to be seen any more, though it neve
   Y.applyUpdate(docs[0]!.doc, updateOf("more than it takes"));
   expect(closed).toEqual([1013]);
   expect(room.shown).toBe(null);
+});
+
+test("[YCL16] who says nothing in time is closed, to come again, and who says something is not", () => {
+  const [mute, speaking] = [rig(), rig()];
+  speaking.client.receive(hello);
+  for (const { clock } of [mute, speaking]) clock.turn(9_999);
+  expect(mute.closed).toEqual([]);
+  for (const { clock } of [mute, speaking]) clock.turn(60_000);
+  expect([mute.closed, speaking.closed]).toEqual([[4508], []]);
+  mute.client.receive(hello);
+  expect(mute.docs).toEqual([]);
 });
 
 function saidUpdate(update: Uint8Array): Uint8Array {

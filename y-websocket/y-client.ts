@@ -1,6 +1,6 @@
 /**
  * One client of y-websocket in one room: a document of its own, kept the same as the room by the SDK, answers it in its
- * protocol. Rules YCL1 to YCL15, YWS1 to YWS16.
+ * protocol. Rules YCL1 to YCL16, YWS1 to YWS17.
  *
  * What it says is held until the document is the room's: answered sooner, it would take an empty document for the room,
  * and fill it anew. It takes part under the number that it has in Yjs, so that tabs beside it, which tell it of each other
@@ -26,12 +26,12 @@ export interface YSocket {
 }
 
 export type YRoom = Pick<YjsProvider, "room" | "rights" | "status" | "synced" | "saved" | "unsavedEdits" | "awareness" | "on" | "destroy">;
-export type YClientOptions = { readonly yWaitingBytesMax: number; readonly ySaveMsMax: number };
+export type YClientOptions = { readonly yHelloMsMax: number; readonly yWaitingBytesMax: number; readonly ySaveMsMax: number };
 /** `openRoom`: the document's awareness is to be of the Yjs client whose number the document has at that moment. */
 export type YClientDeps = { readonly openRoom: (doc: Y.Doc) => YRoom; readonly budget: HeldBudget; readonly clock: Clock; readonly log: Log; readonly metrics: YWebsocketMetrics };
 
 /** 4400 to 4499: y-websocket 3.1 and later do not come again by themselves. */
-export const Y_CLOSE = { unreadable: 4400, refused: 4401, tokenExpired: 4501, goingAway: 1001, overloaded: 1013 } as const;
+export const Y_CLOSE = { unreadable: 4400, refused: 4401, tokenExpired: 4501, silent: 4508, goingAway: 1001, overloaded: 1013 } as const;
 
 /** It says its number in one go with its first words; without an awareness it has none to say. */
 const NUMBER_MS_MAX = 50;
@@ -54,7 +54,8 @@ export class YClient {
   #isInStep = false;
   #isThere = true;
   #hasEnded = false;
-  #stopWaiting: (() => void) | undefined;
+  /** For its first words, then for its number, then to tell it something again. */
+  #stopWaiting: () => void;
   /** Something that it wrote was not taken. */
   #lacksItsWords = false;
   /** Once: it may lack that itself. */
@@ -64,6 +65,8 @@ export class YClient {
     this.#socket = socket;
     this.#options = options;
     this.#deps = deps;
+    // Nobody has looked at its token yet, and it has a place.
+    this.#stopWaiting = deps.clock.after(options.yHelloMsMax, () => this.#refuse(Y_CLOSE.silent, "nothing was said in time"));
   }
 
   receive(bytes: Uint8Array): void {
@@ -74,8 +77,10 @@ export class YClient {
     if (!this.#deps.budget.take(bytes)) return this.#refuse(Y_CLOSE.overloaded, "too much was said before rooms were there");
     this.#held.push(bytes.slice()); // It may be a part of much that was read at once, which would be held with it.
     if (this.#room !== undefined) return;
-    if (message.kind === "awareness") this.#enter(message.states[0]?.client);
-    else this.#stopWaiting ??= this.#deps.clock.after(NUMBER_MS_MAX, () => this.#enter(undefined));
+    if (message.kind === "awareness") return this.#enter(message.states[0]?.client);
+    if (this.#held.length > 1) return;
+    this.#stopWaiting();
+    this.#stopWaiting = this.#deps.clock.after(NUMBER_MS_MAX, () => this.#enter(undefined));
   }
 
   /** The socket is closed. Resolves once what the client wrote is in the log, or the time for that is up. */
@@ -94,7 +99,7 @@ export class YClient {
   }
 
   #enter(yjsClient: number | undefined): void {
-    this.#stopWaiting?.();
+    this.#stopWaiting();
     const ownNumber = this.#doc.clientID;
     if (yjsClient !== undefined) this.#doc.clientID = yjsClient;
     const room = this.#deps.openRoom(this.#doc);
@@ -212,7 +217,7 @@ export class YClient {
   #leave(): void {
     if (!this.#isThere) return;
     this.#isThere = false;
-    this.#stopWaiting?.();
+    this.#stopWaiting();
     this.#room?.awareness.setLocalState(null);
   }
 

@@ -299,6 +299,16 @@ test("[YWS16] over TLS the bridge of the same process is told which gateway to r
   await startBridge(); // For the end of this test.
 });
 
+test("[YWS17] sockets that say nothing, and answer pings, keep no place for long", async () => {
+  await startBridge({ yClientsMax: "2", yHelloMsMax: "500" });
+  const token = await cluster.token("mute", "eve");
+  const mute = [1, 2].map(() => new WebSocket(`ws://127.0.0.1:${bridge.port}/mute?token=${token}`));
+  expect(await Promise.all(mute.map(async (socket) => (await once(socket, "close"))[0]))).toEqual([4508, 4508]);
+  const ann = await visit("mute", "ann");
+  await eventually("there is a place", () => ann.provider.synced);
+  expect(await counted("coroom_y_closes_total")).toBe(2);
+});
+
 /** As lib0 writes bytes of a length below 16,384. */
 function lengthAnd(bytes: Uint8Array): number[] {
   const { length } = bytes;

@@ -1,0 +1,38 @@
+/** As on gateways: each limit has a number, a metric and a test that reaches it, and every setting is named here. */
+
+import { readdirSync, readFileSync } from "node:fs";
+
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import { yWebsocketSettings } from "./config.ts";
+import { yWebsocketMetrics } from "./metrics.ts";
+
+type Setting = keyof typeof yWebsocketSettings;
+type Limit = { readonly settings: readonly Setting[]; readonly metric: string; readonly tests: readonly string[] };
+
+const LIMITS: readonly Limit[] = [
+  { settings: ["yClientsMax"], metric: "coroom_y_turned_away_total", tests: ["YWS7"] },
+  { settings: ["yHelloMsMax"], metric: "coroom_y_closes_total", tests: ["YCL16", "YWS17"] },
+  { settings: ["yHeldBytesMax"], metric: "coroom_y_closes_total", tests: ["YCL11", "YWS9"] },
+  { settings: ["yWaitingBytesMax"], metric: "coroom_y_closes_total", tests: ["YCL5"] },
+  { settings: ["ySaveMsMax"], metric: "coroom_y_clients", tests: ["YCL6"] },
+];
+
+/** Where it listens and goes; and what `ws` holds clients to by itself. */
+const NO_LIMITS: readonly Setting[] = ["yHost", "yPort", "yGatewayUrl", "yMessageBytesMax"];
+
+test("[YCF1] every setting is a limit with a metric and a test, or is none", () => {
+  const named = [...LIMITS.flatMap(({ settings }) => settings), ...NO_LIMITS];
+  expect(named.toSorted(), "name it in LIMITS, or in NO_LIMITS").toEqual(Object.keys(yWebsocketSettings).toSorted());
+});
+
+test("[YCF2] the metrics and tests of all limits are there", () => {
+  const registry = new Registry();
+  yWebsocketMetrics(registry);
+  const metrics = new Set(registry.getMetricsAsArray().map(({ name }) => name));
+  const files = readdirSync(new URL(".", import.meta.url), { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".test.ts"));
+  const tests = new Set(files.flatMap((file) => [...readFileSync(new URL(file, import.meta.url), "utf8").matchAll(/\[([A-Z]+\d+)\]/g)].map(([, id]) => id)));
+  expect(LIMITS.filter(({ metric }) => !metrics.has(metric))).toEqual([]);
+  expect(LIMITS.flatMap((limit) => limit.tests).filter((id) => !tests.has(id))).toEqual([]);
+});
