@@ -7,6 +7,7 @@ export const yWebsocketSettings = {
   yPort: { parse: port, fallback: 1234, meaning: "port that clients of y-websocket connect to, as ws://host:port/room?token=…; 0: any free one" },
   yGatewayUrl: { parse: text, fallback: "", meaning: "the gateways, as clients reach them (ws://host:port): rooms are entered there; empty: the gateway of this process" },
   yClientsMax: { parse: positiveInteger, fallback: 1_000, meaning: "clients of y-websocket; each costs a document in memory. More are turned away with HTTP 503" },
+  yClientsPerAddressMax: { parse: positiveInteger, fallback: 100, meaning: "clients of y-websocket from one address, as COROOM_CLIENT_ADDRESS_HEADER tells it; more are turned away with HTTP 429" },
   yHelloMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a new client has to say something; then it is closed and comes again" },
   yMessageBytesMax: { parse: positiveInteger, fallback: 32 * 1024 ** 2, meaning: "bytes of one message of a client" },
   yHeldBytesMax: { parse: positiveInteger, fallback: 128 * 1024 ** 2, meaning: "bytes of all that clients say before their rooms are there, together, and 256 for each message; over it, who says more is closed and comes again" },

@@ -13,6 +13,7 @@ type Limit = { readonly settings: readonly Setting[]; readonly metric: string; r
 
 const LIMITS: readonly Limit[] = [
   { settings: ["yClientsMax"], metric: "coroom_y_turned_away_total", tests: ["YWS7"] },
+  { settings: ["yClientsPerAddressMax"], metric: "coroom_y_turned_away_total", tests: ["YPL1", "YWS18"] },
   { settings: ["yHelloMsMax"], metric: "coroom_y_closes_total", tests: ["YCL16", "YWS17"] },
   { settings: ["yHeldBytesMax"], metric: "coroom_y_closes_total", tests: ["YCL11", "YWS9"] },
   { settings: ["yWaitingBytesMax"], metric: "coroom_y_closes_total", tests: ["YCL5"] },

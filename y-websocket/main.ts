@@ -19,6 +19,7 @@ import type { YWebsocketConfig } from "./config.ts";
 import { HeldBudget } from "./held-budget.ts";
 import { type TurnedAway, type YListener, type YSeat, ySockets } from "./io/y-sockets.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
+import { Places } from "./places.ts";
 import { YClient, type YSocket } from "./y-client.ts";
 
 /** As gateways have them. */
@@ -29,9 +30,10 @@ export type RunningYWebsocket = Running & { readonly port: number };
 export async function startYWebsocket(config: YWebsocketConfig & EdgeConfig, { log, registry }: { log: Log; registry: Registry }): Promise<RunningYWebsocket> {
   refuseUnsafe(config);
   const { yGatewayUrl: url, clientAddressHeader } = config;
-  if (config.production && clientAddressHeader === "") log.warn({}, "COROOM_CLIENT_ADDRESS_HEADER is not set: gateways take all clients of y-websocket to come from this machine, and count or ban them together or not at all");
+  if (config.production && clientAddressHeader === "") log.warn({}, "COROOM_CLIENT_ADDRESS_HEADER is not set: gateways take all clients of y-websocket to come from this machine, and count or ban them together or not at all; here they count under the balancer's address");
   const metrics = yWebsocketMetrics(registry);
   const budget = new HeldBudget(config.yHeldBytesMax);
+  const places = new Places(config);
   /** Each until its client has left, and what it wrote is saved. */
   const visits = new Set<Promise<void>>();
   let isStopping = false;
@@ -43,19 +45,21 @@ export async function startYWebsocket(config: YWebsocketConfig & EdgeConfig, { l
     fetchSnapshot,
     reportError: (error) => log.error({ cause: error }, "a y-websocket client's document could not take what the room has"),
   });
-  const enter = ({ room, token, address }: YSeat, socket: YSocket): YListener => {
+  const enter = ({ room, token, address, place }: YSeat, socket: YSocket): YListener => {
     const world = worldFor(address);
     const client = new YClient(socket, config, { openRoom: (doc) => new YjsProvider({ url, token, room, doc }, world), budget, clock, log, metrics });
     let receiveClosed = (): void => {};
     const visit = new Promise<void>((resolve) => (receiveClosed = () => resolve(client.receiveClosed()))).finally(() => {
       visits.delete(visit);
-      metrics.clients.set(visits.size);
+      places.giveBack(place);
+      metrics.clients.set(places.taken);
     });
     visits.add(visit);
-    metrics.clients.set(visits.size);
+    places.take(place);
+    metrics.clients.set(places.taken);
     return { receive: (bytes) => client.receive(bytes), receiveClosed: () => receiveClosed() };
   };
-  const mayEnter = (): TurnedAway | undefined => (isStopping ? "stopping" : visits.size >= config.yClientsMax ? "full" : undefined);
+  const mayEnter = ({ place }: YSeat): TurnedAway | undefined => (isStopping ? "stopping" : places.reasonAgainst(place));
 
   const options = { host: config.yHost, port: config.yPort, allowedOrigins: config.allowedOrigins, addressHeader: clientAddressHeader, messageBytesMax: config.yMessageBytesMax };
   const sockets = await ySockets(options, { mayEnter, enter, onTurnedAway: (reason) => metrics.turnedAway.inc({ reason }) });

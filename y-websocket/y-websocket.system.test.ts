@@ -309,6 +309,19 @@ test("[YWS17] sockets that say nothing, and answer pings, keep no place for long
   expect(await counted("coroom_y_closes_total")).toBe(2);
 });
 
+test("[YWS18] an address has so many clients, as the balancer names it, and others come in beside it", async () => {
+  await startBridge({ yClientsPerAddressMax: "1" }, 0, { clientAddressHeader: "x-forwarded-for" });
+  const knock = (address: string): Promise<number | undefined> =>
+    new Promise((resolve) => {
+      const socket = new WebSocket(`ws://127.0.0.1:${bridge.port}/counted?token=t`, { headers: { "x-forwarded-for": address } });
+      ends.push(() => socket.terminate());
+      socket.on("error", () => {}); // It was turned away.
+      socket.on("open", () => resolve(101)).on("unexpected-response", (_, response) => resolve(response.statusCode));
+    });
+  expect([await knock("203.0.113.9"), await knock("198.51.100.1, 203.0.113.9"), await knock("203.0.113.10")]).toEqual([101, 429, 101]);
+  expect(await counted("coroom_y_turned_away_total")).toBe(1);
+});
+
 /** As lib0 writes bytes of a length below 16,384. */
 function lengthAnd(bytes: Uint8Array): number[] {
   const { length } = bytes;

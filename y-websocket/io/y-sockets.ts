@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { type WebSocket, WebSocketServer } from "ws";
 
+import { type ClientAddress, clientAddressOf } from "../../shared/client-address.ts";
 import { parseRoomId, type RoomId } from "../../shared/ids.ts";
 import { isAllowedOrigin } from "../../shared/origins.ts";
 import { StartError } from "../../shared/start-error.ts";
@@ -14,11 +15,11 @@ import { Y_CLOSE, type YSocket } from "../y-client.ts";
 
 /** `addressHeader`: in lower case; empty where no balancer is trusted. */
 export type YSocketsOptions = { readonly host: string; readonly port: number; readonly allowedOrigins: readonly string[]; readonly addressHeader: string; readonly messageBytesMax: number };
-/** `address`: the client's, as the gateway is to count it. */
-export type YSeat = { readonly room: RoomId; readonly token: string; readonly address: string };
+/** `address`: the client's, as the gateway is told it; `place`: under which it counts, here as there. */
+export type YSeat = { readonly room: RoomId; readonly token: string; readonly address: string; readonly place: ClientAddress | undefined };
 export type YListener = { receive(bytes: Uint8Array): void; receiveClosed(): void };
-export type YDoor = { readonly mayEnter: () => TurnedAway | undefined; readonly enter: (seat: YSeat, socket: YSocket) => YListener; readonly onTurnedAway: (reason: TurnedAway) => void };
-export type TurnedAway = "full" | "origin" | "request" | "stopping";
+export type YDoor = { readonly mayEnter: (seat: YSeat) => TurnedAway | undefined; readonly enter: (seat: YSeat, socket: YSocket) => YListener; readonly onTurnedAway: (reason: TurnedAway) => void };
+export type TurnedAway = "full" | "address" | "origin" | "request" | "stopping";
 
 export type YSockets = { readonly port: number; close(): Promise<void> };
 
@@ -29,6 +30,7 @@ const FAREWELL_MS = 250;
 const BASE = "ws://host";
 const REFUSALS: Readonly<Record<TurnedAway, { readonly status: number; readonly message: string }>> = {
   full: { status: 503, message: "this server takes no more clients: try again, or another" },
+  address: { status: 429, message: "too many clients from this address: close others, or try again later; behind a balancer set COROOM_CLIENT_ADDRESS_HEADER" },
   stopping: { status: 503, message: "this server stops: try again, or another" },
   origin: { status: 403, message: "pages of this origin may not connect: add it to COROOM_ALLOWED_ORIGINS" },
   request: { status: 400, message: "name a room and give a token: ws://host:port/room?token=…, with WebsocketProvider's option params: { token }" },
@@ -48,7 +50,7 @@ export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<Y
   http.on("upgrade", (request, stream, head) => {
     stream.on("error", () => stream.destroy()); // The line broke: nobody is there to be told.
     const asked = seatOf(request, options);
-    const reason = isAllowedOrigin(request.headers.origin ?? "", options.allowedOrigins) ? (asked === undefined ? "request" : door.mayEnter()) : "origin";
+    const reason = isAllowedOrigin(request.headers.origin ?? "", options.allowedOrigins) ? (asked === undefined ? "request" : door.mayEnter(asked)) : "origin";
     if (asked === undefined || reason !== undefined) {
       door.onTurnedAway(reason ?? "request");
       return turnAway(stream, reason ?? "request");
@@ -115,7 +117,8 @@ function seatOf(request: IncomingMessage, { addressHeader }: YSocketsOptions): Y
   const token = url.searchParams.get("token") ?? "";
   if (room === undefined || token === "") return undefined;
   const forwarded = addressHeader === "" ? undefined : request.headersDistinct[addressHeader]?.at(-1);
-  return { room, token, address: forwarded ?? request.socket.remoteAddress ?? "" };
+  const peer = request.socket.remoteAddress ?? "";
+  return { room, token, address: forwarded ?? peer, place: clientAddressOf(peer, forwarded ?? "") };
 }
 
 function decoded(path: string): string {

@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+
+import type { ClientAddress } from "../shared/client-address.ts";
+import { Places } from "./places.ts";
+
+const [HERE, THERE] = ["203.0.113.9", "203.0.113.10"] as ClientAddress[];
+
+test("[YPL1] an address has so many places, and all together, and each is free again once it is given back", () => {
+  const places = new Places({ yClientsMax: 4, yClientsPerAddressMax: 2 });
+  for (const address of [HERE, HERE, THERE]) places.take(address);
+  expect([HERE, THERE, undefined].map((address) => places.reasonAgainst(address))).toEqual(["address", undefined, undefined]);
+  places.take(THERE);
+  expect([HERE, undefined].map((address) => places.reasonAgainst(address))).toEqual(["full", "full"]);
+  places.giveBack(THERE);
+  places.giveBack(HERE);
+  expect([HERE, THERE].map((address) => places.reasonAgainst(address))).toEqual([undefined, undefined]);
+  expect(places.taken).toBe(2);
+});
+
+test("[YPL2] clients of this machine are counted together only: behind its own proxy everybody would come from there", () => {
+  const places = new Places({ yClientsMax: 4, yClientsPerAddressMax: 1 });
+  for (let client = 0; client < 3; client++) places.take(undefined);
+  expect(places.reasonAgainst(undefined)).toBe(undefined);
+});

@@ -1,0 +1,42 @@
+/** How many clients there may be, in all and from one address. Each keeps its place until it has left, and what it wrote is saved. */
+
+import type { ClientAddress } from "../shared/client-address.ts";
+
+export type PlacesOptions = { readonly yClientsMax: number; readonly yClientsPerAddressMax: number };
+
+export class Places {
+  readonly #options: PlacesOptions;
+  readonly #byAddress = new Map<ClientAddress, number>();
+  #taken = 0;
+
+  constructor(options: PlacesOptions) {
+    this.#options = options;
+  }
+
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** Why there is none. Without an address it is this machine: its clients are counted together only. */
+  reasonAgainst(address: ClientAddress | undefined): "full" | "address" | undefined {
+    if (this.#taken >= this.#options.yClientsMax) return "full";
+    return address !== undefined && this.#of(address) >= this.#options.yClientsPerAddressMax ? "address" : undefined;
+  }
+
+  take(address: ClientAddress | undefined): void {
+    this.#taken += 1;
+    if (address !== undefined) this.#byAddress.set(address, this.#of(address) + 1);
+  }
+
+  giveBack(address: ClientAddress | undefined): void {
+    this.#taken -= 1;
+    if (address === undefined) return;
+    const left = this.#of(address) - 1;
+    if (left > 0) this.#byAddress.set(address, left);
+    else this.#byAddress.delete(address);
+  }
+
+  #of(address: ClientAddress): number {
+    return this.#byAddress.get(address) ?? 0;
+  }
+}
