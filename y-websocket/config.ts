@@ -12,6 +12,8 @@ export const yWebsocketSettings = {
   yMessageBytesMax: { parse: positiveInteger, fallback: 32 * 1024 ** 2, meaning: "bytes of one message of a client" },
   yHeldBytesMax: { parse: positiveInteger, fallback: 128 * 1024 ** 2, meaning: "bytes of all that clients say before their rooms are there, together, and 256 for each message; over it, who says more is closed and comes again" },
   yWaitingBytesMax: { parse: positiveInteger, fallback: 32 * 1024 ** 2, meaning: "bytes that a client has not taken yet; over it, it is closed and comes again" },
+  yAnswerBytesBurst: { parse: positiveInteger, fallback: 32 * 1024 ** 2, meaning: "bytes of answers to one client's questions (what it lacks of the document, what others show) at once; what it asks past that is answered later" },
+  yAnswerBytesPerSecond: { parse: positiveInteger, fallback: 1024 ** 2, meaning: "and in a second from then on" },
   ySaveMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long what a client wrote that is gone may take to be saved" },
 } as const satisfies Settings;
 

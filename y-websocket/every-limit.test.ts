@@ -17,6 +17,7 @@ const LIMITS: readonly Limit[] = [
   { settings: ["yHelloMsMax"], metric: "coroom_y_closes_total", tests: ["YCL16", "YWS17"] },
   { settings: ["yHeldBytesMax"], metric: "coroom_y_closes_total", tests: ["YCL11", "YWS9"] },
   { settings: ["yWaitingBytesMax"], metric: "coroom_y_closes_total", tests: ["YCL5"] },
+  { settings: ["yAnswerBytesBurst", "yAnswerBytesPerSecond"], metric: "coroom_y_answers_later_total", tests: ["YAN1", "YCL17"] },
   { settings: ["ySaveMsMax"], metric: "coroom_y_clients", tests: ["YCL6"] },
 ];
 

@@ -60,7 +60,7 @@ function rig({ budget = new HeldBudget(1_000_000) }: { readonly budget?: HeldBud
     docs.push({ doc, number: doc.clientID });
     return room as unknown as YRoom;
   };
-  const client = new YClient(socket, { yHelloMsMax: 10_000, yWaitingBytesMax: 1_000, ySaveMsMax: 5_000 }, { openRoom, budget, clock, log: silent, metrics: yWebsocketMetrics(new Registry()) });
+  const client = new YClient(socket, { yHelloMsMax: 10_000, yWaitingBytesMax: 1_000, yAnswerBytesBurst: 100_000, yAnswerBytesPerSecond: 10_000, ySaveMsMax: 5_000 }, { openRoom, budget, clock, log: silent, metrics: yWebsocketMetrics(new Registry()) });
   return { client, clock, room, docs, sent, closed, socket };
 }
 
@@ -279,6 +279,23 @@ test("[YCL16] who says nothing in time is closed, to come again, and who says so
   expect([mute.closed, speaking.closed]).toEqual([[4508], []]);
   mute.client.receive(hello);
   expect(mute.docs).toEqual([]);
+});
+
+test("[YCL17] who asks for the whole document over and over is answered as fast as may be, and who is gone is not", async () => {
+  const { client, clock, room, docs, sent } = rig();
+  client.receive(hello);
+  Y.applyUpdate(docs[0]!.doc, updateOf("a long document ".repeat(5_000)));
+  room.comeInStep();
+  const answers = () => sent.filter((kind) => kind === "update").length;
+  for (let asked = 0; asked < 100; asked++) client.receive(encodeSyncRequest(new Uint8Array([0])));
+  expect(answers()).toBe(2);
+  clock.turn(60_000);
+  expect(answers(), "the newest of those that waited").toBe(3);
+  for (let asked = 0; asked < 100; asked++) client.receive(encodeSyncRequest(new Uint8Array([0])));
+  const before = answers();
+  await client.receiveClosed();
+  clock.turn(60_000);
+  expect(answers()).toBe(before);
 });
 
 function saidUpdate(update: Uint8Array): Uint8Array {

@@ -1,6 +1,6 @@
 /**
  * One client of y-websocket in one room: a document of its own, kept the same as the room by the SDK, answers it in its
- * protocol. Rules YCL1 to YCL16, YWS1 to YWS18.
+ * protocol. Rules YCL1 to YCL17, YWS1 to YWS18.
  *
  * What it says is held until the document is the room's: answered sooner, it would take an empty document for the room,
  * and fill it anew. It takes part under the number that it has in Yjs, so that tabs beside it, which tell it of each other
@@ -13,6 +13,7 @@ import { assertNever } from "../shared/assert.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Log } from "../shared/log.ts";
 import type { YjsProvider } from "../client/yjs/yjs-provider.ts";
+import { Answers, type Question } from "./answers.ts";
 import type { HeldBudget } from "./held-budget.ts";
 import type { YWebsocketMetrics } from "./metrics.ts";
 import { decodeYMessage, encodeAwareness, encodeDenied, encodeSyncAnswer, encodeSyncRequest, encodeUpdate, type YMessage } from "./protocol.ts";
@@ -26,7 +27,7 @@ export interface YSocket {
 }
 
 export type YRoom = Pick<YjsProvider, "room" | "rights" | "status" | "synced" | "saved" | "unsavedEdits" | "awareness" | "on" | "destroy">;
-export type YClientOptions = { readonly yHelloMsMax: number; readonly yWaitingBytesMax: number; readonly ySaveMsMax: number };
+export type YClientOptions = { readonly yHelloMsMax: number; readonly yWaitingBytesMax: number; readonly yAnswerBytesBurst: number; readonly yAnswerBytesPerSecond: number; readonly ySaveMsMax: number };
 /** `openRoom`: the document's awareness is to be of the Yjs client whose number the document has at that moment. */
 export type YClientDeps = { readonly openRoom: (doc: Y.Doc) => YRoom; readonly budget: HeldBudget; readonly clock: Clock; readonly log: Log; readonly metrics: YWebsocketMetrics };
 
@@ -47,6 +48,7 @@ export class YClient {
   readonly #options: YClientOptions;
   readonly #deps: YClientDeps;
   readonly #doc = new Y.Doc();
+  readonly #answers: Answers;
   #room: YRoom | undefined;
   #awareness: YAwareness | undefined;
   /** As it came: decoded, awareness would weigh many times that. */
@@ -65,6 +67,7 @@ export class YClient {
     this.#socket = socket;
     this.#options = options;
     this.#deps = deps;
+    this.#answers = new Answers({ burst: options.yAnswerBytesBurst, perSecond: options.yAnswerBytesPerSecond }, deps.clock, (question) => this.#take(question));
     // Nobody has looked at its token yet, and it has a place.
     this.#stopWaiting = deps.clock.after(options.yHelloMsMax, () => this.#refuse(Y_CLOSE.silent, "nothing was said in time"));
   }
@@ -143,18 +146,24 @@ export class YClient {
   #carryOut(message: YMessage): void {
     switch (message.kind) {
       case "sync-request":
-        return this.#tell(encodeSyncAnswer(Y.encodeStateAsUpdate(this.#doc, message.stateVector)));
+      case "awareness-request":
+        return this.#isThere ? this.#answer(message) : undefined;
       case "update":
         return this.#write(message.update);
       case "awareness":
         return this.#isThere ? this.#awareness!.receive(message.states) : undefined;
-      case "awareness-request":
-        return this.#tell(encodeAwareness(this.#awareness!.tellAll()));
       case "unknown":
         return;
       default:
         return assertNever(message);
     }
+  }
+
+  #answer(question: Question): void {
+    if (!this.#answers.mayAnswer(question)) return this.#deps.metrics.answersLater.inc();
+    const answer = question.kind === "sync-request" ? encodeSyncAnswer(Y.encodeStateAsUpdate(this.#doc, question.stateVector)) : encodeAwareness(this.#awareness!.tellAll());
+    this.#answers.charge(question, answer);
+    this.#tell(answer);
   }
 
   #write(update: Uint8Array): void {
@@ -218,6 +227,7 @@ export class YClient {
     if (!this.#isThere) return;
     this.#isThere = false;
     this.#stopWaiting();
+    this.#answers.stop();
     this.#room?.awareness.setLocalState(null);
   }
 
