@@ -1,0 +1,109 @@
+/** Each example does what it says, on a whole system and as its README has it run. */
+
+import { randomBytes } from "node:crypto";
+import { spawn, type ChildProcess } from "node:child_process";
+import { resolve } from "node:path";
+
+import type { Browser } from "playwright-core";
+import { createServer, type ViteDevServer } from "vite";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { claimPort } from "../engines/free-port.ts";
+import { DemoSystem, FIRST_START_MS_MAX, openBrowser } from "../test/system/browser.ts";
+import { eventually } from "../test/system/eventually.ts";
+
+const READY_MS_MAX = 60_000;
+const secret = randomBytes(32).toString("hex");
+
+/** A program of an example, and what it printed. */
+class Program {
+  readonly #child: ChildProcess;
+  printed = "";
+
+  constructor(file: string, args: readonly string[], env: Readonly<Record<string, string>>) {
+    this.#child = spawn(process.execPath, [resolve("examples", file), ...args], { env: { ...process.env, ...env }, stdio: "pipe" });
+    for (const output of [this.#child.stdout, this.#child.stderr]) output?.on("data", (data: Buffer) => (this.printed += data.toString()));
+  }
+
+  prints(text: string): Promise<unknown> {
+    return eventually(`it prints ${text}`, () => this.printed.includes(text), READY_MS_MAX);
+  }
+
+  type(line: string): void {
+    this.#child.stdin?.write(`${line}\n`);
+  }
+
+  async end(): Promise<number | null> {
+    this.#child.stdin?.end();
+    return this.exited();
+  }
+
+  exited(): Promise<number | null> {
+    return this.#child.exitCode === null ? new Promise((ended) => this.#child.once("exit", (code) => ended(code))) : Promise.resolve(this.#child.exitCode);
+  }
+
+  stop(): void {
+    this.#child.kill("SIGTERM");
+  }
+}
+
+let system: DemoSystem;
+let tokens: Program;
+let env: Record<string, string>;
+beforeAll(async () => {
+  system = await DemoSystem.start({ JWT_SECRET: secret });
+  const port = await claimPort(0, "127.0.0.1", "port");
+  env = { TOKEN_URL: `http://127.0.0.1:${port}/token`, COROOM_URL: system.url.replace("http", "ws"), COROOM_HTTP_URL: system.url };
+  tokens = new Program("token-server.js", [], { COROOM_JWT_SECRET: secret, PORT: String(port) });
+  await tokens.prints("tokens at");
+}, FIRST_START_MS_MAX);
+afterAll(async () => {
+  tokens.stop();
+  await tokens.exited();
+  await system.stop();
+});
+
+test("[EXA1] what a backend makes and edits is read as it was written, and made once", async () => {
+  const run = async (): Promise<string> => {
+    const program = new Program("from-a-backend.js", [], env);
+    expect(await program.exited()).toBe(0);
+    return program.printed;
+  };
+  expect(await run()).toBe("the document is made\nFrom the backend\nAgenda\n\n");
+  expect(await run()).toBe("the document is made\nFrom the backend\nFrom the backend\nAgenda\n\n");
+});
+
+test("[EXA2] two on the command line see each other, and what each writes", async () => {
+  const [ada, ben] = [new Program("notes.js", ["ada"], env), new Program("notes.js", ["ben"], env)];
+  await Promise.all([ada, ben].map((one) => one.prints("(connected)")));
+  await ada.prints("ben");
+  ada.type("first from ada");
+  await ben.prints("first from ada");
+  ben.type("then from ben");
+  await ada.prints("then from ben");
+  expect(await Promise.all([ada.end(), ben.end()])).toEqual([0, 0]);
+});
+
+test("[EXA3] the page shows what is written on the command line, and the other way round", async () => {
+  let page: ViteDevServer | undefined;
+  let browser: Browser | undefined;
+  const cleo = new Program("notes.js", ["cleo"], env);
+  try {
+    const { TOKEN_URL } = env;
+    page = await createServer({ root: resolve("examples/page"), configFile: false, logLevel: "error", cacheDir: resolve(system.folder, "vite"), server: { port: 0, host: "127.0.0.1", proxy: { "/token": new URL(TOKEN_URL!).origin } } });
+    await page.listen();
+    browser = await openBrowser();
+    const tab = await browser.newPage();
+    await tab.goto(`${page.resolvedUrls!.local[0]!}?user=dan&coroom=${env["COROOM_URL"]}`);
+    await eventually("both are there", async () => /cleo/.test(await tab.innerText("#here")) && /dan/.test(await tab.innerText("#here")), READY_MS_MAX);
+    cleo.type("from the command line");
+    await eventually("it is on the page", async () => (await tab.innerText(".cm-content")).includes("from the command line"), READY_MS_MAX);
+    await tab.locator(".cm-content").pressSequentially("from the page ");
+    await cleo.prints("from the page");
+    await eventually("it is saved", async () => (await tab.innerText("#status")) === "saved", READY_MS_MAX);
+  } finally {
+    await browser?.close();
+    await page?.close();
+    await cleo.end();
+  }
+});

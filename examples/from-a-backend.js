@@ -1,0 +1,37 @@
+/** A document over HTTP: made once, however often this runs, edited by somebody who is not in the room, and read as it was just written. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import * as Y from "yjs";
+
+const url = process.env.COROOM_HTTP_URL ?? "http://127.0.0.1:8080";
+const tokens = process.env.TOKEN_URL ?? "http://127.0.0.1:3000/token";
+const authorization = `Bearer ${await (await fetch(`${tokens}?user=backend`)).text()}`;
+
+/** What is busy, or has not read the newest edits yet, says when to ask again. */
+async function ask(path, { headers = {}, ...request } = {}) {
+  for (;;) {
+    const response = await fetch(`${url}/v1/rooms/notes/${path}`, { ...request, headers: { authorization, ...headers } });
+    if (response.status !== 503 && response.status !== 429) return response;
+    await sleep(1_000 * Number(response.headers.get("retry-after") ?? 1));
+  }
+}
+
+// Of all who make the document, one does. Who says the same again is answered the same, who comes with another is told that there is one.
+const made = await ask("document?type=text", { method: "PUT", headers: { "content-type": "text/plain" }, body: "Agenda\n" });
+if (!made.ok && made.status !== 409) throw new Error(`${made.status} ${await made.text()}`);
+console.log(made.status === 409 ? "there is another document" : "the document is made");
+
+// An edit is what changed between two states. `minSeq`: not older than what was just made.
+const doc = new Y.Doc();
+Y.applyUpdate(doc, new Uint8Array(await (await ask(`snapshot?minSeq=${made.headers.get("x-coroom-seq") ?? 0}`)).arrayBuffer()));
+const before = Y.encodeStateVector(doc);
+doc.getText("text").insert(0, "From the backend\n");
+const written = await ask("edits", {
+  method: "POST",
+  headers: { "content-type": "application/octet-stream", "idempotency-key": crypto.randomUUID() }, // Sent again after a lost answer, it is the same edit.
+  body: Y.encodeStateAsUpdate(doc, before),
+});
+if (!written.ok) throw new Error(`${written.status} ${await written.text()}`);
+
+console.log(await (await ask(`text?type=text&minSeq=${written.headers.get("x-coroom-seq")}`)).text());

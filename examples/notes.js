@@ -1,0 +1,30 @@
+/** Somebody in a room without a browser: `node examples/notes.js ada`. What is typed is appended, line by line. */
+
+import { createInterface } from "node:readline";
+
+import { CoroomProvider } from "@coroom/client";
+import * as Y from "yjs";
+
+const user = process.argv[2] ?? "guest";
+const url = process.env.COROOM_URL ?? "ws://127.0.0.1:8080";
+const tokens = process.env.TOKEN_URL ?? "http://127.0.0.1:3000/token";
+
+const doc = new Y.Doc();
+const text = doc.getText("text");
+const provider = new CoroomProvider({ url, room: "notes", doc, token: async () => (await fetch(`${tokens}?user=${user}`)).text() });
+
+provider.on("status", ({ status, why }) => console.log(why === undefined ? `(${status})` : `(${status}: ${why})`));
+provider.on("refused", ({ message }) => console.error(`refused: ${message}`));
+provider.on("participants", (participants) => console.log(`here: ${namesOf(participants)}`));
+provider.on("saved", (saved) => saved && console.log("saved"));
+text.observe((_, { local }) => local || console.log(text.toString()));
+
+const namesOf = (participants) => [...participants.values()].map(({ name }) => name).join(", ");
+
+const lines = createInterface({ input: process.stdin });
+lines.on("line", (line) => text.insert(text.length, `${line}\n`));
+lines.on("close", () => {
+  const leave = () => provider.destroy();
+  if (provider.saved) leave();
+  else provider.once("saved", leave); // Closing earlier would lose what the server's log does not have yet.
+});

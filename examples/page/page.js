@@ -1,0 +1,31 @@
+/** An editor with everybody in it: CodeMirror on the text of a Yjs document. `?user=ada` is who one is. */
+
+import { defaultKeymap } from "@codemirror/commands";
+import { EditorView, keymap } from "@codemirror/view";
+import { CoroomProvider } from "@coroom/client";
+import { yCollab, yUndoManagerKeymap } from "y-codemirror.next";
+import * as Y from "yjs";
+
+const search = new URLSearchParams(location.search);
+const user = search.get("user") ?? `guest-${Math.floor(Math.random() * 1_000)}`;
+const url = search.get("coroom") ?? "ws://127.0.0.1:8080";
+
+const doc = new Y.Doc();
+const text = doc.getText("text");
+const provider = new CoroomProvider({ url, room: "notes", doc, token: async () => (await fetch(`/token?user=${encodeURIComponent(user)}`)).text() });
+
+new EditorView({
+  parent: document.querySelector("#editor"),
+  doc: text.toString(),
+  extensions: [keymap.of([...yUndoManagerKeymap, ...defaultKeymap]), EditorView.lineWrapping, yCollab(text, provider.awareness)],
+});
+
+const show = () => {
+  document.querySelector("#here").textContent = [...provider.participants.values()].map(({ name }) => name).join(", ");
+  document.querySelector("#status").textContent = provider.status !== "connected" ? `${provider.status} ${provider.outage?.why ?? ""}` : provider.saved ? "saved" : "saving…";
+};
+provider.on("participants", show);
+provider.on("status", show);
+provider.on("saved", show);
+provider.on("refused", ({ message }) => (document.querySelector("#status").textContent = message));
+addEventListener("beforeunload", (event) => provider.saved || event.preventDefault());
