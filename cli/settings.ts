@@ -32,7 +32,7 @@ export const startSettings = {
   ...roomServerSettings,
   ...documentServiceSettings,
   ...leaderboardSettings,
-  redisUrl: { ...leaderboardSettings.redisUrl, fallback: "", meaning: "the Redis that boards are kept in, or several nodes of a Redis Cluster, comma-separated; empty: a local one is started" },
+  redisUrl: { ...leaderboardSettings.redisUrl, fallback: "", meaning: "the Redis that boards are kept in, as redis://user:password@host:port/number, rediss:// over TLS, or several nodes of a Redis Cluster, comma-separated; empty: a local one is started" },
   ...gatewaySettings,
   ...yWebsocketSettings,
 } as const satisfies Settings;

@@ -2,10 +2,11 @@
 
 import { boardSettings, points } from "../shared/board-settings.ts";
 import { list, oneOf, port, positiveInteger, type Settings, SettingError, text, type Values } from "../shared/config.ts";
+import { redisUrls } from "../shared/redis-address.ts";
 import { parseRole, type Role } from "./boards/keys.ts";
 
 export const leaderboardSettings = {
-  redisUrl: { parse: text, secret: true, fallback: "redis://127.0.0.1:6379", meaning: "the Redis that boards are kept in; several of a Redis Cluster, comma-separated" },
+  redisUrl: { parse: redisUrls, secret: true, fallback: "redis://127.0.0.1:6379", meaning: "the Redis that boards are kept in, as redis://user:password@host:port/number; rediss:// over TLS; several of a Redis Cluster, comma-separated" },
   internalSecret: { parse: text, secret: true, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
   boardsHost: { parse: text, fallback: "127.0.0.1", meaning: "address that the leaderboard's internal HTTP listens on" },
   boardsPort: { parse: port, fallback: 0, meaning: "port of the leaderboard's internal HTTP; 0: any free one" },

@@ -9,6 +9,7 @@ import { readFileSync } from "node:fs";
 import { Cluster, Redis } from "ioredis";
 
 import type { Log } from "../log.ts";
+import { redisAddress } from "../redis-address.ts";
 
 export type RedisLine = {
   readonly redis: Redis | Cluster;
@@ -24,11 +25,11 @@ const RECONNECT_MS_MAX = 1_000;
 export function redisLine(urls: string, log: Log): RedisLine {
   const retry = (times: number): number => Math.min(50 * times, RECONNECT_MS_MAX);
   const common = { protocol: 2, commandTimeout: COMMAND_MS_MAX, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, connectionName: "coroom" } as const;
-  const nodes = urls.split(",").map((url) => url.trim());
+  const { nodes, options } = redisAddress(urls);
   const redis =
     nodes.length > 1
-      ? new Cluster(nodes, { enableOfflineQueue: false, enableAutoPipelining: true, clusterRetryStrategy: retry, redisOptions: common })
-      : new Redis(nodes[0]!, { ...common, enableOfflineQueue: false, retryStrategy: retry, enableAutoPipelining: true });
+      ? new Cluster([...nodes], { enableOfflineQueue: false, enableAutoPipelining: true, clusterRetryStrategy: retry, redisOptions: { ...common, ...options } })
+      : new Redis({ ...common, ...options, ...nodes[0]!, enableOfflineQueue: false, retryStrategy: retry, enableAutoPipelining: true });
   let breaks = 0;
   const countBreaks = (node: Redis): void => void node.on("close", () => (breaks += 1));
   if (redis instanceof Cluster) redis.on("+node", countBreaks);
