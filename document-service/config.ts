@@ -1,13 +1,14 @@
 /** The document service's settings. */
 
 import { oneOf, port, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber } from "../shared/config.ts";
+import { refuseNowhere, type ServiceAddress, serviceUrl } from "../shared/service-address.ts";
 import { webhookSecrets } from "../shared/webhook-endpoints.ts";
 
 export const documentServiceSettings = {
   internalSecret: { parse: text, secret: true, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
   documentsHost: { parse: text, fallback: "127.0.0.1", meaning: "address that the document service's internal HTTP listens on" },
   documentsPort: { parse: port, fallback: 0, meaning: "port of the document service's internal HTTP; 0: any free one" },
-  documentsUrl: { parse: text, fallback: "", meaning: "where gateways reach that HTTP; empty: the address and port it listens on" },
+  documentsUrl: { parse: serviceUrl, fallback: "", meaning: "where gateways reach that HTTP; empty: the address and port it listens on, which must not be 0.0.0.0 then" },
   documentBodyBytesMax: { parse: positiveInteger, fallback: 1024 ** 2, meaning: "largest body of a request to the document service" },
   documentsAnswerMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "a snapshot that is not there by then is asked for again by the client" },
   documentsHeartbeatMs: { parse: positiveInteger, fallback: 1_000, meaning: "how often the document service tells the gateways where it is" },
@@ -72,6 +73,16 @@ export const documentServiceSettings = {
 } as const satisfies Settings;
 
 export type DocumentServiceConfig = Values<typeof documentServiceSettings>;
+
+/** Throws where it may not, or cannot, be started so. */
+export function refuseUnfit(config: DocumentServiceConfig): void {
+  if (config.internalSecret === "") throw new SettingError("the document service answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
+  refuseNowhere(whereDocumentsAre(config));
+}
+
+export function whereDocumentsAre({ documentsHost, documentsUrl }: DocumentServiceConfig): ServiceAddress {
+  return { host: documentsHost, url: documentsUrl, urlSetting: "COROOM_DOCUMENTS_URL" };
+}
 
 /** What a checkpoint holds beside the list of writers: the snapshot's name, which holds the room's key, is the most of it. */
 const BESIDE_CLIENTS_BYTES = 8_192;

@@ -6,15 +6,15 @@ import { jetstream } from "@nats-io/jetstream";
 import type { Registry } from "prom-client";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { SettingError } from "../shared/config.ts";
 import { sendHeartbeats } from "../shared/io/heartbeats.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
+import { serviceAddress } from "../shared/service-address.ts";
 import type { SharedConfig } from "../shared/settings.ts";
-import { type DocumentServiceConfig, refuseUnwritable } from "./config.ts";
+import { type DocumentServiceConfig, refuseUnfit, refuseUnwritable, whereDocumentsAre } from "./config.ts";
 import { DocumentHost } from "./document-host.ts";
 import { deleteRoutes } from "./io/delete-routes.ts";
 import { historyRoutes } from "./io/history-routes.ts";
@@ -35,7 +35,7 @@ import { documentServiceMetrics } from "./metrics.ts";
 const ANSWER_MS_MAX = 2_000;
 
 export async function startDocumentService(config: SharedConfig & DocumentServiceConfig, { log, registry }: { log: Log; registry: Registry }): Promise<Running & { url: string }> {
-  if (config.internalSecret === "") throw new SettingError("the document service answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
+  refuseUnfit(config);
   const service = randomUUID();
   const subjects = subjectsOf(config.environment);
   const metrics = documentServiceMetrics(registry);
@@ -61,7 +61,7 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
   const webhooks = await startWebhooks(nats, streams, subjects, config, { ...deps, service });
   const host = new DocumentHost(ports, { ...config, service }, { ...deps, news: webhooks.news });
   const http = await serveHttp([...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log), ...deleteRoutes(host)], config, { log, metrics, registry });
-  const url = config.documentsUrl === "" ? `http://${config.documentsHost}:${http.port}` : config.documentsUrl;
+  const url = serviceAddress(whereDocumentsAre(config), http.port);
   const heartbeats = sendHeartbeats(nats, subjects.documents, { service, url, everyMs: config.documentsHeartbeatMs, isServing: () => host.isServing }, systemClock);
 
   const stop = async (): Promise<void> => {

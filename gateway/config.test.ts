@@ -38,7 +38,7 @@ test("[GCF6] the balancer's header may be written as people write it: requests n
 
 test.each(["nope", "ftp://id.example/keys", "https://ada:HUSH@id.example/keys"])("[GCF8] %s is nowhere to fetch keys from, and no password in it is shown", (jwksUrl) => {
   expect(() => read({ jwksUrl })).toThrow(SettingError);
-  expect(() => read({ jwksUrl })).toThrow(/COROOM_JWKS_URL must be an address such as https:/);
+  expect(() => read({ jwksUrl })).toThrow(/--jwks-url must be an address such as https:/);
   expect(() => read({ jwksUrl })).not.toThrow(/HUSH/);
   expect(read({ jwksUrl: "https://id.example/keys" }).jwksUrl).toBe("https://id.example/keys");
 });

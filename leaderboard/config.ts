@@ -3,6 +3,7 @@
 import { boardSettings, points } from "../shared/board-settings.ts";
 import { list, oneOf, port, positiveInteger, type Settings, SettingError, text, type Values } from "../shared/config.ts";
 import { redisUrls } from "../shared/redis-address.ts";
+import { refuseNowhere, type ServiceAddress, serviceUrl } from "../shared/service-address.ts";
 import { parseRole, type Role } from "./boards/keys.ts";
 
 export const leaderboardSettings = {
@@ -10,7 +11,7 @@ export const leaderboardSettings = {
   internalSecret: { parse: text, secret: true, fallback: "", meaning: "what the tiers show each other over HTTP; the same for all of them" },
   boardsHost: { parse: text, fallback: "127.0.0.1", meaning: "address that the leaderboard's internal HTTP listens on" },
   boardsPort: { parse: port, fallback: 0, meaning: "port of the leaderboard's internal HTTP; 0: any free one" },
-  boardsUrl: { parse: text, fallback: "", meaning: "where gateways reach that HTTP; empty: the address and port it listens on" },
+  boardsUrl: { parse: serviceUrl, fallback: "", meaning: "where gateways reach that HTTP; empty: the address and port it listens on, which must not be 0.0.0.0 then" },
   boardsHeartbeatMs: { parse: positiveInteger, fallback: 1_000, meaning: "how often a leaderboard tells the gateways where it is" },
   boardsLeaseMs: { parse: positiveInteger, fallback: 3_000, meaning: "another leaderboard takes over a part of the log whose counter was silent for so long" },
   boardsDrainMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long a stopping leaderboard may take to checkpoint what it has counted" },
@@ -54,6 +55,16 @@ export const leaderboardSettings = {
 } as const satisfies Settings;
 
 export type LeaderboardConfig = Values<typeof leaderboardSettings>;
+
+/** Throws where it may not, or cannot, be started so. */
+export function refuseUnfit(config: LeaderboardConfig): void {
+  if (config.internalSecret === "") throw new SettingError("the leaderboard answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
+  refuseNowhere(whereBoardsAre(config));
+}
+
+export function whereBoardsAre({ boardsHost, boardsUrl }: LeaderboardConfig): ServiceAddress {
+  return { host: boardsHost, url: boardsUrl, urlSetting: "COROOM_BOARDS_URL" };
+}
 
 /** What a member takes in an archived window at the most, packed: of its 128 characters each any other than the one before. */
 export const ARCHIVED_MEMBER_BYTES = 340;

@@ -6,7 +6,6 @@ import { jetstream } from "@nats-io/jetstream";
 import type { Registry } from "prom-client";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { SettingError } from "../shared/config.ts";
 import { sendHeartbeats } from "../shared/io/heartbeats.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
@@ -15,8 +14,9 @@ import { redisLine } from "../shared/io/redis.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
+import { serviceAddress } from "../shared/service-address.ts";
 import type { SharedConfig } from "../shared/settings.ts";
-import { type LeaderboardConfig, refuseUnarchivable } from "./config.ts";
+import { type LeaderboardConfig, refuseUnarchivable, refuseUnfit, whereBoardsAre } from "./config.ts";
 import { serveHttp } from "./io/http.ts";
 import { activityRemoval, jetstreamActivities } from "./io/jetstream-activities.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
@@ -33,7 +33,7 @@ import { leaderboardMetrics } from "./metrics.ts";
 import { HURRY, ReadingPace } from "./counting/reading-pace.ts";
 
 export async function startLeaderboard(config: SharedConfig & LeaderboardConfig, { log, registry }: { log: Log; registry: Registry }): Promise<Running & { url: string }> {
-  if (config.internalSecret === "") throw new SettingError("the leaderboard answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
+  refuseUnfit(config);
   const [subjects, keys] = [subjectsOf(config.environment), keysOf(config.environment)];
   const { logPartitions: partitions, logReplicas: replicas } = config;
   const [service, metrics] = [randomUUID(), leaderboardMetrics(registry)];
@@ -66,7 +66,7 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
   hearWatches(nats, subjects, (watch) => host.receiveWatch(watch));
   hearNames(nats, subjects, (name) => host.receiveName(name));
   const http = await serveHttp(host, config, { log, metrics, registry });
-  const url = config.boardsUrl === "" ? `http://${config.boardsHost}:${http.port}` : config.boardsUrl;
+  const url = serviceAddress(whereBoardsAre(config), http.port);
   const heartbeats = sendHeartbeats(nats, subjects.leaderboards, { service, url, everyMs: config.boardsHeartbeatMs, isServing: () => true }, systemClock);
   const stop = async (): Promise<void> => {
     heartbeats.stop();
