@@ -158,6 +158,18 @@ test("[HTTP7] a page of another origin may ask with a token if its origin is all
   expect((await preflight("https://evil.example")).headers.get("access-control-allow-origin")).toBeNull();
 });
 
+test("[HTTP9] a path that takes another method says which, and one that is nothing says so", async () => {
+  const ask = async (path: string, method: string): Promise<unknown[]> => {
+    const response = await fetch(`${address}${path}`, { method });
+    return [response.status, response.headers.get("allow"), method === "HEAD" ? undefined : ((await response.json()) as { error: string }).error];
+  };
+  expect(await ask("/v1/rooms/notes/text", "POST")).toEqual([405, "GET", "method-not-allowed"]);
+  expect(await ask("/v1/rooms/notes/document", "PATCH")).toEqual([405, "GET, PUT", "method-not-allowed"]);
+  expect(await ask("/healthz", "DELETE")).toEqual([405, "GET", "method-not-allowed"]);
+  expect(await ask("/v1/rooms/notes/text", "HEAD")).toEqual([405, "GET", undefined]);
+  expect(await ask("/v1/rooms/notes/nothing", "PUT")).toEqual([404, null, "not-found"]);
+});
+
 test("[HTTP8] in production metrics are for operators", async () => {
   const internalSecret = "between us, and at least 32 bytes long";
   const flags = { environment: "http", natsUrl: nats.url, port: "0", jwtSecret: SECRET, internalSecret, allowedOrigins: "https://app.example", production: "true", drainMsMax: "0" };

@@ -61,10 +61,29 @@ export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], opt
       });
     });
   }
+  const refuse = (path: string, { status, headers, body }: HttpAnswer, more: Record<string, string> = {}): void => {
+    app.any(path, (res, req) => {
+      const cors = corsHeaders(req.getHeader("origin"), allowedOrigins);
+      res.cork(() => writeHead(res, status, { ...headers, ...cors, ...more }).end(String(body)));
+    });
+  };
+  for (const [path, allow] of methodsByPath(routes)) refuse(path, errorAnswer(405, "method-not-allowed", `this takes ${allow}`), { allow });
+  refuse("/*", errorAnswer(404, "not-found", "there is nothing at this path"));
   app.options("/*", (res, req) => {
     const cors = corsHeaders(req.getHeader("origin"), allowedOrigins);
     res.cork(() => writeHead(res, 204, cors).end());
   });
+}
+
+/** As HTTP writes them. */
+function methodsByPath(routes: readonly HttpRoute[]): ReadonlyMap<string, string> {
+  const methods = new Map<string, string>();
+  for (const { method, path } of routes) {
+    if (path.includes("*")) continue; // Whatever no other path stands for.
+    const name = method === "del" ? "DELETE" : method.toUpperCase();
+    methods.set(path, methods.has(path) ? `${methods.get(path)}, ${name}` : name);
+  }
+  return methods;
 }
 
 async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRoute["answer"], cors: Record<string, string>, options: ServeOptions): Promise<void> {
