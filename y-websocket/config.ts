@@ -14,6 +14,8 @@ export const yWebsocketSettings = {
   yWaitingBytesMax: { parse: positiveInteger, fallback: 32 * 1024 ** 2, meaning: "bytes that a client has not taken yet; over it, it is closed and comes again" },
   yAnswerBytesBurst: { parse: positiveInteger, fallback: 32 * 1024 ** 2, meaning: "bytes of answers to one client's questions (what it lacks of the document, what others show) at once; what it asks past that is answered later" },
   yAnswerBytesPerSecond: { parse: positiveInteger, fallback: 1024 ** 2, meaning: "and in a second from then on" },
+  yUpdateBytesBurst: { parse: positiveInteger, fallback: 64 * 1024 ** 2, meaning: "bytes of updates of one client at once, those of what still waits for others counted each time; who writes more is closed and comes again" },
+  yUpdateBytesPerSecond: { parse: positiveInteger, fallback: 6 * 1024 ** 2, meaning: "and in a second from then on" },
   ySaveMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long what a client wrote that is gone may take to be saved" },
 } as const satisfies Settings;
 

@@ -18,6 +18,7 @@ const LIMITS: readonly Limit[] = [
   { settings: ["yHeldBytesMax"], metric: "coroom_y_closes_total", tests: ["YCL11", "YWS9"] },
   { settings: ["yWaitingBytesMax"], metric: "coroom_y_closes_total", tests: ["YCL5"] },
   { settings: ["yAnswerBytesBurst", "yAnswerBytesPerSecond"], metric: "coroom_y_answers_later_total", tests: ["YAN1", "YCL17"] },
+  { settings: ["yUpdateBytesBurst", "yUpdateBytesPerSecond"], metric: "coroom_y_closes_total", tests: ["YCL18", "YCL19"] },
   { settings: ["ySaveMsMax"], metric: "coroom_y_clients", tests: ["YCL6"] },
 ];
 

@@ -60,7 +60,7 @@ function rig({ budget = new HeldBudget(1_000_000) }: { readonly budget?: HeldBud
     docs.push({ doc, number: doc.clientID });
     return room as unknown as YRoom;
   };
-  const client = new YClient(socket, { yHelloMsMax: 10_000, yWaitingBytesMax: 1_000, yAnswerBytesBurst: 100_000, yAnswerBytesPerSecond: 10_000, ySaveMsMax: 5_000 }, { openRoom, budget, clock, log: silent, metrics: yWebsocketMetrics(new Registry()) });
+  const client = new YClient(socket, { yHelloMsMax: 10_000, yWaitingBytesMax: 1_000, yAnswerBytesBurst: 100_000, yAnswerBytesPerSecond: 10_000, yUpdateBytesBurst: 200_000, yUpdateBytesPerSecond: 20_000, ySaveMsMax: 5_000 }, { openRoom, budget, clock, log: silent, metrics: yWebsocketMetrics(new Registry()) });
   return { client, clock, room, docs, sent, closed, socket };
 }
 
@@ -296,6 +296,41 @@ test("[YCL17] who asks for the whole document over and over is answered as fast 
   await client.receiveClosed();
   clock.turn(60_000);
   expect(answers()).toBe(before);
+});
+
+test("[YCL18] who writes too fast is closed, to come again with all that it has; who writes as fast as it may is not", () => {
+  const [fast, honest] = [rig(), rig()];
+  for (const { client, room } of [fast, honest]) {
+    client.receive(hello);
+    room.comeInStep();
+  }
+  const update = encodeUpdate(updateOf("a key"));
+  for (let said = 0; said < 400; said++) {
+    fast.client.receive(update);
+    honest.client.receive(update);
+    honest.clock.turn(100);
+  }
+  expect([fast.closed, honest.closed]).toEqual([[4529], []]);
+});
+
+test("[YCL19] what waits in Yjs for what is missing is counted with each update, and what was held of one who is gone is written", () => {
+  const { client, room, closed } = rig();
+  const mine = new Y.Doc();
+  const updates: Uint8Array[] = [];
+  mine.on("update", (update: Uint8Array) => void updates.push(update));
+  for (const text of ["missing", "x".repeat(50_000), "y"]) mine.getText("t").insert(mine.getText("t").length, text);
+  client.receive(hello);
+  room.comeInStep();
+  client.receive(encodeUpdate(updates[1]!));
+  for (let said = 0; said < 10; said++) client.receive(encodeUpdate(updates[2]!));
+  expect(closed).toEqual([4529]);
+
+  const held = rig();
+  held.client.receive(hello);
+  for (let said = 0; said < 300; said++) held.client.receive(encodeUpdate(updateOf("x")));
+  void held.client.receiveClosed();
+  held.room.comeInStep();
+  expect(held.docs[0]!.doc.getText("t").length).toBe(300);
 });
 
 function saidUpdate(update: Uint8Array): Uint8Array {

@@ -1,6 +1,6 @@
 /**
  * One client of y-websocket in one room: a document of its own, kept the same as the room by the SDK, answers it in its
- * protocol. Rules YCL1 to YCL17, YWS1 to YWS18.
+ * protocol. Rules YCL1 to YCL19, YWS1 to YWS18.
  *
  * What it says is held until the document is the room's: answered sooner, it would take an empty document for the room,
  * and fill it anew. It takes part under the number that it has in Yjs, so that tabs beside it, which tell it of each other
@@ -12,8 +12,10 @@ import * as Y from "yjs";
 import { assertNever } from "../shared/assert.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Log } from "../shared/log.ts";
+import { TokenBucket } from "../shared/token-bucket.ts";
 import type { YjsProvider } from "../client/yjs/yjs-provider.ts";
 import { Answers, type Question } from "./answers.ts";
+import type { YWebsocketConfig } from "./config.ts";
 import type { HeldBudget } from "./held-budget.ts";
 import type { YWebsocketMetrics } from "./metrics.ts";
 import { decodeYMessage, encodeAwareness, encodeDenied, encodeSyncAnswer, encodeSyncRequest, encodeUpdate, type YMessage } from "./protocol.ts";
@@ -27,18 +29,20 @@ export interface YSocket {
 }
 
 export type YRoom = Pick<YjsProvider, "room" | "rights" | "status" | "synced" | "saved" | "unsavedEdits" | "awareness" | "on" | "destroy">;
-export type YClientOptions = { readonly yHelloMsMax: number; readonly yWaitingBytesMax: number; readonly yAnswerBytesBurst: number; readonly yAnswerBytesPerSecond: number; readonly ySaveMsMax: number };
+export type YClientOptions = Pick<YWebsocketConfig, "yHelloMsMax" | "yWaitingBytesMax" | "yAnswerBytesBurst" | "yAnswerBytesPerSecond" | "yUpdateBytesBurst" | "yUpdateBytesPerSecond" | "ySaveMsMax">;
 /** `openRoom`: the document's awareness is to be of the Yjs client whose number the document has at that moment. */
 export type YClientDeps = { readonly openRoom: (doc: Y.Doc) => YRoom; readonly budget: HeldBudget; readonly clock: Clock; readonly log: Log; readonly metrics: YWebsocketMetrics };
 
 /** 4400 to 4499: y-websocket 3.1 and later do not come again by themselves. */
-export const Y_CLOSE = { unreadable: 4400, refused: 4401, tokenExpired: 4501, silent: 4508, goingAway: 1001, overloaded: 1013 } as const;
+export const Y_CLOSE = { unreadable: 4400, refused: 4401, tokenExpired: 4501, silent: 4508, tooFast: 4529, goingAway: 1001, overloaded: 1013 } as const;
 
 /** It says its number in one go with its first words; without an awareness it has none to say. */
 const NUMBER_MS_MAX = 50;
 /** Half of the time after which a client takes its server, or whom it was told of, for gone. */
 const RENEW_MS = 15_000;
 const SAVE_LOOK_MS = 100;
+/** What an update costs beside its bytes. */
+const UPDATE_BYTES = 1_024;
 /** Of an update that holds nothing. */
 const EMPTY_UPDATE_BYTES = 2;
 const UNREADABLE = "an update or a state vector did not decode";
@@ -49,6 +53,7 @@ export class YClient {
   readonly #deps: YClientDeps;
   readonly #doc = new Y.Doc();
   readonly #answers: Answers;
+  readonly #updates: TokenBucket;
   #room: YRoom | undefined;
   #awareness: YAwareness | undefined;
   /** As it came: decoded, awareness would weigh many times that. */
@@ -68,6 +73,7 @@ export class YClient {
     this.#options = options;
     this.#deps = deps;
     this.#answers = new Answers({ burst: options.yAnswerBytesBurst, perSecond: options.yAnswerBytesPerSecond }, deps.clock, (question) => this.#take(question));
+    this.#updates = new TokenBucket({ burst: options.yUpdateBytesBurst, perSecond: options.yUpdateBytesPerSecond }, deps.clock.now());
     // Nobody has looked at its token yet, and it has a place.
     this.#stopWaiting = deps.clock.after(options.yHelloMsMax, () => this.#refuse(Y_CLOSE.silent, "nothing was said in time"));
   }
@@ -169,12 +175,20 @@ export class YClient {
   #write(update: Uint8Array): void {
     if (update.byteLength <= EMPTY_UPDATE_BYTES) return;
     if (!this.#mayWrite) return this.#deny();
+    if (this.#isThere && !this.#updates.take(this.#deps.clock.now(), 0)) return this.#refuse(Y_CLOSE.tooFast, "it writes too fast: what it has is taken as one update when it comes again");
     Y.decodeUpdate(update); // Throws: applied as it is read, what is torn would be written in part.
     this.#deps.metrics.updates.inc();
     Y.applyUpdate(this.#doc, update, this);
+    this.#updates.spend(this.#deps.clock.now(), UPDATE_BYTES + update.byteLength + this.#pendingBytes);
     const buildsOnWhatIsMissing = this.#doc.store.pendingStructs !== null; // What it wrote while it might not, above all.
     if (this.#lacksItsWords || (buildsOnWhatIsMissing && !this.#askedForMissing)) this.#askForWords();
     this.#askedForMissing = buildsOnWhatIsMissing;
+  }
+
+  /** What builds on what is missing is gone through with each update. */
+  get #pendingBytes(): number {
+    const { pendingStructs, pendingDs } = this.#doc.store;
+    return (pendingStructs?.update.byteLength ?? 0) + (pendingDs?.byteLength ?? 0);
   }
 
   get #mayWrite(): boolean {
