@@ -1,7 +1,6 @@
 /** What the commands read that ask a gateway: which one, as whom, and what each is about. */
 
-import { oneOf, positiveInteger, type Settings, text, type Values } from "../shared/config.ts";
-import { gatewayAddress } from "./ask-gateway.ts";
+import { oneOf, positiveInteger, SettingError, type Settings, text, type Values } from "../shared/config.ts";
 import { ofOneCall } from "./of-one-call.ts";
 import { startSettings } from "./settings.ts";
 import { duration } from "./token-settings.ts";
@@ -32,3 +31,8 @@ export const adminSettings = {
 
 export type AdminCommand = keyof typeof adminSettings;
 export type Gateway = Values<typeof gateway>;
+
+export function gatewayAddress(raw: string): string {
+  if (!URL.canParse(raw) || !["http:", "https:"].includes(new URL(raw).protocol)) throw new SettingError("must be an address with http:// or https://, such as http://gateway-3:8080");
+  return raw;
+}

@@ -5,13 +5,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 
 import { SettingError, type Settings, type Values } from "../shared/config.ts";
-import { type AdminCommand, adminSettings, type Gateway } from "./admin-settings.ts";
+import type { AdminCommand, Gateway } from "./admin-settings.ts";
 import { type Answer, askGateway } from "./ask-gateway.ts";
 import { localSecrets } from "./secrets.ts";
-export function isAdminCommand(command: string): command is AdminCommand {
-  return Object.hasOwn(adminSettings, command);
-}
-
 const DRAIN_STEP_MS = 1_000;
 const Drained = z.object({ connections: z.number() });
 const Gathered = z.looseObject({ gateways: z.number() });

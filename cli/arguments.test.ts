@@ -16,6 +16,6 @@ test("[CLI2] a word that is neither is named in the error", () => {
 });
 
 test("[CLI3] a command of a group has two words", () => {
-  expect(parseCommandLine(["ops", "watch", "--last", "5"])).toEqual({ command: "ops watch", flags: { last: "5" } });
-  expect(() => parseCommandLine(["ops", "watch", "now"])).toThrow(/"now" is neither/);
+  expect(parseCommandLine(["ops", "watch", "--last", "5"], ["ops"])).toEqual({ command: "ops watch", flags: { last: "5" } });
+  expect(() => parseCommandLine(["ops", "watch", "now"], ["ops"])).toThrow(/"now" is neither/);
 });

@@ -10,7 +10,8 @@ import { expect, test } from "vitest";
 
 import { SettingError } from "../shared/config.ts";
 import { writeCertificate } from "../test/contract/certificate.ts";
-import { askGateway, gatewayAddress } from "./ask-gateway.ts";
+import { gatewayAddress } from "./admin-settings.ts";
+import { askGateway } from "./ask-gateway.ts";
 
 test.each(["gateway-3:8080", "127.0.0.1:8080", "ftp://gateway-3", ""])("[ASG1] %o is no gateway's address, and one is shown", (raw) => {
   expect(() => gatewayAddress(raw)).toThrow(SettingError);

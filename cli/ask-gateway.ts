@@ -10,12 +10,6 @@ export type Answer = z.infer<typeof Answer>;
 /** Nobody is there, as Node and undici name it. Anything else went wrong with somebody who is. */
 const NOBODY_THERE: readonly unknown[] = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT", "UND_ERR_CONNECT_TIMEOUT"];
 
-/** Parses a setting: where a gateway is. */
-export function gatewayAddress(raw: string): string {
-  if (!URL.canParse(raw) || !["http:", "https:"].includes(new URL(raw).protocol)) throw new SettingError("must be an address with http:// or https://, such as http://gateway-3:8080");
-  return raw;
-}
-
 /** Throws SettingError with what the gateway says to a refusal, and where it could not be asked. */
 export async function askGateway(url: URL, bearer: string, asked: { readonly method?: string; readonly body?: string }): Promise<Answer> {
   const { ok, status, text } = await exchange(url, bearer, asked);
@@ -33,7 +27,7 @@ async function exchange(url: URL, bearer: string, asked: { readonly method?: str
     if (!(error instanceof TypeError)) throw error; // What fetch throws, whatever went wrong.
     const behind = error.cause instanceof Error ? error.cause : error;
     const code = "code" in behind ? behind.code : undefined;
-    const why = [behind.message, code].filter((part) => part !== undefined && part !== "").join(", ");
+    const why = typeof code !== "string" || behind.message.includes(code) ? behind.message : [behind.message, code].filter((part) => part !== "").join(", ");
     if (NOBODY_THERE.includes(code)) throw new SettingError(`no gateway answers at ${url.origin} (${why}): start one, or give --url`, { cause: error });
     throw new SettingError(`what answers at ${url.origin} could not be asked (${why}): look whether --url has the scheme and the name that the gateway's certificate has; NODE_EXTRA_CA_CERTS=file.pem has its issuer trusted`, { cause: error });
   }

@@ -1,51 +1,171 @@
-/** Every command but `coroom start`. */
+/**
+ * Every command. Dispatch, help and errors go by this table. What a command does is loaded when it runs: a process that
+ * runs one role carries no other's code, nor that of the other commands.
+ */
 
-import { type Given, readSettings, SettingError } from "../shared/config.ts";
-import { isAdminCommand, runAdmin } from "./admin.ts";
-import { adminSettings } from "./admin-settings.ts";
-import { helpText } from "./help.ts";
-import { describeRoom, watchEvents } from "./ops.ts";
-import { listLeftOut } from "./ops-left-out.ts";
-import { isPlacementCommand, runPlacementCommand } from "./ops-placement.ts";
-import { opsLeftOutSettings, opsRoomSettings, opsStepDownSettings, opsWatchSettings, restoreSettings } from "./ops-settings.ts";
-import { stepDown } from "./ops-step-down.ts";
-import { restore } from "./restore.ts";
+import type { Settings, Values } from "../shared/config.ts";
+import { type AdminCommand, adminSettings } from "./admin-settings.ts";
+import { command, type Command, type Say } from "./command.ts";
+import {
+  opsDrainSettings,
+  opsExplainSettings,
+  opsLeftOutSettings,
+  opsMoveSettings,
+  opsPinSettings,
+  opsRoomSettings,
+  opsServersSettings,
+  opsStepDownSettings,
+  opsWatchSettings,
+  restoreSettings,
+} from "./ops-settings.ts";
 import { runUntilSignalled } from "./run-until-signalled.ts";
-import { localSecrets } from "./secrets.ts";
-import { makeToken } from "./token.ts";
+import { startGroups, startSettings } from "./settings.ts";
 import { tokenSettings } from "./token-settings.ts";
-import { refuseUnknownFlags } from "./unknown-flags.ts";
 
-/** Without one, or where help is asked for, it helps. */
-export async function runCommand(command: string | undefined, given: Given & { readonly flags: Readonly<Record<string, string>> }): Promise<void> {
-  const { flags } = given;
-  if (command === undefined || flags["help"] !== undefined) return void process.stdout.write(helpText());
-  switch (command) {
-    case "token": {
-      refuseUnknownFlags(flags, tokenSettings);
-      const { dataDir, jwtSecret, ...claims } = readSettings(tokenSettings, given);
-      return void process.stdout.write(`${await makeToken(claims, jwtSecret === "" ? localSecrets(dataDir).jwtSecret : jwtSecret)}\n`);
-    }
-    case "restore":
-      refuseUnknownFlags(flags, restoreSettings);
-      return restore(readSettings(restoreSettings, given), (line) => process.stdout.write(`${line}\n`));
-    case "ops watch":
-      refuseUnknownFlags(flags, opsWatchSettings);
-      return runUntilSignalled(() => watchEvents(readSettings(opsWatchSettings, given), (line) => process.stdout.write(`${line}\n`)));
-    case "ops room":
-      refuseUnknownFlags(flags, opsRoomSettings);
-      return describeRoom(readSettings(opsRoomSettings, given), (line) => process.stdout.write(`${line}\n`));
-    case "ops left-out":
-      refuseUnknownFlags(flags, opsLeftOutSettings);
-      return listLeftOut(readSettings(opsLeftOutSettings, given), (line) => process.stdout.write(`${line}\n`));
-    case "ops step-down":
-      refuseUnknownFlags(flags, opsStepDownSettings);
-      return stepDown(readSettings(opsStepDownSettings, given), (line) => process.stdout.write(`${line}\n`));
-    default: {
-      if (isPlacementCommand(command)) return runPlacementCommand(command, given, (line) => process.stdout.write(`${line}\n`));
-      if (!isAdminCommand(command)) throw new SettingError(`there is no command "${command}": see coroom --help`);
-      refuseUnknownFlags(flags, adminSettings[command]);
-      return void process.stdout.write(`${await runAdmin(command, readSettings(adminSettings[command], given))}\n`);
-    }
-  }
-}
+const ops = () => import("./ops.ts");
+const placement = () => import("./ops-placement.ts");
+const askAs = (name: AdminCommand) => async (config: Values<Settings>, say: Say) => say(await (await import("./admin.ts")).runAdmin(name, config));
+
+export const commands: readonly Command[] = [
+  command({
+    name: "start",
+    summary: "runs Coroom: all of it on this machine, or the roles you name",
+    settings: startSettings,
+    groups: startGroups,
+    examples: ["coroom start", "coroom start --roles gateway --host 0.0.0.0"],
+    run: (config) => runUntilSignalled(async () => (await import("./start.ts")).start(config)),
+  }),
+  command({
+    name: "token",
+    summary: "prints a token that the local system accepts",
+    settings: tokenSettings,
+    examples: ["coroom token --room notes --user ada --name Ada --ttl 1h"],
+    run: async (config, say) => say(await (await import("./token.ts")).localToken(config)),
+  }),
+  command({
+    name: "restore",
+    summary: "brings rooms back after NATS or snapshots were lost or rolled back",
+    settings: restoreSettings,
+    examples: ["coroom restore --nats-url nats://nats-1:4222 --environment production"],
+    run: async (config, say) => (await import("./restore.ts")).restore(config, say),
+  }),
+  command({
+    name: "ops watch",
+    summary: "shows what happens to rooms and servers, as it happens",
+    settings: opsWatchSettings,
+    examples: ["coroom ops watch --last 50"],
+    run: (config, say) => runUntilSignalled(async () => (await ops()).watchEvents(config, say)),
+  }),
+  command({
+    name: "ops room",
+    summary: "shows how a room is: mode, participants, gateways, rates",
+    settings: opsRoomSettings,
+    examples: ["coroom ops room --room notes"],
+    run: async (config, say) => (await ops()).describeRoom(config, say),
+  }),
+  command({
+    name: "ops servers",
+    summary: "shows the room servers, where they run and what they use",
+    settings: opsServersSettings,
+    examples: ["coroom ops servers"],
+    run: async (config, say) => (await placement()).showServers(config, say),
+  }),
+  command({
+    name: "ops explain",
+    summary: "says where a room is, and why",
+    settings: opsExplainSettings,
+    examples: ["coroom ops explain --room notes"],
+    run: async (config, say) => (await placement()).explainRoom(config, say),
+  }),
+  command({
+    name: "ops move",
+    summary: "hands a room over to another room server",
+    settings: opsMoveSettings,
+    examples: ["coroom ops move --room notes --to rs-2f6c"],
+    run: async (config, say) => (await placement()).moveRoom(config, say),
+  }),
+  command({
+    name: "ops drain-server",
+    summary: "hands all rooms of a room server over",
+    settings: opsDrainSettings,
+    examples: ["coroom ops drain-server --server rs-2f6c"],
+    run: async (config, say) => (await placement()).drainServer(config, say),
+  }),
+  command({
+    name: "ops pin",
+    summary: "keeps a room on the servers of a pool or a host, or no longer",
+    settings: opsPinSettings,
+    examples: ["coroom ops pin --room notes --pool gold", "coroom ops pin --room notes --on-host north", "coroom ops pin --room notes"],
+    run: async (config, say) => (await placement()).pinRoom(config, say),
+  }),
+  command({
+    name: "ops left-out",
+    summary: "lists rooms with edits that no snapshot has",
+    settings: opsLeftOutSettings,
+    examples: ["coroom ops left-out"],
+    run: async (config, say) => (await import("./ops-left-out.ts")).listLeftOut(config, say),
+  }),
+  command({
+    name: "ops step-down",
+    summary: "has a nats-server lead nothing, before it is stopped",
+    settings: opsStepDownSettings,
+    examples: ["coroom ops step-down --server nats-1"],
+    run: async (config, say) => (await import("./ops-step-down.ts")).stepDown(config, say),
+  }),
+  command({
+    name: "members",
+    summary: "lists who is in a room",
+    settings: adminSettings.members,
+    examples: ["coroom members --room notes"],
+    run: askAs("members"),
+  }),
+  command({
+    name: "kick",
+    summary: "sends a user out of a room, or ends a connection",
+    settings: adminSettings.kick,
+    examples: ["coroom kick --user bob --room notes"],
+    run: askAs("kick"),
+  }),
+  command({
+    name: "downgrade",
+    summary: "lets a user only read for a time",
+    settings: adminSettings.downgrade,
+    examples: ["coroom downgrade --user bob --for 1h"],
+    run: askAs("downgrade"),
+  }),
+  command({
+    name: "ban",
+    summary: "keeps a user or an address out for a time",
+    settings: adminSettings.ban,
+    examples: ["coroom ban --user bob --for 1h --reason spam", "coroom ban --address 203.0.113.7 --for 7d"],
+    run: askAs("ban"),
+  }),
+  command({
+    name: "bans",
+    summary: "lists who is banned or may only read",
+    settings: adminSettings.bans,
+    examples: ["coroom bans"],
+    run: askAs("bans"),
+  }),
+  command({
+    name: "unban",
+    summary: "lifts a ban or a downgrade",
+    settings: adminSettings.unban,
+    examples: ["coroom unban --user bob", "coroom unban --user bob --level read-only"],
+    run: askAs("unban"),
+  }),
+  command({
+    name: "delete-room",
+    summary: "deletes a room for good, with all that is kept of it",
+    settings: adminSettings["delete-room"],
+    examples: ["coroom delete-room --room notes"],
+    run: askAs("delete-room"),
+  }),
+  command({
+    name: "drain",
+    summary: "sends a gateway's clients to the others, before it is ended",
+    settings: adminSettings.drain,
+    examples: ["coroom drain --url http://gateway-3:8080"],
+    run: askAs("drain"),
+  }),
+];

@@ -1,24 +1,13 @@
 #!/usr/bin/env node
-/** The command `coroom`: reads the command line, runs one command, turns a refusal into one clear message. */
+/** The command `coroom`: runs what the command line says, and turns a refusal into one clear message. */
 
-import { readSettings } from "../shared/config.ts";
-import { parseCommandLine } from "./arguments.ts";
-import { runUntilSignalled } from "./run-until-signalled.ts";
-import { startSettings } from "./settings.ts";
-import { start } from "./start.ts";
-import { toldPlainly } from "./told-plainly.ts";
-import { refuseUnknownFlags } from "./unknown-flags.ts";
+import { EngineError } from "../engines/engine-error.ts";
+import { SettingError } from "../shared/config.ts";
+import { commands } from "./commands.ts";
+import { runCommandLine } from "./run.ts";
 
-async function run(words: readonly string[]): Promise<void> {
-  const { command, flags } = parseCommandLine(words);
-  const given = { flags, env: process.env };
-  // What runs for long does not carry the others' code.
-  if (command !== "start" || flags["help"] !== undefined) return (await import("./commands.ts")).runCommand(command, given);
-  refuseUnknownFlags(flags, startSettings);
-  return runUntilSignalled(() => start(readSettings(startSettings, given)));
-}
-
-run(process.argv.slice(2)).catch((error: unknown) => {
-  process.stderr.write(`coroom: ${toldPlainly(error)}\n`);
+runCommandLine(process.argv.slice(2), commands, { env: process.env, say: (text) => process.stdout.write(`${text}\n`) }).catch((error: unknown) => {
+  const expected = error instanceof SettingError || error instanceof EngineError;
+  process.stderr.write(`coroom: ${error instanceof Error ? (expected ? error.message : (error.stack ?? error.message)) : String(error)}\n`);
   process.exit(1); // Whatever had started before the refusal must not keep the process alive.
 });

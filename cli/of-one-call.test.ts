@@ -5,17 +5,15 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
 import { readSettings, type Settings } from "../shared/config.ts";
-import { adminSettings } from "./admin-settings.ts";
-import * as opsSettings from "./ops-settings.ts";
+import { commands } from "./commands.ts";
+import { opsPinSettings } from "./ops-settings.ts";
 import { startSettings } from "./settings.ts";
-import { tokenSettings } from "./token-settings.ts";
 
 const ofStart: Settings = startSettings;
 /** Where a gateway is and as whom it is asked: of many calls. */
 const OF_MANY_CALLS = ["url", "token"];
-const commands: [string, Settings][] = [...Object.entries(adminSettings), ...Object.entries(opsSettings), ["token", tokenSettings]];
 
-test.each(commands)("[ONE1] %s gives no other meaning to a name of start's, and reads nothing else from variables", (_, settings) => {
+test.each(commands.map(({ name, settings }) => [name, settings] as const))("[ONE1] coroom %s gives no other meaning to a name of start's, and reads nothing else from variables", (_, settings) => {
   const strayed = Object.entries(settings).filter(([name, { parse, fallback, flagOnly }]) => {
     const meant = ofStart[name];
     if (meant === undefined) return flagOnly !== true && !OF_MANY_CALLS.includes(name);
@@ -28,6 +26,6 @@ test("[ONE2] inside the image a room is pinned to what the flags say, and to not
   const image = readFileSync("deploy/Dockerfile", "utf8").matchAll(/\b(COROOM_\w+)=(\S+)/g);
   const env = Object.fromEntries([...image].map(([, name, value]) => [name!, value!]));
   expect(env).toMatchObject({ COROOM_HOST: "0.0.0.0" });
-  expect(readSettings(opsSettings.opsPinSettings, { flags: { room: "notes" }, env })).toMatchObject({ room: "notes", pool: "", onHost: "" });
-  expect(readSettings(opsSettings.opsPinSettings, { flags: { room: "notes", onHost: "north" }, env })).toMatchObject({ onHost: "north" });
+  expect(readSettings(opsPinSettings, { flags: { room: "notes" }, env })).toMatchObject({ room: "notes", pool: "", onHost: "" });
+  expect(readSettings(opsPinSettings, { flags: { room: "notes", onHost: "north" }, env })).toMatchObject({ onHost: "north" });
 });

@@ -9,26 +9,17 @@ import type { z } from "zod";
 import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
 import { OrderReply, ownerReasonIn, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat, type ServerOrder } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { type Given, readSettings, type Settings, SettingError, type Values } from "../shared/config.ts";
+import { SettingError, type Values } from "../shared/config.ts";
 import { parseRoomId, parseTenantId, roomKey, type RoomKey, type ServerId, type UnixMillis } from "../shared/ids.ts";
 import { kvBucket } from "../shared/io/copies.ts";
 import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
 import { askNats } from "../shared/io/nats-ask.ts";
+import type { Say } from "./command.ts";
 import { connectOperator } from "./ops.ts";
-import { opsDrainSettings, opsExplainSettings, opsMoveSettings, opsPinSettings, opsServersSettings, type whereSettings } from "./ops-settings.ts";
-import { refuseUnknownFlags } from "./unknown-flags.ts";
+import type { opsDrainSettings, opsExplainSettings, opsMoveSettings, opsPinSettings, whereSettings } from "./ops-settings.ts";
 
 type Where = Values<typeof whereSettings>;
 type OfRoom = Values<typeof opsExplainSettings>;
-type Say = (line: string) => void;
-
-export const placementCommands = {
-  "ops servers": { settings: opsServersSettings, run: showServers },
-  "ops explain": { settings: opsExplainSettings, run: explainRoom },
-  "ops move": { settings: opsMoveSettings, run: moveRoom },
-  "ops drain-server": { settings: opsDrainSettings, run: drainServer },
-  "ops pin": { settings: opsPinSettings, run: pinRoom },
-} as const;
 
 /** Whoever lives has been heard by then, unless servers say that they speak less often: then so many of their heartbeats later. */
 const LISTEN_MS = 800;
@@ -118,16 +109,6 @@ export function pinRoom(config: Values<typeof opsPinSettings>, say: Say): Promis
     await pins.put(room, encodeJson(pin));
     say(`${room} is pinned: ${JSON.stringify(pin)}; placement moves it with its next plan`);
   });
-}
-
-export function isPlacementCommand(command: string): command is keyof typeof placementCommands {
-  return Object.hasOwn(placementCommands, command);
-}
-
-export function runPlacementCommand(command: keyof typeof placementCommands, given: Given & { readonly flags: Readonly<Record<string, string>> }, say: Say): Promise<void> {
-  const { settings, run }: { settings: Settings; run: (config: never, say: Say) => Promise<void> } = placementCommands[command];
-  refuseUnknownFlags(given.flags, settings);
-  return run(readSettings(settings, given) as never, say);
 }
 
 async function connected(config: Where, run: (nats: NatsConnection) => Promise<void>): Promise<void> {

@@ -17,7 +17,7 @@ export type Role = (typeof ROLES)[number];
 /** The last is for those who have such clients. */
 const USUAL_ROLES: readonly Role[] = ROLES.filter((role) => role !== "y-websocket");
 
-export const startSettings = {
+const processSettings = {
   roles: { parse: roles, fallback: USUAL_ROLES, meaning: `what this process runs, comma-separated: ${ROLES.join(", ")}; engines are a local nats-server and redis-server, each only where its URL is not set` },
   dataDir: { parse: text, fallback: ".coroom/data", meaning: "folder for the engines' data and the local secrets" },
   cacheDir: { parse: text, fallback: ".coroom/cache", meaning: "folder for engines that had to be fetched" },
@@ -26,6 +26,10 @@ export const startSettings = {
   demo: { parse: flag, fallback: true, meaning: "serve the demo page and hand out tokens for it; never in production, nor where a key to check tokens with is set" },
   ...healthSettings,
   ...idleMemorySettings,
+} as const satisfies Settings;
+
+export const startSettings = {
+  ...processSettings,
   ...sharedSettings,
   natsUrl: { ...sharedSettings.natsUrl, fallback: "", meaning: "the NATS servers, comma-separated; empty: a local one is started" },
   ...placementSettings,
@@ -36,6 +40,18 @@ export const startSettings = {
   ...gatewaySettings,
   ...yWebsocketSettings,
 } as const satisfies Settings;
+
+/** Whose each is. What several roles read stands with each of them. */
+export const startGroups: Readonly<Record<string, Settings>> = {
+  "this process": processSettings,
+  "every role": sharedSettings,
+  placement: placementSettings,
+  "room-server": roomServerSettings,
+  "document-service": documentServiceSettings,
+  leaderboard: leaderboardSettings,
+  gateway: gatewaySettings,
+  "y-websocket": yWebsocketSettings,
+};
 
 export type StartConfig = Values<typeof startSettings>;
 

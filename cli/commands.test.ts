@@ -1,0 +1,48 @@
+/** The table of commands against what documents, examples and processes make of it. */
+
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import { expect, test } from "vitest";
+
+import { readSettings } from "../shared/config.ts";
+import { parseCommandLine } from "./arguments.ts";
+import { commands } from "./commands.ts";
+import { refuseUnknownFlags } from "./unknown-flags.ts";
+
+const parse = (words: readonly string[]) => parseCommandLine(words, ["ops"]);
+
+test.each(commands.map((command) => [command.name, command] as const))("[CMD1] coroom %s has examples that it could run", (name, command) => {
+  expect(command.examples.length).toBeGreaterThan(0);
+  for (const example of command.examples) {
+    const { command: named, flags } = parse(example.split(" ").slice(1));
+    expect(named).toBe(name);
+    refuseUnknownFlags(flags, command);
+    readSettings(command.settings, { flags, env: {} });
+  }
+});
+
+test.each(["README.md", "docs/OPERATIONS.md"])("[CMD2] %s shows commands and flags that there are", (document) => {
+  const shown = [...readFileSync(document, "utf8").matchAll(/(?:`|^(?:COROOM_\S+ )*)coroom (?!ready )((?:ops )?[a-z][a-z-]*)([^`\n#]*)/gm)];
+  expect(shown.length).toBeGreaterThan(4);
+  for (const [, name, rest] of shown) {
+    if (name === "ops") continue; // The group.
+    const command = commands.find((known) => known.name === name);
+    expect(command, `coroom ${name} in ${document}`).toBeDefined();
+    const flags = Object.fromEntries([...rest!.matchAll(/--([a-z][a-z-]*)/g)].map(([, flag]) => [flag!.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase()), ""]));
+    if (!("help" in flags)) refuseUnknownFlags(flags, command!);
+  }
+});
+
+test("[CMD3] what a command does is loaded when it runs", () => {
+  const loaded = new Set<string>();
+  const load = (file: string): void => {
+    if (loaded.has(file) || !existsSync(file)) return;
+    loaded.add(file);
+    const imports = readFileSync(file, "utf8").matchAll(/^(?:import|export) (?!type )[^;]*? from "(\.[^"]+)";/gm);
+    for (const [, path] of imports) load(join(dirname(file), path!));
+  };
+  load("cli/main.ts");
+  expect(loaded).toContain("gateway/config.ts");
+  expect([...loaded].filter((file) => /\/io\/|-host\.ts$|^(?!cli\/).*\/main\.ts$|^cli\/(?:start|ops|ops-placement|ops-left-out|ops-step-down|restore|admin|ask-gateway|token|demo|secrets)\.ts$/.test(file))).toEqual([]);
+});
