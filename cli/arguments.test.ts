@@ -6,8 +6,9 @@ test("[CLI1] a command and its flags, in every spelling", () => {
   expect(parseCommandLine(["start", "--roles", "gateway,placement", "--port=0", "--production", "--data-dir", "/tmp/x y"])).toEqual({
     command: "start",
     flags: { roles: "gateway,placement", port: "0", production: "true", dataDir: "/tmp/x y" },
+    bare: ["production"],
   });
-  expect(parseCommandLine([])).toEqual({ command: undefined, flags: {} });
+  expect(parseCommandLine([])).toEqual({ command: undefined, flags: {}, bare: [] });
 });
 
 test("[CLI2] a word that is neither is named in the error", () => {
@@ -16,6 +17,6 @@ test("[CLI2] a word that is neither is named in the error", () => {
 });
 
 test("[CLI3] a command of a group has two words", () => {
-  expect(parseCommandLine(["ops", "watch", "--last", "5"], ["ops"])).toEqual({ command: "ops watch", flags: { last: "5" } });
+  expect(parseCommandLine(["ops", "watch", "--last", "5"], ["ops"])).toEqual({ command: "ops watch", flags: { last: "5" }, bare: [] });
   expect(() => parseCommandLine(["ops", "watch", "now"], ["ops"])).toThrow(/"now" is neither/);
 });

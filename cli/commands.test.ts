@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 
 import { readSettings } from "../shared/config.ts";
 import { parseCommandLine } from "./arguments.ts";
+import { refuseBareFlags } from "./bare-flags.ts";
 import { commands } from "./commands.ts";
 import { refuseUnknownFlags } from "./unknown-flags.ts";
 
@@ -15,9 +16,10 @@ const parse = (words: readonly string[]) => parseCommandLine(words, ["ops"]);
 test.each(commands.map((command) => [command.name, command] as const))("[CMD1] coroom %s has examples that it could run", (name, command) => {
   expect(command.examples.length).toBeGreaterThan(0);
   for (const example of command.examples) {
-    const { command: named, flags } = parse(example.split(" ").slice(1));
+    const { command: named, flags, bare } = parse(example.split(" ").slice(1));
     expect(named).toBe(name);
     refuseUnknownFlags(flags, command);
+    refuseBareFlags(bare, command);
     readSettings(command.settings, { flags, env: {} });
   }
 });

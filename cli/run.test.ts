@@ -24,6 +24,7 @@ test("[RUN1] a command is run with what its flags and variables say", async () =
   expect(await printed("say again", [echo], { COROOM_WORD: "two" })).toBe("two");
   await expect(printed("say again", [echo])).rejects.toThrow("COROOM_WORD is not set: what");
   await expect(printed("say again --wrod one", [echo])).rejects.toThrow("no such flag: --wrod; see coroom say again --help");
+  await expect(printed("say again --word", [echo])).rejects.toThrow("no value is given with --word; see coroom say again --help");
 });
 
 test.each(["", "--help", "-h"])("[RUN2] coroom %s lists every command with what it does, and no setting", async (line) => {

@@ -2,19 +2,21 @@
 
 import { type Given, SettingError } from "../shared/config.ts";
 import { parseCommandLine } from "./arguments.ts";
+import { refuseBareFlags } from "./bare-flags.ts";
 import type { Command, Say } from "./command.ts";
 import { helpOf, helpText } from "./help.ts";
 import { refuseUnknownFlags } from "./unknown-flags.ts";
 
 /** Throws SettingError for what no command reads. Without a command, and for a group alone, it lists what there is. */
 export async function runCommandLine(words: readonly string[], commands: readonly Command[], { env, say }: { readonly env: Given["env"]; readonly say: Say }): Promise<void> {
-  const { command: named, flags } = parseCommandLine(words, groupsOf(commands));
+  const { command: named, flags, bare } = parseCommandLine(words, groupsOf(commands));
   if (flags["version"] !== undefined) return say((await import("./version.ts")).version());
   if (named === undefined) return say(helpText(commands));
   const command = commands.find(({ name }) => name === named);
   if (command === undefined) return say(helpText(ofGroup(named, commands)));
   if (flags["help"] !== undefined) return say(helpOf(command));
   refuseUnknownFlags(flags, command);
+  refuseBareFlags(bare, command);
   return command.run({ flags, env }, say);
 }
 
