@@ -1,6 +1,6 @@
 /**
  * One client of y-websocket in one room: a document of its own, kept the same as the room by the SDK, answers it in its
- * protocol. Rules YCL1 to YCL19, YWS1 to YWS18.
+ * protocol. Rules YCL1 to YCL19, YWS1 to YWS19.
  *
  * What it says is held until the document is the room's: answered sooner, it would take an empty document for the room,
  * and fill it anew. It takes part under the number that it has in Yjs, so that tabs beside it, which tell it of each other

@@ -322,6 +322,16 @@ test("[YWS18] an address has so many clients, as the balancer names it, and othe
   expect(await counted("coroom_y_turned_away_total")).toBe(1);
 });
 
+test("[YWS19] one that is closed, and does not answer that, soon has no place any more", async () => {
+  await startBridge({ yHelloMsMax: "100" });
+  const deaf = new WebSocket(`ws://127.0.0.1:${bridge.port}/deaf?token=${await cluster.token("deaf", "eve")}`);
+  ends.push(() => deaf.terminate());
+  await once(deaf, "open");
+  deaf.pause();
+  await eventually("it is closed", async () => (await counted("coroom_y_closes_total")) === 1);
+  await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000); // ws by itself waits for 30 s.
+});
+
 /** As lib0 writes bytes of a length below 16,384. */
 function lengthAnd(bytes: Uint8Array): number[] {
   const { length } = bytes;

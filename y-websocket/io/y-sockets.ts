@@ -25,6 +25,8 @@ export type YSockets = { readonly port: number; close(): Promise<void> };
 
 /** One that answers no ping within that time is gone. */
 const PING_MS = 30_000;
+/** For one that is closed to answer that: it keeps its place as long. */
+const CLOSE_ANSWER_MS = 5_000;
 /** For close frames to be read. */
 const FAREWELL_MS = 250;
 const BASE = "ws://host";
@@ -95,7 +97,10 @@ function ySocketOf(socket: WebSocket): YSocket {
     send: (bytes) => {
       if (socket.readyState === socket.OPEN) socket.send(bytes);
     },
-    close: (code, reason) => socket.close(code, cut(reason)),
+    close: (code, reason) => {
+      socket.close(code, cut(reason));
+      setTimeout(() => socket.terminate(), CLOSE_ANSWER_MS).unref();
+    },
     get waitingBytes() {
       return socket.bufferedAmount;
     },
