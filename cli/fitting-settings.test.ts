@@ -21,6 +21,6 @@ test("[FIT2] roles that use neither are not asked", () => {
 });
 
 test("[FIT3] it is asked before anything of a process starts", async () => {
-  const given = readSettings(startSettings, { flags: { roles: "room-server", checkpointClientMsMax: "1" }, env: {} });
+  const given = readSettings(startSettings, { flags: { roles: "room-server", roomSecret: "r".repeat(32), checkpointClientMsMax: "1" }, env: {} });
   await expect(start(given)).rejects.toThrow("COROOM_CHECKPOINT_CLIENT_MS_MAX");
 });

@@ -4,14 +4,13 @@ import { fileURLToPath } from "node:url";
 
 import { Registry } from "prom-client";
 
-import { SettingError } from "../shared/config.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import { demoRoutes, servesDemo } from "./demo.ts";
 import { botsThread, demoBots } from "./demo-bots.ts";
-import { refuseForgetful } from "./fitting-settings.ts";
+import { refuseUnfit } from "./fitting-roles.ts";
 import { serveHealth } from "./health.ts";
 import { giveBackIdleMemory, v8Heap } from "./idle-memory.ts";
 import { startLocalEngines } from "./local-engines.ts";
@@ -33,7 +32,8 @@ const DEFAULT_REDIS_URL = "redis://127.0.0.1:6379";
 
 /** Throws SettingError for settings that do not fit each other. */
 export async function start(given: StartConfig): Promise<Running> {
-  refuseForgetful(given);
+  const config = { ...given, ...missingSecrets(given) };
+  await refuseUnfit(config);
   const registry = new Registry();
   const health = await serveHealth(given, registry);
   const started: Running[] = [health, giveBackIdleMemory(given, v8Heap(), { clock, registry })];
@@ -44,7 +44,7 @@ export async function start(given: StartConfig): Promise<Running> {
     if (failures.length > 0) throw failures[0];
   };
   try {
-    await startRoles(given, registry, (part) => started.push(part));
+    await startRoles(given, config, registry, (part) => started.push(part));
     health.ready();
   } catch (error) {
     await stop();
@@ -53,11 +53,12 @@ export async function start(given: StartConfig): Promise<Running> {
   return { stop };
 }
 
-async function startRoles(given: StartConfig, registry: Registry, add: (part: Running) => void): Promise<void> {
+/** `told`: what was given, with the secrets that were not. */
+async function startRoles(given: StartConfig, told: StartConfig, registry: Registry, add: (part: Running) => void): Promise<void> {
   const runs = (role: Role): boolean => given.roles.includes(role);
   const deps = (role: Role) => ({ log: pinoLog({ role }, given.logLevel), registry });
 
-  let config = { ...given, ...missingSecrets(given) };
+  let config = told;
   if (runs("engines")) {
     const engines = await startLocalEngines(config, { log: deps("engines").log, say });
     add(engines);
@@ -71,7 +72,6 @@ async function startRoles(given: StartConfig, registry: Registry, add: (part: Ru
   if (runs("room-server")) add(await (await load.roomServer()).startRoomServer(config, deps("room-server")));
   if (runs("document-service")) add(await (await load.documentService()).startDocumentService(config, deps("document-service")));
   if (runs("leaderboard")) add(await (await load.leaderboard()).startLeaderboard(config, deps("leaderboard")));
-  if (runs("y-websocket") && config.tlsCertFile !== "" && config.yGatewayUrl === "") throw new SettingError("COROOM_Y_GATEWAY_URL is not set: over TLS a gateway has to be reached by the name in its certificate (wss://…)");
   const url = runs("gateway") ? await startEdge(given, config, deps("gateway"), add) : undefined;
   if (runs("y-websocket")) add(await (await load.yWebsocket()).startYWebsocket({ ...config, yGatewayUrl: config.yGatewayUrl || (url?.replace("http", "ws") ?? "") }, deps("y-websocket")));
   say(url === undefined ? "coroom ready" : `coroom ready ${url}`);

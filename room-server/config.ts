@@ -77,6 +77,12 @@ const BESIDE_PAYLOAD_BYTES_PER_EDIT = 480;
 /** A catch-up's message with the lengths of its parts: the smallest, one small edit, has some 30 bytes. */
 const ANSWER_WITH_LENGTHS = 1.05;
 
+/** Throws where it may not, or cannot, be started so. */
+export function refuseUnfit(config: RoomServerConfig): void {
+  if (config.roomSecret === "") throw new SettingError("COROOM_ROOM_SECRET is not set: give all room servers the same secret of at least 32 characters");
+  roomHostOptions(config, undefined);
+}
+
 /** The settings as the host's parts call them. Refuses limits that NATS's own would break: `maxPayload` bytes a message. */
 export function roomHostOptions(config: RoomServerConfig, maxPayload: number | undefined): RoomServerOptions {
   const recordBytes = config.recordBytesMax + config.unackedEditsMax * BESIDE_PAYLOAD_BYTES_PER_EDIT;

@@ -6,7 +6,6 @@ import { hostname } from "node:os";
 import type { Registry } from "prom-client";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { SettingError } from "../shared/config.ts";
 import type { ServerId } from "../shared/ids.ts";
 import { loopDelay } from "../shared/io/loop-delay.ts";
 import { closeNats, connectAs } from "../shared/io/nats.ts";
@@ -17,7 +16,7 @@ import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import { BEATS_MISSED_MAX, Membership } from "../shared/membership.ts";
 import type { SharedConfig } from "../shared/settings.ts";
-import { type RoomServerConfig, roomHostOptions } from "./config.ts";
+import { refuseUnfit, type RoomServerConfig, roomHostOptions } from "./config.ts";
 import { tellCounts } from "./load/counts-host.ts";
 import { FairShare } from "./load/fair-share.ts";
 import { watchBudgets } from "./load/fair-share-host.ts";
@@ -35,7 +34,7 @@ import { assembleRoomServer } from "./room-server.ts";
 export type RoomServer = Running & { readonly server: ServerId };
 
 export async function startRoomServer(config: SharedConfig & RoomServerConfig, deps: { log: Log; registry: Registry }): Promise<RoomServer> {
-  if (config.roomSecret === "") throw new SettingError("COROOM_ROOM_SECRET is not set: give all room servers the same secret of at least 32 characters");
+  refuseUnfit(config);
   const server = `rs-${randomBytes(8).toString("hex")}` as ServerId;
   const subjects = subjectsOf(config.environment);
   const metrics = roomServerMetrics(deps.registry);

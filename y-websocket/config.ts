@@ -1,6 +1,7 @@
 /** Settings of the role y-websocket. */
 
-import { port, positiveInteger, type Settings, text, type Values } from "../shared/config.ts";
+import { addressOf } from "../client/connection/address.ts";
+import { port, positiveInteger, type Settings, SettingError, text, type Values } from "../shared/config.ts";
 
 export const yWebsocketSettings = {
   yHost: { parse: text, fallback: "127.0.0.1", meaning: "address that clients of y-websocket connect to" },
@@ -20,3 +21,16 @@ export const yWebsocketSettings = {
 } as const satisfies Settings;
 
 export type YWebsocketConfig = Values<typeof yWebsocketSettings>;
+
+/** As gateways have them. */
+export type EdgeConfig = { readonly production: boolean; readonly allowedOrigins: readonly string[]; readonly clientAddressHeader: string };
+
+/** Throws where it may not, or cannot, be started so. */
+export function refuseUnsafe({ yGatewayUrl, production, allowedOrigins }: YWebsocketConfig & EdgeConfig): void {
+  if (production && allowedOrigins.length === 0) throw new SettingError("in production the pages that may connect must be named: set COROOM_ALLOWED_ORIGINS");
+  try {
+    addressOf(yGatewayUrl);
+  } catch {
+    throw new SettingError(`COROOM_Y_GATEWAY_URL must name a gateway, as ws://host:port or wss://host, not ${JSON.stringify(yGatewayUrl)}`);
+  }
+}

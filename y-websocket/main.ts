@@ -5,25 +5,21 @@
 
 import type { Registry } from "prom-client";
 
-import { addressOf } from "../client/connection/address.ts";
 import { fetchSnapshot } from "../client/io/fetch-snapshot.ts";
 import { openSocketWith } from "../client/io/node-socket.ts";
 import { systemChance, systemClock as clientClock } from "../client/io/system.ts";
 import type { World } from "../client/ports.ts";
 import { YjsProvider } from "../client/yjs/yjs-provider.ts";
-import { SettingError } from "../shared/config.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
-import type { YWebsocketConfig } from "./config.ts";
+import { type EdgeConfig, refuseUnsafe, type YWebsocketConfig } from "./config.ts";
 import { HeldBudget } from "./held-budget.ts";
 import { type TurnedAway, type YListener, type YSeat, ySockets } from "./io/y-sockets.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { Places } from "./places.ts";
 import { YClient, type YSocket } from "./y-client.ts";
 
-/** As gateways have them. */
-export type EdgeConfig = { readonly production: boolean; readonly allowedOrigins: readonly string[]; readonly clientAddressHeader: string };
 export type RunningYWebsocket = Running & { readonly port: number };
 
 /** Throws where it may not or cannot start. */
@@ -71,13 +67,4 @@ export async function startYWebsocket(config: YWebsocketConfig & EdgeConfig, { l
   };
   let stopped: Promise<void> | undefined;
   return { port: sockets.port, stop: () => (stopped ??= stop()) };
-}
-
-function refuseUnsafe({ yGatewayUrl, production, allowedOrigins }: YWebsocketConfig & EdgeConfig): void {
-  if (production && allowedOrigins.length === 0) throw new SettingError("in production the pages that may connect must be named: set COROOM_ALLOWED_ORIGINS");
-  try {
-    addressOf(yGatewayUrl);
-  } catch {
-    throw new SettingError(`COROOM_Y_GATEWAY_URL must name a gateway, as ws://host:port or wss://host, not ${JSON.stringify(yGatewayUrl)}`);
-  }
 }

@@ -17,8 +17,8 @@ import { readSettings } from "../shared/config.ts";
 import type { Log } from "../shared/log.ts";
 import { Cluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
-import { yWebsocketSettings } from "./config.ts";
-import { type EdgeConfig, type RunningYWebsocket, startYWebsocket } from "./main.ts";
+import { type EdgeConfig, yWebsocketSettings } from "./config.ts";
+import { type RunningYWebsocket, startYWebsocket } from "./main.ts";
 
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 

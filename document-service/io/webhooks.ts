@@ -4,7 +4,6 @@ import type { JetStreamClient } from "@nats-io/jetstream";
 
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { SettingError } from "../../shared/config.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { ensureOperationsStream, natsOperations, type OperationsLimits } from "../../shared/io/nats-operations.ts";
 import type { Log } from "../../shared/log.ts";
@@ -21,8 +20,6 @@ export type WebhookDeps = { readonly clock: Clock; readonly log: Log; readonly m
 
 export async function startWebhooks(nats: NatsConnection, streams: JetStreamClient, subjects: Subjects, config: WebhookConfig, { service, ...deps }: WebhookDeps): Promise<{ news: News; stop(): Promise<void> }> {
   if (config.webhookUrls.length === 0) return { news: NO_NEWS, stop: () => Promise.resolve() };
-  const unsigned = config.webhookUrls.filter(({ name }) => !config.webhookSecrets.has(name));
-  if (unsigned.length > 0) throw new SettingError(`webhooks are signed: give COROOM_WEBHOOK_SECRETS a secret for ${unsigned.map(({ name }) => name).join(", ")}`);
   const queue = await jetstreamWebhooks(nats, streams, subjects, config);
   await ensureOperationsStream(nats, subjects, config);
   const operations = natsOperations(nats, subjects, service, { ...deps, count: () => {} });
