@@ -21,6 +21,7 @@ import { tellCounts } from "./load/counts-host.ts";
 import { FairShare } from "./load/fair-share.ts";
 import { watchBudgets } from "./load/fair-share-host.ts";
 import { beatHeart, LISTEN_BEATS, listenToPeers } from "./ownership/heart.ts";
+import { datedEpochs } from "./io/dated-epochs.ts";
 import { hmacSeal } from "./io/hmac.ts";
 import { natsClaims } from "./io/nats-claims.ts";
 import { natsHeartbeat } from "./io/nats-heartbeat.ts";
@@ -29,11 +30,13 @@ import { natsPorts } from "./io/nats-ports.ts";
 import { answerQuestions } from "./io/nats-questions.ts";
 import { LoadMeter } from "./load/load-meter.ts";
 import { roomServerMetrics } from "./metrics.ts";
+import type { Epochs } from "./ports.ts";
 import { assembleRoomServer } from "./room-server.ts";
 
 export type RoomServer = Running & { readonly server: ServerId };
 
-export async function startRoomServer(config: SharedConfig & RoomServerConfig, deps: { log: Log; registry: Registry }): Promise<RoomServer> {
+/** `epochs`: of tests, which count them. */
+export async function startRoomServer(config: SharedConfig & RoomServerConfig, deps: { log: Log; registry: Registry; epochs?: Epochs }): Promise<RoomServer> {
   refuseUnfit(config);
   const server = `rs-${randomBytes(8).toString("hex")}` as ServerId;
   const subjects = subjectsOf(config.environment);
@@ -44,7 +47,7 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   const options = roomHostOptions({ ...config, serverHost: config.serverHost === "" ? hostname() : config.serverHost }, nats.info?.max_payload);
   const loads = new LoadMeter(options);
   const bus = await natsPorts(nats, subjects, server, config, { clock, log, metrics, presenceSent: (room, bytes) => loads.count(room, 0, bytes) });
-  const ports = { ...bus, seal: hmacSeal(config.roomSecret) };
+  const ports = { ...bus, seal: hmacSeal(config.roomSecret), epochs: deps.epochs ?? datedEpochs(clock, Math.random) };
   const membership = new Membership({ silenceMsMax: BEATS_MISSED_MAX * config.heartbeatMs });
   const { rooms, replicas, presence, handOvers, takeOvers, costly, describe } = assembleRoomServer(server, ports, options, { clock, endOfTurn: endOfTurn(), log, metrics, membership, loads, memoryBytes: () => process.memoryUsage.rss() });
 

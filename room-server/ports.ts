@@ -96,11 +96,16 @@ export interface Counts {
   tell(report: CountsReport): void;
 }
 
+export interface Epochs {
+  /** For a new epoch: above `known`, and above any that there was, even if the log knows of it no longer, as far as dates and chance can see to it. */
+  after(known: Epoch): Epoch;
+}
+
 /** What the log republishes and owners say, as every gateway of the room hears it. */
 export interface FanOut {
   /** Resolves once nothing said in the room from now on is missed. Throws when NATS does not answer. */
   subscribe(room: RoomKey, receive: (heard: StoredRecord | Beacon | DeletedRecord) => void): Promise<Subscription>;
-  /** The line was lost and found: what was said meanwhile is lost. */
+  /** The line was lost and found: what was said meanwhile is lost. Everybody who asks is told. */
   onGap(receive: () => void): void;
 }
 

@@ -66,7 +66,7 @@ async function startServer(settings: Record<string, string> = {}): Promise<TestS
   const note = (_: object, sentence: string): void => void warnings.push(sentence);
   const log: Log = { debug: () => {}, info: () => {}, warn: note, error: note };
   const registry = new Registry();
-  const server = await startRoomServer(config, { log, registry });
+  const server = await startRoomServer(config, { log, registry, epochs: { after: (known) => (known + 1) as Epoch } });
   servers.push(server);
   return { ...server, shows: async (line) => (await registry.metrics()).split("\n").includes(line) };
 }

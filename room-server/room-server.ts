@@ -37,6 +37,7 @@ export function assembleRoomServer(server: ServerId, ports: RoomServerPorts, opt
   };
   const listeningSince = clock.now();
   const rooms = new RoomHost(server, { ...ports, presence }, options, { ...deps, loads, budget, copies: replicas, isLive: (peer) => isBelievedAlive(membership, listeningSince, peer, clock.now()) });
+  ports.fanOut.onGap(() => rooms.receiveLineBack());
   const handOvers = new HandOvers(server, { rooms, replicas, others: ports.others }, options, { ...deps, available: () => membership.available(clock.now()) });
   const takeOvers = new TakeOvers({ rooms, replicas }, deps);
   const costly: CostlyRooms = {

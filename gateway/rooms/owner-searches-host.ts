@@ -4,14 +4,14 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { RoomKey } from "../../shared/ids.ts";
+import type { Epoch, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { SearchOutcome, SearchStep } from "./owner-search.ts";
 import type { Placement } from "../ports.ts";
 
-/** A room waits for one step at a time; a step of a room that is not followed any more is passed over. */
-export type SearchingRooms = { readonly isFollowed: (room: RoomKey) => boolean; readonly receive: (room: RoomKey, outcome: SearchOutcome) => void };
+/** A room waits for one step at a time; a step of a room that is not followed any more is passed over. `epochOf`: of its last owner heard, 0 for none; undefined: it is not followed. */
+export type SearchingRooms = { readonly epochOf: (room: RoomKey) => Epoch | undefined; readonly receive: (room: RoomKey, outcome: SearchOutcome) => void };
 
 export class OwnerSearches {
   readonly #placement: Placement;
@@ -38,7 +38,7 @@ export class OwnerSearches {
     for (const [room, step] of this.#waiting) {
       if (this.#underWay >= this.#searchesMax) break;
       this.#waiting.delete(room);
-      if (this.#rooms.isFollowed(room)) this.#start(room, step);
+      if (this.#rooms.epochOf(room) !== undefined) this.#start(room, step);
     }
     this.#deps.metrics.searchesWaiting.set(this.#waiting.size);
   }
@@ -62,7 +62,8 @@ export class OwnerSearches {
       }
       case "claim": {
         const { server, suspect } = step;
-        const reply = await this.#placement.claim(server, suspect === undefined ? { room } : { room, suspect });
+        const above = this.#rooms.epochOf(room) ?? (0 as Epoch);
+        const reply = await this.#placement.claim(server, { room, ...(suspect === undefined ? {} : { suspect }), ...(above > 0 ? { above } : {}) });
         this.#deps.metrics.claims.inc({ answer: reply?.kind ?? "none" });
         this.#deps.log.info({ room, server, suspect, answer: reply }, "asked a room server to take a room");
         if (reply === undefined) void this.#placement.isGone(server); // Then its other rooms are without an owner too.

@@ -1,8 +1,8 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { LocateReply } from "../../shared/bus/placement-messages.ts";
-import type { RoomKey, ServerId } from "../../shared/ids.ts";
+import type { ClaimRequest, LocateReply } from "../../shared/bus/placement-messages.ts";
+import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import { OwnerSearches } from "./owner-searches-host.ts";
 
@@ -15,7 +15,7 @@ test("[OWS1] however many rooms look for an owner, so many questions are under w
   const [answered, registry] = [[] as RoomKey[], new Registry()];
   const placement = { locate: () => new Promise<LocateReply>((resolve) => answers.push(resolve)), claim: () => Promise.resolve(undefined), candidates: () => [], isGone: () => Promise.resolve(false), onServerLost: () => {} };
   const silent = () => {};
-  const searches = new OwnerSearches(placement, { isFollowed: (key) => key !== room(7), receive: (key) => void answered.push(key) }, { searchesMax: 3 }, { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(registry) });
+  const searches = new OwnerSearches(placement, { epochOf: (key) => (key === room(7) ? undefined : (0 as Epoch)), receive: (key) => void answered.push(key) }, { searchesMax: 3 }, { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(registry) });
   for (let index = 0; index < 10; index++) searches.carryOut(room(index), { kind: "locate", suspects: [] });
   expect(answers).toHaveLength(3);
   expect(await registry.getSingleMetricAsString("coroom_gateway_owner_searches_waiting")).toContain(" 7");
@@ -29,4 +29,14 @@ test("[OWS1] however many rooms look for an owner, so many questions are under w
   expect(most).toBe(3);
   expect(answered.toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6, 8, 9].map(room)); // Nobody follows room 7 any more.
   expect(answers).toHaveLength(8); // Room 9 went on to another step.
+});
+
+test("[OWS2] whoever is asked to take a room is told which epochs have been heard of in it", async () => {
+  const requests: ClaimRequest[] = [];
+  const placement = { locate: () => Promise.resolve(undefined), claim: (_: ServerId, request: ClaimRequest) => (requests.push(request), Promise.resolve(undefined)), candidates: () => [], isGone: () => Promise.resolve(false), onServerLost: () => {} };
+  const silent = () => {};
+  const searches = new OwnerSearches(placement, { epochOf: (key) => (key === room(1) ? 7 : 0) as Epoch, receive: silent }, { searchesMax: 3 }, { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(new Registry()) });
+  for (const index of [1, 2]) searches.carryOut(room(index), { kind: "claim", server, suspect: undefined });
+  await settled();
+  expect(requests).toEqual([{ room: room(1), above: 7 }, { room: room(2) }]);
 });

@@ -50,7 +50,7 @@ export class RoomHost implements Backbone {
     this.#quotas = quotas;
     this.#deps = deps;
     const receive = (room: RoomKey, outcome: SearchOutcome): void => this.receive(room, { kind: "search", outcome });
-    const searches = new OwnerSearches(ports.placement, { isFollowed: (room) => directory.get(room) !== undefined, receive }, { searchesMax }, deps);
+    const searches = new OwnerSearches(ports.placement, { epochOf: (room) => directory.get(room)?.room.epoch, receive }, { searchesMax }, deps);
     this.#effects = new RoomEffectsHost({ ...ports, search: (room, step) => searches.carryOut(room, step), onOut: (room, connection) => this.#receiveOut(room, connection), onTold: () => this.#endTurnLater() }, deps);
     deps.metrics.backboneConnected.set(1);
     ports.placement.onServerLost((server) => this.#receiveServerLost(server));

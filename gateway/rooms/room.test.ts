@@ -582,3 +582,12 @@ test("[ROOM35] what is committed while nobody has asked for the room is not held
   feed({ kind: "tick" }, 100);
   expect(room.pace).toBe("at-leisure");
 });
+
+test("[ROOM38] only owners in an epoch that is over are heard: the log may have lost the last, and an owner is looked for", () => {
+  bothLive(5);
+  feed(epochBegins(9, 5));
+  const words = [committed(6, [ann], 2), catchUp(9, 5, [], 2)];
+  expect(words.map((word) => said(feed(word))), "a deposed owner's").toEqual([[], []]);
+  expect(said(feed(committed(6, [ann], 2), 1_000))).toEqual(["locate"]);
+  expect(room.epoch).toBe(9);
+});

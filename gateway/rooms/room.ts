@@ -9,7 +9,7 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Answer } from "../../shared/bus/envelope.ts";
-import type { GatewayId, Millis, Position, ServerId } from "../../shared/ids.ts";
+import type { Epoch, GatewayId, Millis, Position, ServerId } from "../../shared/ids.ts";
 import type { Channel } from "../../shared/wire/frames.ts";
 import { CatchUps } from "./catch-ups.ts";
 import { EditFeed } from "./edit-feed.ts";
@@ -68,6 +68,11 @@ export class Room {
 
   get position(): Position | undefined {
     return this.#isDeleted ? undefined : this.#feed.position;
+  }
+
+  /** Of the last owner heard. 0: none was. */
+  get epoch(): Epoch {
+    return this.#entrance.epoch;
   }
 
   /** Nobody is here and nothing is owed to anybody, since then. Undefined: in use. */
@@ -183,7 +188,7 @@ export class Room {
 
   #receiveFromOwner(message: FromLivingRoom, now: Millis, effects: RoomEffect[]): void {
     const epoch = epochOfHeard(message);
-    if (epoch < this.#entrance.epoch) return; // A deposed owner's: whatever of it is true comes again.
+    if (epoch < this.#entrance.epoch) return this.#receiveFromBefore(now, effects);
     this.#ownerHeard(now);
     if (epoch > this.#entrance.epoch) {
       this.#feed.receiveNewEpoch(epoch, effects);
@@ -205,7 +210,7 @@ export class Room {
   }
 
   #receiveAnswer(answer: Answer, now: Millis, effects: RoomEffect[]): void {
-    if (answer.epoch < this.#entrance.epoch) return;
+    if (answer.epoch < this.#entrance.epoch) return this.#receiveFromBefore(now, effects);
     this.#ownerHeard(now);
     const isNew = answer.epoch > this.#entrance.epoch;
     if (isNew) this.#feed.receiveNewEpoch(answer.epoch, effects);
@@ -226,6 +231,14 @@ export class Room {
         assertNever(answer);
     }
     if (isNew) this.#receiveNewOwner(undefined, now, effects); // What this answered is not asked again.
+  }
+
+  /**
+   * A deposed owner's: whatever of it is true comes again. Unless its successor is gone, and the log has lost that there
+   * was one: whoever is then asked to take the room is told which epochs are no more believed here.
+   */
+  #receiveFromBefore(now: Millis, effects: RoomEffect[]): void {
+    if (now - this.#ownerHeardAt >= this.#options.ownerSilenceMsMax) this.#beginSearch({ kind: "silent" }, now, effects);
   }
 
   /** A new owner knows nothing of what the old one was sent and had not committed. */

@@ -9,9 +9,9 @@ const STREAM_SEQUENCE = "Nats-Sequence";
 
 export function natsFanOut(nats: NatsConnection, subjects: Subjects): FanOut {
   const flush = flushTogether(nats);
-  let receiveGap = (): void => {};
+  const gapReceivers: (() => void)[] = [];
   void (async () => {
-    for await (const { type } of nats.status()) if (type === "reconnect") receiveGap();
+    for await (const { type } of nats.status()) if (type === "reconnect") for (const receive of gapReceivers) receive();
   })();
   return {
     subscribe: async (room, receive) => {
@@ -30,6 +30,6 @@ export function natsFanOut(nats: NatsConnection, subjects: Subjects): FanOut {
         close: async () => subscription.unsubscribe(),
       };
     },
-    onGap: (receive) => (receiveGap = receive),
+    onGap: (receive) => void gapReceivers.push(receive),
   };
 }

@@ -18,7 +18,7 @@ import { encodeEpochRecord, epochOf, headOf, type OwnersRecord, type RecordStamp
 import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
 import type { BacklogBudget } from "../rooms/backlog.ts";
 import { type Hole, Loading, type LoadingOptions } from "../rooms/loading.ts";
-import type { AppendOutcome, KnownCheckpoint, LastRecord, OutgoingRecord, StoredRecord } from "../ports.ts";
+import type { AppendOutcome, Epochs, KnownCheckpoint, LastRecord, OutgoingRecord, StoredRecord } from "../ports.ts";
 import type { RoomStart } from "../rooms/room.ts";
 
 export type ClaimInput =
@@ -64,7 +64,7 @@ export type ClaimBeginning =
 
 export type ClaimOptions = LoadingOptions & { readonly claimMsMax: number };
 /** `nextStamp`: what the next record is marked with. `warmCopy`: is taken, and no longer kept anywhere else. */
-export type ClaimDeps = { readonly budget: BacklogBudget; readonly nextStamp: () => RecordStamp; readonly warmCopy: (room: RoomKey) => WarmCopy | undefined };
+export type ClaimDeps = { readonly budget: BacklogBudget; readonly epochs: Epochs; readonly nextStamp: () => RecordStamp; readonly warmCopy: (room: RoomKey) => WarmCopy | undefined };
 
 /** Times that checkpoint and log are read again when they do not fit together. */
 const RELOADS_MAX = 3;
@@ -90,6 +90,9 @@ export class Claim {
   readonly #deps: ClaimDeps;
   #begun: Millis;
   #warm: WarmCopy | undefined;
+  /** The last record that the warm copy holds is still to be found in the log. */
+  #unfound: LogEnd | undefined;
+  #above = 0 as Epoch;
   #state: State;
 
   constructor(key: RoomKey, options: ClaimOptions, deps: ClaimDeps, now: Millis, beginning: ClaimBeginning) {
@@ -98,6 +101,11 @@ export class Claim {
     this.#deps = deps;
     this.#begun = now;
     this.#state = { kind: "subscribing", next: firstOf(beginning) };
+  }
+
+  /** Somebody has heard of an owner in that epoch, whether the log still knows of it or not. */
+  raiseAbove(epoch: Epoch): void {
+    if (epoch > this.#above) this.#above = epoch;
   }
 
   /** It waits for another to hand the room over. */
@@ -129,7 +137,7 @@ export class Claim {
       case "append-settled":
         return input.outcome.kind === "fenced" ? this.#receiveRefused() : this.#receiveFenced(input.outcome.streamSeq, now);
       case "log-read":
-        if (this.#state.kind === "loading") this.#state.loading.receiveRecord(input.record, { now, wallNow: this.#state.claimedAt });
+        this.#receiveRecord(input.record, now);
         return NOTHING;
       case "log-read-whole":
         return this.#receiveLoaded([], now);
@@ -196,10 +204,11 @@ export class Claim {
 
   #fence(end: LogEnd | undefined, checkpoint: Checkpoint | undefined, endBy: EndBy): ClaimStep {
     // Above the checkpoint too: should the log ever be lost, the snapshot's seqs and epochs are not given out again.
-    const epoch = (Math.max(end?.epoch ?? 0, checkpoint?.epoch ?? 0) + 1) as Epoch;
     const head = Math.max(end?.head ?? 0, checkpoint?.seq ?? 0) as Seq;
     const stamp = this.#deps.nextStamp();
     this.#warm ??= this.#deps.warmCopy(this.#key); // Now, or it would hear of the claim itself.
+    const known = Math.max(end?.epoch ?? 0, checkpoint?.epoch ?? 0, this.#warm?.last.epoch ?? 0, this.#above);
+    const epoch = this.#deps.epochs.after(known as Epoch);
     this.#state = { kind: "fencing", epoch, head, recordId: stamp.id, checkpoint, end, endBy, claimedAt: stamp.time };
     const bytes = encodeEpochRecord({ ...stamp, epoch, head });
     return goingOn({ kind: "append", record: { id: stamp.id, bytes, expectedStreamSeq: end?.streamSeq ?? 0 }, edits: 0 });
@@ -214,7 +223,16 @@ export class Claim {
     const announced: ClaimEffect = { kind: "fenced-others", epoch };
     const after = warm?.last.streamSeq ?? checkpoint?.streamSeq ?? 0;
     if (after >= (end?.streamSeq ?? 0)) return this.#receiveLoaded([announced], now);
-    return goingOn(announced, { kind: "load", after, through: streamSeq });
+    this.#unfound = warm?.last.id === "" ? undefined : warm?.last;
+    return goingOn(announced, { kind: "load", after: this.#unfound === undefined ? after : after - 1, through: streamSeq });
+  }
+
+  /** Where the log does not show the copy's last record first, it has lost it, or trimmed it: either way the copy is of no use. */
+  #receiveRecord(record: OwnersRecord, now: Millis): void {
+    if (this.#state.kind !== "loading") return;
+    if (this.#unfound !== undefined && record.id !== this.#unfound.id) return;
+    this.#unfound = undefined;
+    this.#state.loading.receiveRecord(record, { now, wallNow: this.#state.claimedAt });
   }
 
   /** Of no use where the log has lost what it holds, or holds something else in its place. */
@@ -235,8 +253,10 @@ export class Claim {
   #receiveLoaded(before: readonly ClaimEffect[], now: Millis): ClaimStep {
     const state = this.#state;
     if (state.kind !== "loading") return NOTHING;
+    const isOff = this.#unfound !== undefined;
+    this.#unfound = undefined;
     const { sequencer, backlog, hole } = state.loading.receiveEnd(state.head, now);
-    if (hole !== undefined && state.reloads < RELOADS_MAX) {
+    if ((hole !== undefined || isOff) && state.reloads < RELOADS_MAX) {
       state.loading.clear();
       return goingOn(...before, { kind: "read-checkpoint" });
     }

@@ -19,6 +19,7 @@ export class Doubts {
   #waiting: CatchUpRequest[] = [];
   /** Since when somebody believes what no look has confirmed. */
   #answeredAt: Millis | undefined;
+  #isEndUnknown = false;
 
   constructor(options: { deferredCatchUpsMax: number }) {
     this.#waitingMax = options.deferredCatchUpsMax;
@@ -34,6 +35,18 @@ export class Doubts {
   /** Somebody was told where the room stands. */
   answered(now: Millis): void {
     this.#answeredAt ??= now;
+  }
+
+  /** The log may end before this owner's last record: the next look is for that record itself. */
+  lineBack(): void {
+    this.#isEndUnknown = true;
+  }
+
+  /** Whether the look that begins is for the last record itself. */
+  takeEndUnknown(): boolean {
+    const isEndUnknown = this.#isEndUnknown;
+    this.#isEndUnknown = false;
+    return isEndUnknown;
   }
 
   /** Whether to look at the log for the sake of those who were answered. */

@@ -77,9 +77,10 @@ export class HostedRoom {
     return this.#ownership.pace;
   }
 
-  /** Begins the claim. */
-  claim(): Promise<ClaimOutcome> {
+  /** Begins the claim, of an epoch above that. */
+  claim(above: Epoch | undefined): Promise<ClaimOutcome> {
     const outcome = this.#untilClaimed();
+    this.receive({ kind: "doubted", above });
     this.#carryOut({ kind: "subscribe" });
     return outcome;
   }
@@ -100,9 +101,9 @@ export class HostedRoom {
   }
 
   /** Somebody asks for a room that is here: of a claim under way the outcome; whether this server still owns one that it takes for its own, the log knows. */
-  confirm(): Promise<ClaimOutcome> {
+  confirm(above: Epoch | undefined): Promise<ClaimOutcome> {
     const outcome = this.#untilClaimed();
-    this.receive(this.#subscription?.isOpen() === false ? { kind: "unsubscribed" } : { kind: "doubted" });
+    this.receive(this.#subscription?.isOpen() === false ? { kind: "unsubscribed" } : { kind: "doubted", above });
     return outcome;
   }
 

@@ -9,8 +9,10 @@ import type { RoomEffect } from "../rooms/room-messages.ts";
 export type OwnershipInput =
   | ClaimInput
   | { kind: "message"; message: ToOwner; bytes: number }
-  /** Somebody asks whether it is still the owner. */
-  | { kind: "doubted" }
+  /** Somebody asks whether it is still the owner. `above`: it has heard of one in that epoch. */
+  | { kind: "doubted"; above?: Epoch | undefined }
+  /** The line to NATS was lost, and is back: the log may have lost its end. */
+  | { kind: "line-back" }
   /** Somebody is in the room, whether there are edits or not. */
   | { kind: "inhabited" }
   /** Its edits gather for so long before they share a record. */

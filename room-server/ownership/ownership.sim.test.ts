@@ -256,7 +256,7 @@ class SimServer {
   claim(): void {
     if (this.#ownership !== undefined) return this.receive({ kind: "doubted" });
     const seal = { sealOf: () => new Uint8Array(16), isGenuine: () => true };
-    const ownership = new Ownership(room, OPTIONS, { seal, budget: this.#budget, warmCopy: () => undefined, nextStamp: () => ({ id: `${this.#name}.${++this.#records}`, time: this.#sim.now as UnixMillis }) }, this.#sim.now as Millis, { kind: "claim" });
+    const ownership = new Ownership(room, OPTIONS, { seal, epochs: { after: (known) => (known + 1) as Epoch }, budget: this.#budget, warmCopy: () => undefined, nextStamp: () => ({ id: `${this.#name}.${++this.#records}`, time: this.#sim.now as UnixMillis }) }, this.#sim.now as Millis, { kind: "claim" });
     this.#ownership = ownership;
     this.#later(ownership, { kind: "subscribed" });
   }

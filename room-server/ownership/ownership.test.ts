@@ -49,12 +49,13 @@ function claimOf(more: Partial<OwnershipOptions> = {}, { warm, begin = { kind: "
   const seal = { sealOf: () => new Uint8Array(16), isGenuine: () => true };
   let records = 0;
   const budget = new BacklogBudget({ bytesMax: 1_000_000 });
-  const ownership = new Ownership("acme.notes" as RoomKey, { ...OPTIONS, ...more }, { seal, budget, warmCopy: () => warm, nextStamp: () => ({ id: `s.${++records}`, time: DATE }) }, at(0), begin);
+  const ownership = new Ownership("acme.notes" as RoomKey, { ...OPTIONS, ...more }, { seal, epochs: { after: (known) => (known + 1) as Epoch }, budget, warmCopy: () => warm, nextStamp: () => ({ id: `s.${++records}`, time: DATE }) }, at(0), begin);
   const receive = (input: OwnershipInput, now = 0): readonly OwnershipEffect[] => ownership.receive(input, at(now));
   return { ownership, receive, budget };
 }
 
 const last = (epoch: number, head: number, streamSeq: number): StoredRecord => ({ streamSeq, record: { kind: "epoch", id: "other.1", time: DATE, epoch: epoch as Epoch, head: head as Seq } });
+const own = (streamSeq: number): StoredRecord => ({ streamSeq, record: { kind: "epoch", id: "s.1", time: DATE, epoch: 1 as Epoch, head: 0 as Seq } });
 const edits = (...counters: number[]): ToOwner => ({ kind: "edits", gateway, edits: counters.map((counter) => ({ author: ann, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) })) });
 const ask = (epoch: number): ToOwner => ({ kind: "catch-up-request", gateway, request: 1, after: { epoch: epoch as Epoch, seq: 0 as Seq }, through: 0 as Seq });
 const message = (of: ToOwner): OwnershipInput => ({ kind: "message", message: of, bytes: 10 });
@@ -153,7 +154,7 @@ test("[OWN8] a gateway that has heard of a later owner makes it look; what it as
   const { receive } = owning();
   expect(kinds(receive(message(ask(3))))).toEqual(["read-log-end"]);
   expect(receive(message(ask(3)))).toEqual([]);
-  const first = receive({ kind: "log-end-read", last: last(1, 0, 5), checkpoint: undefined });
+  const first = receive({ kind: "log-end-read", last: own(5), checkpoint: undefined });
   expect(kinds(first)).toEqual(["confirmed", "answer", "read-log-end"]);
   expect(kinds(receive({ kind: "log-end-read", last: last(3, 0, 8), checkpoint: undefined }))).toEqual(["broadcast", "ended"]);
 });
@@ -280,7 +281,7 @@ test("[OWN33] with a warm copy there is nothing left to load, unless the log has
     return { effects: receive(appended(401)), kind: ownership.kind };
   };
   expect(claimWith(400, "other.1")).toEqual({ effects: [{ kind: "fenced-others", epoch: 7 }], kind: "owning" });
-  expect(claimWith(390, "other.0").effects).toContainEqual({ kind: "load", after: 390, through: 401 });
+  expect(claimWith(390, "other.0").effects).toContainEqual({ kind: "load", after: 389, through: 401 });
   expect(claimWith(400, "lost.1").effects).toContainEqual({ kind: "load", after: 0, through: 401 });
   expect(claimWith(410, "lost.2").effects).toContainEqual({ kind: "load", after: 0, through: 401 });
 });
@@ -363,7 +364,7 @@ test("[OWN42] an owner that is told to look at the log finds the room deleted, t
 test("[OWN42] told so while it is the owner still, it goes on", () => {
   const { receive } = owning();
   receive(message({ kind: "doubt" }));
-  expect(receive({ kind: "log-end-read", last: last(1, 0, 5), checkpoint: undefined })).toMatchObject([{ kind: "confirmed", epoch: 1 }]);
+  expect(receive({ kind: "log-end-read", last: own(5), checkpoint: undefined })).toMatchObject([{ kind: "confirmed", epoch: 1 }]);
 });
 
 const TAKEOVER = { kind: "takeover", from: "other" as ServerId } as const;
@@ -385,7 +386,7 @@ test("[OWN44] one whose copy missed the end reads it, and loads what is missing"
   expect(kinds(receive(FENCED))).toEqual(["read-log-end"]);
   const [effect] = receive({ kind: "log-end-read", last: last(6, 0, 402), checkpoint: undefined });
   expect(effect).toMatchObject({ kind: "append", record: { expectedStreamSeq: 402 } });
-  expect(receive(appended(403))).toEqual([{ kind: "fenced-others", epoch: 7 }, { kind: "load", after: 400, through: 403 }]);
+  expect(receive(appended(403))).toEqual([{ kind: "fenced-others", epoch: 7 }, { kind: "load", after: 399, through: 403 }]);
 });
 
 test("[OWN45] whoever was faster keeps the room, known by the copy or by the log", () => {
@@ -411,8 +412,50 @@ test("[OWN47] a writer whose edit a warm copy lacked, however old the copy, is k
   receive({ kind: "log-end-read", last: last(6, 1, 402), checkpoint: undefined }, claimedAt);
   receive(appended(403), claimedAt);
   const missed = encodeEditsRecord({ id: "other.2", time: DATE, users: new Map([[ann.client, ann.user]]), edits: { epoch: 6 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] } });
+  receive({ kind: "log-read", record: last(6, 0, 400).record }, claimedAt);
   receive({ kind: "log-read", record: ownersRecordOf(missed) }, claimedAt);
   receive({ kind: "log-read-whole" }, claimedAt);
   receive({ kind: "tick" }, claimedAt + 10_000);
   expect(receive(message(edits(1)), claimedAt + 10_000)).toMatchObject([{ kind: "answer", answer: { kind: "acked", client: ann.client, counter: 1, seq: 1 } }]);
+});
+
+const askedFor = (above: number): OwnershipInput => ({ kind: "doubted", above: above as Epoch });
+
+test("[OWN48] an owner ends that the log confirms, where somebody has heard of a later one: the log has lost that", () => {
+  const { receive } = owning();
+  expect(receive(askedFor(9))).toEqual([{ kind: "look-behind", streamSeq: 5 }]);
+  expect(receive({ kind: "looked-behind", isEnd: true })).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: true }]);
+  const other = owning();
+  other.receive(askedFor(1));
+  expect(other.receive({ kind: "looked-behind", isEnd: true })).toEqual([{ kind: "confirmed", epoch: 1 }]);
+});
+
+test("[OWN49] a claim is of an epoch above all that anybody has heard of, whoever asks and what the warm copy knows", () => {
+  const epochOf = (warm: WarmCopy | undefined, above: number) => {
+    const { receive } = claimOf({}, warm === undefined ? {} : { warm });
+    receive(askedFor(above));
+    receive({ kind: "subscribed" });
+    return records(receive({ kind: "log-end-read", last: last(3, 0, 300), checkpoint: undefined })).map((record) => record.kind === "epoch" && record.epoch);
+  };
+  expect([epochOf(undefined, 0), epochOf(undefined, 8), epochOf(warmCopy(400, "lost.1"), 0)]).toEqual([[4], [9], [7]]);
+});
+
+test("[OWN50] once the line was lost, an owner looks for its own last record, and ends where the log has lost it", () => {
+  const lookedFor = (found: StoredRecord) => {
+    const { receive } = owning();
+    receive({ kind: "line-back" });
+    expect(receive({ kind: "doubted" })).toEqual([{ kind: "read-log-end" }]);
+    return kinds(receive({ kind: "log-end-read", last: found, checkpoint: undefined }));
+  };
+  expect([lookedFor(own(5)), lookedFor({ ...own(5), streamSeq: 4 }), lookedFor(last(1, 0, 5))]).toEqual([["confirmed"], ["ended"], ["ended"]]);
+});
+
+test("[OWN51] a warm copy whose last record the log does not have is not gone by: everything is loaded anew", () => {
+  const { receive } = claimOf({}, { warm: warmCopy(390, "lost.1") });
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: last(6, 0, 400), checkpoint: undefined });
+  receive(appended(401));
+  receive({ kind: "log-read", record: last(6, 0, 400).record });
+  expect(receive({ kind: "log-read-whole" })).toEqual([{ kind: "read-checkpoint" }]);
+  expect(receive({ kind: "checkpoint-read", checkpoint: undefined })).toEqual([{ kind: "load", after: 0, through: 401 }]);
 });

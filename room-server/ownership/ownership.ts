@@ -11,6 +11,7 @@
 
 import { assert, assertNever } from "../../shared/assert.ts";
 import type { ToOwner } from "../../shared/bus/envelope.ts";
+import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, RoomKey } from "../../shared/ids.ts";
 import type { CatchUpRequest } from "../rooms/catch-ups.ts";
@@ -40,6 +41,8 @@ export class Ownership {
   readonly #deps: OwnershipDeps;
   readonly #held: HeldMessages;
   #state: State;
+  /** Somebody has heard of an owner in that epoch. */
+  #above = 0 as Epoch;
 
   /** The first effect to carry out is "subscribe". */
   constructor(key: RoomKey, options: OwnershipOptions, deps: OwnershipDeps, now: Millis, beginning: ClaimBeginning) {
@@ -102,7 +105,10 @@ export class Ownership {
       case "message":
         return this.#receiveMessage(input.message, input.bytes, now);
       case "doubted":
-        return this.#receiveDoubt(undefined);
+        return this.#receiveDoubted(input.above);
+      case "line-back":
+        if (state.kind === "owning") state.doubts.lineBack();
+        return [];
       case "inhabited":
         return state.kind === "owning" ? this.#carry(state.room.receive(input, now)) : [];
       case "gather":
@@ -171,7 +177,14 @@ export class Ownership {
     const { doubts } = this.#state;
     if (request !== undefined && !doubts.add(request)) return [{ kind: "limit-reached", limit: "deferred-catch-ups" }];
     if (!doubts.begin()) return [];
-    return [request === undefined ? lookBehind(this.#state.room) : { kind: "read-log-end" }];
+    return [request === undefined ? lookAt(this.#state) : { kind: "read-log-end" }];
+  }
+
+  /** An owner in an epoch beyond this one that the log no longer knows of: whoever has heard of it believes no other below it. */
+  #receiveDoubted(above: Epoch | undefined): readonly OwnershipEffect[] {
+    if (above !== undefined && above > this.#above) this.#above = above;
+    if (this.#state.kind === "claiming") this.#state.claim.raiseAbove(this.#above);
+    return this.#receiveDoubt(undefined);
   }
 
   #receiveLogEndInDoubt({ room, doubts }: Extract<State, { doubts: Doubts }>, last: LastRecord | undefined): readonly OwnershipEffect[] {
@@ -180,11 +193,13 @@ export class Ownership {
     if (record.kind === "deleted") return [{ kind: "broadcast", message: record }, ...this.#end("deleted", "the room is deleted")];
     // Gateways that it caught up since learn of the later owner from it: there may be nobody else to tell them.
     const told: OwnershipEffect = { kind: "broadcast", message: { kind: "beacon", epoch: epochOf(record), head: headOf(record) } };
+    if (isBefore(last, room.logEnd)) return this.#end("fenced", "the log has lost records of this owner");
     if (epochOf(record) !== room.epoch) return [told, ...this.#end("fenced", "the room's last record in the log is not of this owner")];
     return this.#confirm(room, doubts);
   }
 
   #confirm(room: Room, doubts: Doubts): readonly OwnershipEffect[] {
+    if (this.#above > room.epoch) return this.#end("fenced", "the log has lost an owner that gateways have heard of, and believe");
     const answers = doubts.settle().map((request) => room.answerDoubt(request));
     const again: OwnershipEffect[] = doubts.waiting && doubts.begin() ? [{ kind: "read-log-end" }] : [];
     return [{ kind: "confirmed", epoch: room.epoch }, ...this.#carry(answers), ...again];
@@ -254,7 +269,7 @@ export class Ownership {
   /** A list is made only where there is something in it: it is asked of every room each second. */
   #receiveTickOwning({ room, doubts }: Extract<State, { doubts: Doubts }>, now: Millis): readonly OwnershipEffect[] {
     const effects = this.#carry(room.receive(TICK, now));
-    return doubts.due(now) ? [...effects, lookBehind(room)] : effects;
+    return doubts.due(now) ? [...effects, lookAt({ room, doubts })] : effects;
   }
 
   #end(why: End, reason: string): readonly OwnershipEffect[] {
@@ -268,5 +283,12 @@ export class Ownership {
   }
 }
 
-/** What a later owner begins with stands behind this one's last record. */
-const lookBehind = (room: Room): OwnershipEffect => ({ kind: "look-behind", streamSeq: room.logEnd.streamSeq });
+/** What a later owner begins with stands behind this one's last record, unless that is gone. */
+function lookAt({ room, doubts }: { readonly room: Room; readonly doubts: Doubts }): OwnershipEffect {
+  return doubts.takeEndUnknown() ? { kind: "read-log-end" } : { kind: "look-behind", streamSeq: room.logEnd.streamSeq };
+}
+
+/** The log ends before what it has had, or has something else in its place. */
+function isBefore({ record, streamSeq }: LastRecord, end: LogEnd): boolean {
+  return streamSeq < end.streamSeq || (streamSeq === end.streamSeq && record.id !== end.id);
+}

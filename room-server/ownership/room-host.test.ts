@@ -71,6 +71,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
       forget: async () => void (state.entry = undefined),
     },
     seal: { sealOf: () => new Uint8Array(16), isGenuine: () => true },
+    epochs: { after: (known: Epoch) => (known + 1) as Epoch },
     operations: { report: () => {} },
   };
   const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

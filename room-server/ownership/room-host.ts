@@ -17,9 +17,9 @@ import { LogCatchUps, type LogCatchUpsOptions } from "../rooms/log-catch-ups-hos
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { Replicas } from "./replicas-host.ts";
 import { Ownership, type OwnershipDeps, type OwnershipOptions } from "./ownership.ts";
-import type { Seal } from "../ports.ts";
+import type { Epochs, Seal } from "../ports.ts";
 
-export type RoomHostPorts = HostedRoomPorts & { readonly seal: Seal };
+export type RoomHostPorts = HostedRoomPorts & { readonly seal: Seal; readonly epochs: Epochs };
 /** Those kept here of other servers' rooms. */
 export type WarmCopies = Pick<Replicas, "has" | "ownerOf" | "take" | "follow" | "unfollow">;
 export type RoomHostDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics; readonly isLive: (server: ServerId) => boolean; readonly budget: BacklogBudget; readonly loads: Pick<LoadMeter, "count">; readonly copies: WarmCopies };
@@ -32,7 +32,7 @@ const TICKS_AT_LEISURE = 5;
 const TICKS_PER_ROUND = 20;
 
 /** There are thousands of rooms to say it to each second. */
-const [TICK, INHABITED] = [{ kind: "tick" }, { kind: "inhabited" }] as const;
+const [TICK, INHABITED, LINE_BACK] = [{ kind: "tick" }, { kind: "inhabited" }, { kind: "line-back" }] as const;
 
 export class RoomHost {
   readonly #server: ServerId;
@@ -61,7 +61,7 @@ export class RoomHost {
     this.#deps = deps;
     this.#hosted = { ...deps, logCatchUps: new LogCatchUps(ports, options, deps), receivePace: (room, pace) => void (pace === "soon" ? this.#restless : this.#lingering).add(room), receiveEnd: (room, claimLost) => this.#forget(room, claimLost), receiveRemoval: (removed) => this.#countRemoval(removed) };
     const nextStamp = () => ({ id: `${server}.${++this.#recordsMade}`, time: deps.clock.wallNow() });
-    this.#ownership = { seal: ports.seal, budget: deps.budget, nextStamp, warmCopy: (room) => this.#takeWarmCopy(room) };
+    this.#ownership = { seal: ports.seal, epochs: ports.epochs, budget: deps.budget, nextStamp, warmCopy: (room) => this.#takeWarmCopy(room) };
     this.#cancelTick = deps.clock.after(TICK_MS, () => this.#tick());
   }
 
@@ -92,6 +92,11 @@ export class RoomHost {
   /** Somebody has heard of a later owner of the room. */
   receiveDoubt(room: RoomKey): void {
     this.#rooms.get(room)?.receive({ kind: "doubted" });
+  }
+
+  /** The line to NATS is back: what the log had may be gone. */
+  receiveLineBack(): void {
+    for (const hosted of this.#rooms.values()) hosted.receive(LINE_BACK);
   }
 
   /** Its edits gather for longer before they share a record, or no longer so. */
@@ -165,7 +170,7 @@ export class RoomHost {
   async #decideClaim(request: ClaimRequest): Promise<ClaimReply> {
     if (this.#stopping) return { kind: "refused", reason: "the server is stopping" };
     const hosted = this.#rooms.get(request.room);
-    const outcome = hosted === undefined || hosted.isExpecting ? undefined : await hosted.confirm();
+    const outcome = hosted === undefined || hosted.isExpecting ? undefined : await hosted.confirm(request.above);
     if (outcome?.kind === "owned") return this.#owned(outcome.epoch);
     if (outcome?.kind === "deleted") return outcome;
     if (outcome?.wasOwner === false) return this.#lost(request.room, outcome.reason);
@@ -211,8 +216,8 @@ export class RoomHost {
 
   #take(request: ClaimRequest): Promise<ClaimOutcome> {
     const here = this.#rooms.get(request.room);
-    if (here === undefined) return this.#host(request.room, this.#isCopied(request) ? { kind: "takeover", from: request.suspect! } : { kind: "claim" }).claim();
-    return here.isExpecting ? here.claimExpected(request.end) : here.confirm(); // The bucket may have answered only once another claim was through.
+    if (here === undefined) return this.#host(request.room, this.#isCopied(request) ? { kind: "takeover", from: request.suspect! } : { kind: "claim" }).claim(request.above);
+    return here.isExpecting ? here.claimExpected(request.end) : here.confirm(request.above); // The bucket may have answered only once another claim was through.
   }
 
   /** Whether the suspect was the room's owner by what is heard in the room until now. */

@@ -73,3 +73,9 @@ test("[LOD5] what is given up gives its memory back", () => {
   loading.clear();
   expect(budget.bytes).toBe(0);
 });
+
+test("[LOD6] an owner that begins before what is here is a hole: what follows is of a log that has lost its end", () => {
+  const begins = (head: number): OwnersRecord => ({ kind: "epoch", id: "s.9", time: 1_000 as UnixMillis, epoch: 2 as Epoch, head: head as Seq });
+  expect(load(undefined, [edits(1, [[ann, 1], [ann, 2]]), begins(2)], 2).hole).toBeUndefined();
+  expect(load(undefined, [edits(1, [[ann, 1], [ann, 2]]), begins(1), edits(2, [[bob, 1]])], 2).hole).toEqual({ after: 1, before: 2 });
+});

@@ -5,7 +5,7 @@
  */
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
-import { headOf, type OwnersRecord } from "../../shared/bus/record.ts";
+import { type EpochRecord, headOf, type OwnersRecord } from "../../shared/bus/record.ts";
 import type { Millis, Seq, UnixMillis } from "../../shared/ids.ts";
 import { Backlog, type BacklogBudget, type BacklogOptions } from "./backlog.ts";
 import { Sequencer, type SequencerOptions } from "./sequencer.ts";
@@ -46,7 +46,7 @@ export class Loading {
 
   /** `moment`: when it is gathered, which goes on for hours in a warm copy. Its writers count as seen then. */
   receiveRecord(record: OwnersRecord, { now, wallNow }: Moment): void {
-    if (record.kind === "epoch") return;
+    if (record.kind === "epoch") return this.#receiveEpoch(record);
     const { epoch, firstSeq } = record.edits;
     const lastSeq = headOf(record);
     if (lastSeq <= this.#sequencer.head) return;
@@ -71,6 +71,11 @@ export class Loading {
   /** Gives back what was gathered. */
   clear(): void {
     this.#backlog.clear();
+  }
+
+  /** One that begins before what is here: that was lost with the log's end. */
+  #receiveEpoch({ head }: EpochRecord): void {
+    if (head < this.#sequencer.head) this.#hole ??= { after: head, before: (head + 1) as Seq };
   }
 
   #reach(next: Seq): void {

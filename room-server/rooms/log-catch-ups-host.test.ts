@@ -32,7 +32,7 @@ const checkpointAt = (seq: number, what: { leftOut?: number; bytes: number }): C
 });
 
 /** Where a catch-up from `after` to the head leads that may read 250 bytes: to a seq, or to a snapshot. */
-async function catchUp(after: number, checkpoint: Checkpoint | undefined): Promise<string> {
+async function catchUp(after: number, checkpoint: Checkpoint | undefined, heldFrom = epoch): Promise<string> {
   const read: number[] = [];
   const answer = await new Promise<CatchUp>((resolve) => {
     const ports = {
@@ -52,7 +52,7 @@ async function catchUp(after: number, checkpoint: Checkpoint | undefined): Promi
     };
     const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
     const catchUps = new LogCatchUps(ports, { logReadsMax: 1, logReadsWaitingMax: 1, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 }, { log, metrics: roomServerMetrics(new Registry()) });
-    const request = { kind: "catch-up-request", gateway, request: 1, after: { epoch, seq: after as Seq }, through: 4 as Seq } as const;
+    const request = { kind: "catch-up-request", gateway, request: 1, after: { epoch: heldFrom, seq: after as Seq }, through: 4 as Seq } as const;
     catchUps.answer(room, { kind: "read-log", request, epoch, head: 4 as Seq, streamSeq: 4 });
   });
   return answer.kind === "resync" ? `${answer.reason}${read.length === 0 ? ", unread" : ""}` : `${answer.parts.length} records of ${read.join()}`;
@@ -68,7 +68,11 @@ test("[LCU4] a newcomer to a room that has a snapshot is sent there at once: a h
 
 test("[LCU2] where no snapshot is newer all is read, from the checkpoint on", async () => {
   expect(await catchUp(0, undefined)).toBe("4 records of 1,2,3,4");
-  expect(await catchUp(1, checkpointAt(1, { bytes: 400 }))).toBe("3 records of 2,3,4");
+  expect(await catchUp(1, checkpointAt(1, { bytes: 400 }))).toBe("3 records of 1,2,3,4");
+});
+
+test("[LCU7] whoever holds the edit that the checkpoint ends with, of another epoch than the log has it, is told so", async () => {
+  expect(await catchUp(1, checkpointAt(1, { bytes: 400 }), 0 as Epoch)).toBe("other-epoch");
 });
 
 test("[LCU3] a room of other payloads than Yjs updates has no snapshot to be sent to: its log is read, however long", async () => {

@@ -86,7 +86,7 @@ export class LogCatchUps {
     if (mayResync && after.seq === 0) return this.#send(read, [TOO_OLD]);
     const readBytesMax = mayResync ? this.#options.logReadBytesMax : Number.POSITIVE_INFINITY;
     const replay = new LogReplay({ after, through, readBytesMax, answerBytesMax: this.#options.answerBytesMax });
-    const from = checkpoint === undefined || isBehind ? 0 : checkpoint.streamSeq;
+    const from = checkpoint === undefined || isBehind ? 0 : checkpoint.streamSeq - 1; // That record is kept, and tells whether the edit before the range is of this log.
     for await (const { record } of this.#ports.log.read(room, from, effect.streamSeq)) {
       this.#send(read, replay.receiveRecord(record));
       if (replay.done) return;

@@ -45,8 +45,8 @@ export type ServiceHeartbeat = z.infer<typeof ServiceHeartbeat>;
 export const LogEnd = z.object({ id: z.string().max(128), streamSeq: z.int().positive(), epoch, head: seq });
 export type LogEnd = z.infer<typeof LogEnd>;
 
-/** "Take this room." `suspect`: the owner that does not answer, to be taken over from. `end`: of an owner that hands the room over. */
-export const ClaimRequest = z.object({ room, suspect: serverId.optional(), end: LogEnd.optional() });
+/** "Take this room." `suspect`: the owner that does not answer, to be taken over from. `end`: of an owner that hands the room over. `above`: the asker has heard of an owner in that epoch, and believes none below. */
+export const ClaimRequest = z.object({ room, suspect: serverId.optional(), end: LogEnd.optional(), above: epoch.optional() });
 export type ClaimRequest = z.infer<typeof ClaimRequest>;
 
 export const ClaimReply = z.discriminatedUnion("kind", [

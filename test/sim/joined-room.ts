@@ -15,7 +15,7 @@ import { hmacSeal } from "../../room-server/io/hmac.ts";
 import { Ownership } from "../../room-server/ownership/ownership.ts";
 import { assert } from "../../shared/assert.ts";
 import { readSettings } from "../../shared/config.ts";
-import type { ClientId, ClientKey, GatewayId, Millis, RoomId, RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
+import type { ClientId, ClientKey, Epoch, GatewayId, Millis, RoomId, RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
 
 export const NOW = 1_700_000_000_000 as Millis;
@@ -45,7 +45,7 @@ export function the<Effect extends { readonly kind: string }, Kind extends Effec
 /** Its epoch record is the first of the log. */
 function claimedRoom(): Ownership {
   let records = 0;
-  const deps = { seal: hmacSeal("a secret of at least 32 characters"), budget: new BacklogBudget({ bytesMax: 1_000_000 }), warmCopy: () => undefined, nextStamp: () => ({ id: `rs.${++records}`, time: 0 as UnixMillis }) };
+  const deps = { seal: hmacSeal("a secret of at least 32 characters"), epochs: { after: (known: Epoch) => (known + 1) as Epoch }, budget: new BacklogBudget({ bytesMax: 1_000_000 }), warmCopy: () => undefined, nextStamp: () => ({ id: `rs.${++records}`, time: 0 as UnixMillis }) };
   const owner = new Ownership(ROOM, roomHostOptions(readSettings(roomServerSettings, NOTHING_GIVEN), undefined), deps, NOW, { kind: "claim" });
   owner.receive({ kind: "subscribed" }, NOW);
   owner.receive({ kind: "log-end-read", last: undefined, checkpoint: undefined }, NOW);

@@ -4,6 +4,7 @@ import { beatHeart, LISTEN_BEATS, listenToPeers } from "../../room-server/owners
 import { roomHostOptions } from "../../room-server/config.ts";
 import type { HandOvers } from "../../room-server/ownership/hand-overs-host.ts";
 import { LoadMeter } from "../../room-server/load/load-meter.ts";
+import { datedEpochs } from "../../room-server/io/dated-epochs.ts";
 import { hmacSeal } from "../../room-server/io/hmac.ts";
 import { jetstreamAppend } from "../../room-server/io/jetstream-append.ts";
 import { natsClaims } from "../../room-server/io/nats-claims.ts";
@@ -21,6 +22,7 @@ import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { BEATS_MISSED_MAX, Membership } from "../../shared/membership.ts";
+import type { Prng } from "../../shared/prng.ts";
 import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
@@ -37,10 +39,12 @@ export class RoomServerProcess {
   readonly #parts: RoomServerParts;
   readonly #world: World;
   readonly #log: Log;
+  readonly #epochs: Prng;
   #stopHeart: () => void = () => {};
 
   constructor(world: World, name: string) {
     this.#world = world;
+    this.#epochs = world.chance(`${name} epochs`);
     this.process = world.process(name);
     this.line = new SimLine(this.process, world.nats, world.scheduler, world.latencyMs);
     this.server = name as ServerId;
@@ -99,6 +103,7 @@ export class RoomServerProcess {
       others: natsOtherServers(connection, subjects),
       operations: { report: () => {} },
       seal: hmacSeal("the secret that all room servers share"),
+      epochs: datedEpochs(this.process.clock, () => this.#epochs.unit()),
     };
   }
 

@@ -172,7 +172,7 @@ test("[GROW1] a room of 2, 60, 200 and 30 people switches once each way, loses n
   expect((await operationsEvents(nats.url, environment, "mode_transition", 2)).map(({ from, to, cause }) => [from, to, cause])).toEqual([["flat", "hierarchical", "grew"], ["hierarchical", "flat", "shrank"]]);
   const lines: string[] = [];
   await describeRoom(readSettings(opsRoomSettings, { flags: { environment, natsUrl: nats.url, room: ROOM }, env: {} }), (line) => lines.push(line));
-  expect(lines).toEqual(expect.arrayContaining(["mode flat", "participants 30", "epoch 1"]));
+  expect(lines).toEqual(expect.arrayContaining(["mode flat", "participants 30", expect.stringMatching(/^epoch [1-9]\d*$/)]));
   expect(lines.filter((line) => line.startsWith("gateway ")).map((line) => line.split(" ")[3])).toEqual(["15", "15"]);
   for (const { onlooker } of all()) onlooker.leave();
 });

@@ -77,7 +77,7 @@ test("[MOV1] a room moves from server to server while people write, and it is ne
   clearInterval(typing);
   expect(await roomsUnowned()).toBe(unownedBefore);
   const records = await agree("moving", [ada!, bob!], words);
-  expect(epochOf(records.at(-1)!)).toBe(epochOf(records[0]!) + 6);
+  expect(new Set(records.map(epochOf)).size).toBe(7);
   expect(await explained("moving")).toContain("an operator moved it");
   for (const person of [ada!, bob!]) person.leave();
 });

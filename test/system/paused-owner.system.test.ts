@@ -43,7 +43,7 @@ test("[PAU1] a paused owner is taken over from, and cannot append when it goes o
 
   const records = await log();
   expect(checkLog(records).length).toBe(3);
-  expect(epochOf(records.at(-1)!)).toBe(epochBefore + 1);
+  expect([...new Set(records.map(epochOf).filter((epoch) => epoch > epochBefore))]).toEqual([epochOf(records.at(-1)!)]);
   for (const person of [ada!, bob!]) {
     await person.untilText(bob!.text);
     expect(["before ", "while ", "after "].every((words) => person.text.includes(words))).toBe(true);
