@@ -3,7 +3,7 @@
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { encodeToOwner } from "../../shared/bus/envelope.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
-import type { ClientId, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import type { ClientId, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/prng.ts";
 import type { Strike } from "./faults.ts";
 import { pick } from "./pick.ts";
@@ -11,6 +11,8 @@ import { always, moveAtRandom, never, RECONNECT_MS } from "./process-faults.ts";
 import type { LogMood } from "./sim-jetstream.ts";
 import { replace } from "./tab-faults.ts";
 
+/** Far less than the two minutes of the real one: more would leave nothing of a run. */
+const UNSYNCED_MS_MAX = 1_500;
 const LOG_SLOW_MS_MAX = 4_000;
 const LAG_MS_MAX = 3_000;
 /** A new leader is chosen sooner than the rest lasts. */
@@ -25,6 +27,21 @@ export const restartNats: Strike = (cluster, { forMs }) => {
   for (const line of lines) line.break();
   for (const line of lines) cluster.later(Math.max(RECONNECT_MS, forMs / 2), () => line.reconnect());
   return lines.length > 0 ? always : never;
+};
+
+/**
+ * Its only node loses power before it has synced: what it acknowledged since is gone, and it comes back. Not where a room is
+ * deleted, which would come back too, nor while two servers take a room for theirs (docs/DURABILITY.md).
+ */
+export const loseEndOfLog: Strike = (cluster, fault) => {
+  const { judge, log, scheduler, trace } = cluster.world;
+  const owners = (room: RoomKey): number => cluster.roomServers.filter(({ process, host }) => process.state !== "dead" && host.has(room)).length;
+  if ([...judge.rooms].some(([key, { isDeleted }]) => isDeleted || owners(key) > 1)) return never;
+  restartNats(cluster, fault);
+  const last = log.loseSince(scheduler.now - fault.how ** 2 * UNSYNCED_MS_MAX);
+  const edits = judge.receiveEndLost(last);
+  trace.note(`the log ends at ${last}: ${edits} edits are lost`);
+  return edits > 0 ? always : never;
 };
 
 /** Some processes are at a node without the others. No connection breaks, so nobody is told. */

@@ -55,6 +55,7 @@ export const FAULTS = {
   "date set back or ahead": processes.setDate,
   "clock fast or slow": processes.setRate,
   "NATS restarted": engine.restartNats,
+  "log loses its end": engine.loseEndOfLog,
   "NATS nodes cut from each other": engine.cutNodes,
   "log silent": engine.setMood("silent"),
   "log refusing": engine.setMood("refusing"),
@@ -88,10 +89,15 @@ const DELETION_CHANCE = 0.05;
 /** Of a run in which a document is made of content, twice, as it begins: once people write it comes too late. */
 const MAKING_CHANCE = 0.3;
 const MAKING_MS_MAX = 50;
+/** Of a run in which the log loses what it had acknowledged: in all others none of that may ever be missing. */
+const LOSS_CHANCE = 0.15;
+const LOSSES_MAX = 2;
+/** Those that not every run may have. */
+const CHOSEN_APART: ReadonlySet<string> = new Set(["room deleted", "document made of content", "log loses its end"]);
 
 /** In most runs the faults come in storms, so that they meet. */
 export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims }: Size): Fault[] {
-  const kinds = (Object.keys(FAULTS) as FaultKind[]).filter((kind) => kind !== "room deleted" && kind !== "document made of content");
+  const kinds = (Object.keys(FAULTS) as FaultKind[]).filter((kind) => !CHOSEN_APART.has(kind));
   const storms = Array.from({ length: prng.below(STORMS_MAX) }, () => prng.below(faultyMs));
   const drawTime = (): number => (storms.length === 0 ? prng.below(faultyMs) : Math.min(faultyMs - 1, storms[prng.below(storms.length)]! + prng.below(STORM_MS)));
   const drawOne = (kind: FaultKind): Fault => ({ kind, atMs: drawTime(), forMs: MS_MIN + prng.below(faultMsMax[prng.below(faultMsMax.length)]!), whom: prng.unit(), how: prng.unit(), aimed: prng.chance(AIMED_CHANCE) });
@@ -100,7 +106,8 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims }: 
   const trimmed = prng.chance(0.5) ? Array.from({ length: prng.below(trims) }, () => drawOne("log trimmed")) : [];
   const deleted = prng.chance(DELETION_CHANCE) ? [drawOne("room deleted")] : [];
   const made = prng.chance(MAKING_CHANCE) ? [{ ...drawOne("document made of content"), atMs: prng.below(MAKING_MS_MAX) }] : [];
-  return [...drawn, ...trimmed, ...deleted, ...made].sort((a, b) => a.atMs - b.atMs);
+  const lost = prng.chance(LOSS_CHANCE) ? Array.from({ length: 1 + prng.below(LOSSES_MAX) }, () => drawOne("log loses its end")) : [];
+  return [...drawn, ...trimmed, ...deleted, ...made, ...lost].sort((a, b) => a.atMs - b.atMs);
 }
 
 export function strike(cluster: Cluster, fault: Fault): Met {

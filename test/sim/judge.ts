@@ -6,13 +6,12 @@
 
 import type { RoomEdit } from "../../client/room/inbox.ts";
 import type { StoredRecord } from "../../room-server/ports.ts";
-import { epochOf, headOf, serverOf } from "../../shared/bus/record.ts";
+import { epochOf, headOf, type RecordStamp, serverOf } from "../../shared/bus/record.ts";
 import type { ClientId, RoomKey } from "../../shared/ids.ts";
 import { keystrokesIn } from "./keystrokes.ts";
+import { beginsWith, LostEnds, type Ordered } from "./lost-ends.ts";
 
 export type Failure = { readonly room: RoomKey | undefined; readonly reason: string };
-
-type Ordered = { readonly client: ClientId; readonly counter: number; readonly payload: Uint8Array };
 
 /** What whoever sent an edit that must be the first was told of it. */
 export type FirstEdit = "asked" | "committed" | "not-first" | "deleted";
@@ -21,11 +20,12 @@ export type FirstEdit = "asked" | "committed" | "not-first" | "deleted";
 export class RoomTruth {
   readonly records: StoredRecord[] = [];
   readonly order: Ordered[] = [];
+  readonly lost = new LostEnds();
   readonly counters = new Map<ClientId, number>();
-  /** How many of each author's keystrokes are in the log: always the first ones. */
+  /** How many of each author's keystrokes are in the log: always the first ones, but for what it has lost. */
   readonly logged = new Map<number, number>();
-  /** Who began each epoch. */
-  readonly writers = new Map<number, string>();
+  /** The record that began each epoch, those that the log has lost among them: it names who wrote it. */
+  readonly beginnings = new Map<number, RecordStamp>();
   readonly firstEdits = new Map<ClientId, FirstEdit>();
   isDeleted = false;
 
@@ -37,10 +37,31 @@ export class RoomTruth {
     const last = this.records.at(-1);
     return last === undefined ? 0 : epochOf(last.record);
   }
+
+  /** How many of an author's keystrokes are in the log, or were and are lost. */
+  accountedFor(author: number): number {
+    return this.lost.typed(author, this.logged.get(author) ?? 0);
+  }
+
+  /** Only the records up to there are left. How many edits are gone with the others. */
+  loseBehind(streamSeq: number): number {
+    const [before, records] = [this.order.slice(), this.records.filter((stored) => stored.streamSeq <= streamSeq)];
+    this.records.splice(0, this.records.length, ...records);
+    const last = records.at(-1);
+    this.order.length = last === undefined ? 0 : headOf(last.record);
+    this.lost.add(before, this.order.length);
+    this.counters.clear();
+    this.logged.clear();
+    for (const { client, counter, payload } of this.order) {
+      this.counters.set(client, counter);
+      for (const { author, index } of keystrokesIn(payload)) this.logged.set(author, index + 1);
+    }
+    return before.length - this.order.length;
+  }
 }
 
 /** A tab, as far as it can be judged from outside. */
-export type Judged = { readonly author: number; readonly room: RoomKey; readonly typed: number; readonly unsaved: number; readonly name: string };
+export type Judged = { readonly author: number; readonly room: RoomKey; readonly typed: number; readonly unsaved: number; readonly name: string; /** What it was given, one edit's after the other's. */ readonly content: Uint8Array };
 
 export class Judge {
   readonly #rooms = new Map<RoomKey, RoomTruth>();
@@ -73,18 +94,22 @@ export class Judge {
     const { epoch } = room;
     room.records.push(stored);
     if (record.kind === "epoch") {
-      if (record.epoch !== epoch + 1) this.fail(`epoch ${record.epoch} follows epoch ${epoch}`, key);
+      if (record.epoch <= epoch) this.fail(`epoch ${record.epoch} follows epoch ${epoch}`, key);
+      if ((room.beginnings.get(record.epoch)?.id ?? record.id) !== record.id) this.fail(`epoch ${record.epoch} begins a second time`, key);
       if (record.head !== room.head) this.fail(`epoch ${record.epoch} begins at head ${record.head}, the log is at ${room.head}`, key);
-      room.writers.set(record.epoch, writer);
+      room.beginnings.set(record.epoch, record);
       return;
     }
-    if (epochOf(record) !== epoch || room.writers.get(epoch) !== writer) this.fail(`${writer} writes in epoch ${epochOf(record)}, but ${room.writers.get(epoch)} owns epoch ${epoch}`, key);
+    const beginning = room.beginnings.get(epoch);
+    const owner = beginning && serverOf(beginning);
+    if (epochOf(record) !== epoch || owner !== writer) this.fail(`${writer} writes in epoch ${epochOf(record)}, but ${owner} owns epoch ${epoch}`, key);
     if (record.edits.firstSeq !== room.head + 1) this.fail(`seq ${record.edits.firstSeq} follows seq ${room.head}`, key);
     for (const { client, counter, payload } of record.edits.edits) {
       const before = room.counters.get(client) ?? 0;
-      if (counter !== before + 1) this.fail(`edit ${counter} of ${client} follows its edit ${before} in the log (head ${headOf(record)})`, key);
+      if (counter <= before || counter > room.lost.counted(client, before) + 1) this.fail(`edit ${counter} of ${client} follows its edit ${before} in the log (head ${headOf(record)})`, key);
       const first = room.firstEdits.get(client);
-      if (first !== undefined && (room.head > 0 || first === "not-first")) this.fail(`what ${client} wrote to be the room's first edit, and was told "${first}" of, is seq ${room.head + 1}`, key);
+      const wasTold = first === "not-first" && !room.lost.hasAny; // It was so, and what was first is lost.
+      if (first !== undefined && (room.head > 0 || wasTold)) this.fail(`what ${client} wrote to be the room's first edit, and was told "${first}" of, is seq ${room.head + 1}`, key);
       room.counters.set(client, counter);
       room.order.push({ client, counter, payload });
       this.#receiveKeystrokes(key, room, payload);
@@ -97,15 +122,22 @@ export class Judge {
 
   /** For good. */
   receiveFirstEditAnswered(key: RoomKey, client: ClientId, answer: FirstEdit): void {
-    const { order, firstEdits } = this.room(key);
+    const { order, firstEdits, lost } = this.room(key);
     firstEdits.set(client, answer);
     const isFirst = order[0]?.client === client;
-    if (answer === "committed" && !isFirst) this.fail(`${client} is told that it wrote the room's first edit, which it did not`, key);
+    if (answer === "committed" && !isFirst && !lost.began(client)) this.fail(`${client} is told that it wrote the room's first edit, which it did not`, key);
     if (answer === "not-first" && isFirst) this.fail(`${client} is told that another wrote the room's first edit, which it did itself`, key);
   }
 
   get isEveryFirstEditAnswered(): boolean {
     return [...this.#rooms.values()].every(({ firstEdits }) => [...firstEdits.values()].every((answer) => answer !== "asked"));
+  }
+
+  /** All that was stored behind that record is gone from the log, and nothing else. How many edits that are. */
+  receiveEndLost(streamSeq: number): number {
+    let edits = 0;
+    for (const room of this.#rooms.values()) if ((room.records.at(-1)?.streamSeq ?? 0) > streamSeq) edits += room.loseBehind(streamSeq);
+    return edits;
   }
 
   receiveDeleted(key: RoomKey): void {
@@ -120,14 +152,15 @@ export class Judge {
   #receiveKeystrokes(key: RoomKey, room: RoomTruth, payload: Uint8Array): void {
     for (const { author, index } of keystrokesIn(payload)) {
       const logged = room.logged.get(author) ?? 0;
-      if (index !== logged) this.fail(`the log has keystroke ${index} of tab ${author} where ${logged} comes next`, key);
-      room.logged.set(author, logged + 1);
+      if (index < logged || index > room.accountedFor(author)) this.fail(`the log has keystroke ${index} of tab ${author} where ${logged} comes next`, key);
+      room.logged.set(author, index + 1);
     }
   }
 
   /** Each tab is given the log's own order, without a hole, and only what the log has. */
   receiveDelivered(tab: Judged, after: number, edits: readonly RoomEdit[]): void {
-    const { order } = this.room(tab.room);
+    const { order, lost } = this.room(tab.room);
+    if (lost.hasAny) return this.#receiveDeliveredOfSome(tab, after, edits);
     edits.forEach(({ seq, client, counter, payload }, index) => {
       const truth = order[seq - 1];
       if (seq !== after + 1 + index) this.fail(`${tab.name} is given seq ${seq} after ${after + index}`, tab.room);
@@ -136,14 +169,29 @@ export class Judge {
     });
   }
 
+  /** What is on its way as the log loses it still arrives. But nobody is given a part of one order and a part of another. */
+  #receiveDeliveredOfSome(tab: Judged, after: number, edits: readonly RoomEdit[]): void {
+    edits.forEach(({ seq }, index) => {
+      if (seq !== after + 1 + index) this.fail(`${tab.name} is given seq ${seq} after ${after + index}`, tab.room);
+    });
+    const content = Uint8Array.from([...tab.content, ...edits.flatMap(({ payload }) => [...payload])]);
+    const { order, lost } = this.room(tab.room);
+    if (!beginsWith(order, content) && !lost.had(content)) this.fail(`${tab.name} is given seq ${after + 1} to ${after + edits.length} behind others than the log ever had before them`, tab.room);
+  }
+
+  /** Only where an end of the log was lost. */
+  receiveRolledBack({ name, room }: Judged): void {
+    if (!this.room(room).lost.hasAny) this.fail(`${name} is told that the log was rolled back, which it never was`, room);
+  }
+
   receiveSnapshot(tab: Judged, after: number, seq: number): void {
     if (seq <= after) this.fail(`${tab.name} is sent back from seq ${after} to a snapshot at ${seq}`, tab.room);
   }
 
   /** What a tab shows as saved is in the log. */
   checkSaved({ author, room, typed, unsaved, name }: Judged): void {
-    const logged = this.room(room).logged.get(author) ?? 0;
-    if (typed - unsaved > logged) this.fail(`${name} takes ${typed - unsaved} of its keystrokes for saved, the log has ${logged}`, room);
+    const accountedFor = this.room(room).accountedFor(author);
+    if (typed - unsaved > accountedFor) this.fail(`${name} takes ${typed - unsaved} of its keystrokes for saved, the log has ${accountedFor}, and has lost none behind them`, room);
   }
 }
 

@@ -210,9 +210,19 @@ const firstEditShown: PlantedBug = {
   faults: () => [{ kind: "document made of content", atMs: 0, forMs: 0, whom: 0, how: 0 }],
 };
 
+/** A claim is of the epoch behind the last that the log knows of, which the log has lost: two owners of one epoch, and gateways that believe both. */
+const epochGivenAgain: PlantedBug = {
+  name: "epoch given again",
+  roomServer: (ports) => ({ ...ports, epochs: { after: (known) => (known + 1) as Epoch } }),
+  faults: ({ faultyMs }) => [
+    { kind: "room server killed", atMs: faultyMs / 2 - 700, forMs: 300, whom: 0, how: 0, aimed: true },
+    { kind: "log loses its end", atMs: faultyMs / 2, forMs: 600, whom: 0, how: 0.99 },
+  ],
+};
+
 const outboxDropped: PlantedBug = { name: "client drops its outbox on reconnect", tabForgets: (status) => status === "waiting" };
 
-export const PLANTED_BUGS: readonly PlantedBug[] = [earlyAck, noFencing, watermarkTooLow, watermarkTooHigh, notCaughtUp, unackedForgotten, deadlinesByDate, movedWithoutWriters, copyAhead, deletedClaimed, firstEditShown, outboxDropped];
+export const PLANTED_BUGS: readonly PlantedBug[] = [earlyAck, noFencing, watermarkTooLow, watermarkTooHigh, notCaughtUp, unackedForgotten, deadlinesByDate, movedWithoutWriters, copyAhead, deletedClaimed, firstEditShown, epochGivenAgain, outboxDropped];
 
 /** For spreading: a connection's methods, bound. */
 function methodsOf(connection: NatsConnection): NatsConnection {

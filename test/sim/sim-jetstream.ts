@@ -25,7 +25,9 @@ export type LogMood = "well" | "silent" | "refusing" | "mute" | "changing-leader
 const WRONG_LAST_SEQUENCE = 10_071;
 const NO_LEADER = 10_008;
 
-type RoomLogs = { readonly kept: LastRecord[] };
+type Kept = LastRecord & { readonly at: number };
+/** `trimmed`, and checkpoints that others took the place of: what the disk has still, until it is synced. */
+type RoomLogs = { kept: Kept[]; trimmed: { readonly records: readonly Kept[]; readonly at: number }[]; checkpoints: { readonly checkpoint: Checkpoint | "deleted"; readonly at: number }[] };
 
 export class SimJetStream implements Inside {
   readonly prefix: string;
@@ -36,10 +38,10 @@ export class SimJetStream implements Inside {
   readonly #scheduler: Scheduler;
   readonly #rooms = new Map<RoomKey, RoomLogs>();
   readonly #seqOfMessage = new Map<string, number>();
-  readonly #checkpoints = new Map<RoomKey, Checkpoint | "deleted">();
   readonly entries: SimBucket<RoomEntry>;
   readonly plans: SimBucket<PlannedRoom>;
   readonly leases: SimBucket<Lease>;
+  readonly #appendedAt: { readonly streamSeq: number; readonly at: number }[] = [];
   #lastSeq = 0;
   /** How many appends met each mood but the good one, and how many the slowness. */
   readonly met: Record<Exclude<LogMood, "well"> | "slow", number> = { silent: 0, refusing: 0, mute: 0, "changing-leader": 0, slow: 0 };
@@ -87,32 +89,57 @@ export class SimJetStream implements Inside {
   }
 
   checkpoint(room: RoomKey): KnownCheckpoint {
-    return this.#checkpoints.get(room);
+    return this.#rooms.get(room)?.checkpoints.at(-1)?.checkpoint;
   }
 
   /** As the document service does: a record behind whatever stands there. False: the log does not take it. */
   delete(room: RoomKey): boolean {
     if (!this.isReadable) return false;
-    const streamSeq = ++this.#lastSeq;
+    const streamSeq = this.#nextSeq();
     const record: DeletedRecord = { kind: "deleted", id: `deletion.${streamSeq}`, time: this.#scheduler.now as UnixMillis };
-    this.#room(room).kept.push({ record, streamSeq });
+    this.#room(room).kept.push({ record, streamSeq, at: this.#scheduler.now });
     if (this.mood !== "changing-leader") this.#republish(room, encodeDeletedRecord(record), streamSeq);
     return true;
   }
 
   /** Nothing but that record stays. */
   wipe(room: RoomKey): void {
-    const { kept } = this.#room(room);
-    this.#checkpoints.set(room, "deleted");
-    kept.splice(0, kept.length - 1);
+    this.#cover(room, "deleted", this.#room(room).kept.length);
   }
 
   /** As the document service does: the checkpoint first, then what it covers goes. The last record always stays. */
   checkpointAndTrim(room: RoomKey, checkpoint: Checkpoint): void {
-    this.#checkpoints.set(room, checkpoint);
     const { kept } = this.#room(room);
     const covered = kept.findIndex(({ streamSeq }) => streamSeq >= checkpoint.streamSeq);
-    kept.splice(0, Math.min(covered < 0 ? kept.length : covered, kept.length - 1));
+    this.#cover(room, checkpoint, covered < 0 ? kept.length : covered);
+  }
+
+  /**
+   * Its machine lost power: all that was done since it last synced is undone, in the log and in the buckets. The log's
+   * numbers are not given out again, as they are by the real one: fencing goes by them (docs/DURABILITY.md). Returns the
+   * last that is there still.
+   */
+  loseSince(syncedAt: number): number {
+    this.loseUnderWay();
+    for (const room of this.#rooms.values()) {
+      const untrimmed = room.trimmed.filter(({ at }) => at > syncedAt).flatMap(({ records }) => records);
+      room.kept = [...untrimmed, ...room.kept].filter(({ at }) => at <= syncedAt);
+      room.trimmed = room.trimmed.filter(({ at }) => at <= syncedAt);
+      room.checkpoints = room.checkpoints.filter(({ at }) => at <= syncedAt);
+    }
+    const last = this.#appendedAt.findLast(({ at }) => at <= syncedAt)?.streamSeq ?? 0;
+    while ((this.#appendedAt.at(-1)?.streamSeq ?? 0) > last) this.#appendedAt.pop();
+    for (const [id, streamSeq] of this.#seqOfMessage) if (streamSeq > last) this.#seqOfMessage.delete(id);
+    for (const bucket of [this.entries, this.plans, this.leases]) bucket.loseSince(syncedAt);
+    return last;
+  }
+
+  /** A room's first records go, but never its last. */
+  #cover(key: RoomKey, checkpoint: Checkpoint | "deleted", covered: number): void {
+    const room = this.#room(key);
+    const at = this.#scheduler.now;
+    room.checkpoints.push({ checkpoint, at });
+    room.trimmed.push({ records: room.kept.splice(0, Math.min(covered, room.kept.length - 1)), at });
   }
 
   #append(message: Published): void {
@@ -126,10 +153,10 @@ export class SimJetStream implements Inside {
     const before = id === undefined ? undefined : this.#seqOfMessage.get(id);
     if (before !== undefined) return this.#answer(message, { stream: "log", seq: before, duplicate: true });
 
-    const streamSeq = ++this.#lastSeq;
+    const streamSeq = this.#nextSeq();
     if (id !== undefined) this.#seqOfMessage.set(id, streamSeq);
     const stored = { record: ownersRecordOf(message.data), streamSeq };
-    kept.push(stored);
+    kept.push({ ...stored, at: this.#scheduler.now });
     this.#judge(room, stored);
     if (this.mood === "changing-leader") return;
     this.#republish(room, message.data, streamSeq);
@@ -144,14 +171,20 @@ export class SimJetStream implements Inside {
     if (reply !== undefined) this.#nats.publish({ subject: reply, data: new TextEncoder().encode(JSON.stringify(answer)) });
   }
 
+  #nextSeq(): number {
+    const streamSeq = ++this.#lastSeq;
+    this.#appendedAt.push({ streamSeq, at: this.#scheduler.now });
+    return streamSeq;
+  }
+
   #room(room: RoomKey): RoomLogs {
-    const known = this.#rooms.get(room) ?? { kept: [] };
+    const known = this.#rooms.get(room) ?? { kept: [], trimmed: [], checkpoints: [] };
     this.#rooms.set(room, known);
     return known;
   }
 }
 
-function isOwners(stored: LastRecord): stored is StoredRecord {
+function isOwners(stored: Kept): stored is Kept & StoredRecord {
   return stored.record.kind !== "deleted";
 }
 
@@ -220,6 +253,17 @@ export class SimBucket<Entry> {
   /** Called when there is something new to be read. */
   onChange(tell: () => void): void {
     this.#followers.push(tell);
+  }
+
+  /** The server lost power: what was written since it last synced is gone, and its revisions are given out again. */
+  loseSince(syncedAt: number): void {
+    this.#revision = 0;
+    for (const [room, history] of this.#entries) {
+      const synced = history.filter(({ at }) => at <= syncedAt);
+      if (synced.length > 0) this.#entries.set(room, synced);
+      else this.#entries.delete(room);
+      this.#revision = Math.max(this.#revision, synced.at(-1)?.revision ?? 0);
+    }
   }
 
   #tellFollowers(): void {

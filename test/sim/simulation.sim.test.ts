@@ -112,6 +112,27 @@ const REGRESSION_SEEDS: readonly { readonly seed: number; readonly size: SizeNam
     ],
   },
   {
+    seed: 18,
+    size: "small",
+    reason: "the log lost all of a room, its owner began it again in the same epoch, and a gateway took the edits that followed for those behind the lost ones",
+    faults: [{ ...fault("log loses its end", 1_029, 1_228, 0.7855081856250763, 0.7316745303105563), aimed: true }],
+  },
+  {
+    seed: 2_763,
+    size: "small",
+    reason: "an owner whose date was behind began again below the epoch of its own that the log had lost, and what tabs held from that passed for what the log has",
+    faults: [
+      { ...fault("log loses its end", 352, 214, 0.766382833942771, 0.6154687739908695), aimed: true },
+      fault("rooms bucket lagging", 840, 135, 0.7213845897931606, 0.5328395343385637),
+      { ...fault("room server killed", 853, 2_439, 0.6393945871386677, 0.6150991362519562), aimed: true },
+      fault("tab offline", 882, 292, 0.7639519420918077, 0.28989116777665913),
+      fault("log trimmed", 987, 200, 0.8590236387681216, 0.8544996127020568),
+      { ...fault("gateway cut off", 1_285, 2_447, 0.9945475205313414, 0.6470835867803544), aimed: true },
+      { ...fault("log slow", 2_015, 1_056, 0.42878990317694843, 0.2486421507783234), aimed: true },
+      { ...fault("log loses its end", 2_499, 906, 0.7037377075757831, 0.8972414706367999), aimed: true },
+    ],
+  },
+  {
     seed: 144,
     size: "large",
     reason: "an edit that must be the first was shown as tentative as the log stayed slow, and a tab sent it in after another was first",

@@ -8,6 +8,7 @@ import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { Prng } from "../../shared/prng.ts";
 import type { Device } from "./device.ts";
 import type { Judged } from "./judge.ts";
+import { beginsWith } from "./lost-ends.ts";
 import { keystroke, keystrokeEdits } from "./keystrokes.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { SimConnection, SimListener } from "./sim-sockets.ts";
@@ -30,6 +31,7 @@ export class Tab implements Judged {
   #connection: SimConnection | undefined;
   #keys = 0;
   #deliveredSeq = 0;
+  content: Uint8Array = new Uint8Array(0);
   typed = 0;
   #shows: { typed: number; tool: string | null } = { typed: 0, tool: "pen" };
   isOffline = false;
@@ -68,16 +70,16 @@ export class Tab implements Judged {
 
   /** Everything is where it should be. */
   get isSettled(): boolean {
-    const { head, logged, isDeleted } = this.#world.judge.room(this.room);
-    if (isDeleted) return this.#isToldDeleted;
-    for (const [author, typed] of this.device?.promised ?? []) if ((logged.get(author) ?? 0) < typed) return false;
-    return this.#host.status === "connected" && this.#host.synced && this.#host.saved && this.#deliveredSeq === head && (logged.get(this.author) ?? 0) === this.typed;
+    const room = this.#world.judge.room(this.room);
+    if (room.isDeleted) return this.#isToldDeleted;
+    for (const [author, typed] of this.device?.promised ?? []) if (room.accountedFor(author) < typed) return false;
+    return this.#host.status === "connected" && this.#host.synced && this.#host.saved && this.#deliveredSeq === room.head && beginsWith(room.order, this.content) && room.accountedFor(this.author) === this.typed;
   }
 
   get state(): string {
-    const { head, logged, isDeleted } = this.#world.judge.room(this.room);
+    const { head, logged, order, lost, isDeleted } = this.#world.judge.room(this.room);
     const { status, synced, unsavedEdits, saving } = this.#host;
-    return `${this.name} ${status}${isDeleted ? ` in a deleted room${this.#isToldDeleted ? "" : " that it takes for a living one"}` : ""}, ${synced ? "synced" : "not synced"}, ${saving}, at ${this.#deliveredSeq} of ${head}, typed ${this.typed}, unsaved ${unsavedEdits}, in the log ${logged.get(this.author) ?? 0}${[...(this.device?.promised ?? [])].map(([author, typed]) => `, kept of tab-${author} ${typed}, in the log ${logged.get(author) ?? 0}`).join("")}`;
+    return `${this.name} ${status}${isDeleted ? ` in a deleted room${this.#isToldDeleted ? "" : " that it takes for a living one"}` : ""}, ${synced ? "synced" : "not synced"}, ${saving}, at ${this.#deliveredSeq} of ${head}${beginsWith(order, this.content) ? "" : ", with edits that the log does not have"}, typed ${this.typed}, unsaved ${unsavedEdits}, in the log ${logged.get(this.author) ?? 0}${lost.hasAny ? ", which has lost its end" : ""}${[...(this.device?.promised ?? [])].map(([author, typed]) => `, kept of tab-${author} ${typed}, in the log ${logged.get(author) ?? 0}`).join("")}`;
   }
 
   /** What it is told of who is in its room and what they show, where that is not so. Undefined: it is. */
@@ -130,20 +132,24 @@ export class Tab implements Judged {
     host.on("edits", (edits) => {
       judge.receiveDelivered(this, this.#deliveredSeq, edits);
       this.#deliveredSeq = edits.at(-1)!.seq;
+      this.content = Uint8Array.from([...this.content, ...edits.flatMap(({ payload }) => [...payload])]);
       trace.note(`${this.name} is given seq ${edits[0]!.seq} to ${this.#deliveredSeq}`, this.room);
     });
-    host.on("snapshot", ({ position }) => {
+    host.on("snapshot", ({ position, payload }) => {
       judge.receiveSnapshot(this, this.#deliveredSeq, position.seq);
       this.#deliveredSeq = position.seq;
+      this.content = payload ?? new Uint8Array(0);
       trace.note(`${this.name} begins at a snapshot at seq ${position.seq}`, this.room);
     });
     let isUnproven = false; // What was kept is of this log, but nobody can say so once the log is trimmed that far.
     host.on("restored", () => (isUnproven = true));
     host.on("edits", () => (isUnproven = false));
     host.on("rolled-back", () => {
-      if (!isUnproven) judge.fail(`${this.name} is told that the log was rolled back, which it never was`, this.room);
+      if (!isUnproven) judge.receiveRolledBack(this);
       isUnproven = false;
       this.#deliveredSeq = 0;
+      this.content = new Uint8Array(0);
+      trace.note(`${this.name} is told that the log was rolled back`, this.room);
     });
     host.on("refused", (refusal) => {
       if (refusal.kind !== "room-refused" || refusal.reason !== "deleted") return judge.fail(`${this.name} is refused for good: ${refusal.kind}: ${refusal.message}`, this.room);
@@ -167,6 +173,7 @@ export class Tab implements Judged {
     if (host !== this.#host) return;
     host.destroy();
     this.#deliveredSeq = 0;
+    this.content = new Uint8Array(0);
     this.#host = this.#open();
   }
 
