@@ -13,7 +13,7 @@ import { startGroups, startSettings } from "./settings.ts";
 /** What it prints. */
 async function printed(line: string, table: readonly Command[] = commands, env: Record<string, string> = {}): Promise<string> {
   const said: string[] = [];
-  await runCommandLine(line.split(" ").filter((word) => word !== ""), table, { env, say: (line) => said.push(line) });
+  await runCommandLine(line.split(" ").filter((word) => word !== ""), table, { env, say: (line) => said.push(line), warn: (line) => said.push(`warning: ${line}`) });
   return said.join("\n");
 }
 
@@ -63,4 +63,9 @@ test("[RUN5] what is no command is refused, help or not, and a group lists its o
 
 test("[RUN6] the version is that of package.json", async () => {
   expect(await printed("--version")).toBe((JSON.parse(readFileSync("package.json", "utf8")) as { version: string }).version);
+});
+
+test("[RUN7] a misspelt variable is refused before a command does anything, and one of nobody's is warned of", async () => {
+  await expect(printed("say again --word one", [echo], { COROOM_WROD: "two" })).rejects.toThrow("there is no setting COROOM_WROD: COROOM_WORD is meant");
+  expect(await printed("say again --word one", [echo], { COROOM_LATER_SETTING: "two" })).toMatch(/^warning: COROOM_LATER_SETTING is no setting of this version[^\n]*\none$/);
 });

@@ -6,9 +6,10 @@ import { refuseBareFlags } from "./bare-flags.ts";
 import type { Command, Say } from "./command.ts";
 import { helpOf, helpText } from "./help.ts";
 import { refuseUnknownFlags } from "./unknown-flags.ts";
+import { refuseMisspelt } from "./unknown-variables.ts";
 
 /** Throws SettingError for what no command reads. Without a command, and for a group alone, it lists what there is. */
-export async function runCommandLine(words: readonly string[], commands: readonly Command[], { env, say }: { readonly env: Given["env"]; readonly say: Say }): Promise<void> {
+export async function runCommandLine(words: readonly string[], commands: readonly Command[], { env, say, warn }: { readonly env: Given["env"]; readonly say: Say; readonly warn: Say }): Promise<void> {
   const { command: named, flags, bare } = parseCommandLine(words, groupsOf(commands));
   if (flags["version"] !== undefined) return say((await import("./version.ts")).version());
   if (named === undefined) return say(helpText(commands));
@@ -17,6 +18,7 @@ export async function runCommandLine(words: readonly string[], commands: readonl
   if (flags["help"] !== undefined) return say(helpOf(command));
   refuseUnknownFlags(flags, command);
   refuseBareFlags(bare, command);
+  refuseMisspelt(env, commands, warn);
   return command.run({ flags, env }, say);
 }
 
