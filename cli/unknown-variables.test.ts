@@ -27,8 +27,9 @@ test.each([
 });
 
 test("[VAR2] what may be of another version is warned of, with what may be meant, and without its value", () => {
-  expect(warnings({ COROOM_ALOWED_ORIGIN: "HUSH", COROOM_QUANTUM_FLUX_CAPACITY: "HUSH", HOME: "/root" })).toEqual([
+  expect(warnings({ COROOM_ALOWED_ORIGIN: "HUSH", COROOM_PROD: "HUSH", COROOM_QUANTUM_FLUX_CAPACITY: "HUSH", HOME: "/root" })).toEqual([
     "COROOM_ALOWED_ORIGIN is no setting of this version and does nothing: is COROOM_ALLOWED_ORIGINS meant?",
+    "COROOM_PROD is no setting of this version and does nothing: is COROOM_PRODUCTION meant?",
     "COROOM_QUANTUM_FLUX_CAPACITY is no setting of this version and does nothing, see coroom start --help",
   ]);
 });

@@ -18,7 +18,10 @@ export function refuseMisspelt(env: Given["env"], commands: readonly Pick<Comman
   const nearest = unknown.map((name) => ({ name, ...nearestOf(name, known) }));
   const misspelt = nearest.filter(({ distance }) => distance <= 1);
   if (misspelt.length > 0) throw new SettingError(misspelt.map(({ name, meant }) => `there is no setting ${name}: ${meant} is meant, or take it away`).join("\n"));
-  for (const { name, meant, distance } of nearest) warn(`${name} is no setting of this version and does nothing${distance <= SUGGESTED_DISTANCE_MAX ? `: is ${meant} meant?` : ", see coroom start --help"}`);
+  for (const { name, meant, distance } of nearest) {
+    const suggested = known.find((whole) => whole.startsWith(name)) ?? (distance <= SUGGESTED_DISTANCE_MAX ? meant : undefined);
+    warn(`${name} is no setting of this version and does nothing${suggested === undefined ? ", see coroom start --help" : `: is ${suggested} meant?`}`);
+  }
 }
 
 /** Of all commands: an environment is for more than one of them. */
