@@ -6,6 +6,7 @@
  * of its successor, it would answer from an old log for as long as nobody writes.
  */
 
+import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { CatchUpRequest } from "../rooms/catch-ups.ts";
 
@@ -20,6 +21,8 @@ export class Doubts {
   /** Since when somebody believes what no look has confirmed. */
   #answeredAt: Millis | undefined;
   #isEndUnknown = false;
+  /** The look under way is for the log's last record. `end`: where the log ended for this owner as it asked. */
+  #asked: { readonly end: LogEnd; readonly wasUnknown: boolean } | undefined;
 
   constructor(options: { deferredCatchUpsMax: number }) {
     this.#waitingMax = options.deferredCatchUpsMax;
@@ -43,10 +46,21 @@ export class Doubts {
   }
 
   /** Whether the look that begins is for the last record itself. */
-  takeEndUnknown(): boolean {
-    const isEndUnknown = this.#isEndUnknown;
+  get isEndUnknown(): boolean {
+    return this.#isEndUnknown;
+  }
+
+  /** The look is for the last record itself; `end`: the one that this owner knows. */
+  askForEnd(end: LogEnd): void {
+    this.#asked = { end, wasUnknown: this.#isEndUnknown };
     this.#isEndUnknown = false;
-    return isEndUnknown;
+  }
+
+  /** What is read is not older than what it knew when it asked; what it has appended since may be missing. */
+  takeAsked(): LogEnd | undefined {
+    const end = this.#asked?.end;
+    this.#asked = undefined;
+    return end;
   }
 
   /** Whether to look at the log for the sake of those who were answered. */
@@ -76,6 +90,8 @@ export class Doubts {
 
   /** The log could not be asked. Gateways send again what they want to know. */
   drop(): void {
+    this.#isEndUnknown ||= this.#asked?.wasUnknown === true;
+    this.#asked = undefined;
     this.#asking = undefined;
     this.#waiting = [];
   }

@@ -364,6 +364,7 @@ test("[OWN42] an owner that is told to look at the log finds the room deleted, t
 test("[OWN42] told so while it is the owner still, it goes on", () => {
   const { receive } = owning();
   receive(message({ kind: "doubt" }));
+  receive({ kind: "looked-behind", isEnd: false });
   expect(receive({ kind: "log-end-read", last: own(5), checkpoint: undefined })).toMatchObject([{ kind: "confirmed", epoch: 1 }]);
 });
 
@@ -448,6 +449,28 @@ test("[OWN50] once the line was lost, an owner looks for its own last record, an
     return kinds(receive({ kind: "log-end-read", last: found, checkpoint: undefined }));
   };
   expect([lookedFor(own(5)), lookedFor({ ...own(5), streamSeq: 4 }), lookedFor(last(1, 0, 5))]).toEqual([["confirmed"], ["ended"], ["ended"]]);
+});
+
+test.each([
+  ["after its line was back", (receive: ReturnType<typeof owning>["receive"]) => [...receive({ kind: "line-back" }), ...receive({ kind: "doubted" })]],
+  ["as something stands behind its last record", (receive: ReturnType<typeof owning>["receive"]) => [...receive({ kind: "doubted" }), ...receive({ kind: "looked-behind", isEnd: false })]],
+])("[OWN52] an owner that looked at the log's end %s is not deposed by what it has appended since", (_, look) => {
+  const { receive, ownership } = owning();
+  expect(kinds(look(receive)).at(-1)).toBe("read-log-end");
+  receive(message(edits(1)));
+  receive(appended(6));
+  expect(kinds(receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }))).toContain("confirmed");
+  expect(ownership.kind).toBe("owning");
+});
+
+test("[OWN53] a look for its own last record that failed is not forgotten", () => {
+  const { receive } = owning();
+  receive({ kind: "line-back" });
+  receive({ kind: "doubted" });
+  expect(kinds(receive({ kind: "failed", reason: "NATS does not answer" }))).toEqual(["unconfirmed"]);
+  expect(receive({ kind: "doubted" })).toEqual([{ kind: "read-log-end" }]);
+  receive({ kind: "log-end-read", last: own(5), checkpoint: undefined });
+  expect(kinds(receive({ kind: "doubted" })), "once it was found").toEqual(["look-behind"]);
 });
 
 test("[OWN51] a warm copy whose last record the log does not have is not gone by: everything is loaded anew", () => {

@@ -98,7 +98,7 @@ export class Ownership {
         return "doubts" in state ? this.#receiveLogEndInDoubt(state, input.last) : [];
       case "looked-behind":
         if (!("doubts" in state)) return [];
-        return input.isEnd ? this.#confirm(state.room, state.doubts) : [{ kind: "read-log-end" }]; // Of a record that is on its way its epoch tells whose it is.
+        return input.isEnd ? this.#confirm(state.room, state.doubts) : [readLogEnd(state)]; // Of a record that is on its way its epoch tells whose it is.
       case "append-settled":
         if (state.kind === "claiming") return this.#receiveClaimStep(state.claim.receive(input, now), now);
         return this.#receiveSettled(state, input.outcome, now);
@@ -107,7 +107,7 @@ export class Ownership {
       case "doubted":
         return this.#receiveDoubted(input.above);
       case "line-back":
-        if (state.kind === "owning") state.doubts.lineBack();
+        if ("doubts" in state) state.doubts.lineBack();
         return [];
       case "inhabited":
         return state.kind === "owning" ? this.#carry(state.room.receive(input, now)) : [];
@@ -177,7 +177,7 @@ export class Ownership {
     const { doubts } = this.#state;
     if (request !== undefined && !doubts.add(request)) return [{ kind: "limit-reached", limit: "deferred-catch-ups" }];
     if (!doubts.begin()) return [];
-    return [request === undefined ? lookAt(this.#state) : { kind: "read-log-end" }];
+    return [request === undefined ? lookAt(this.#state) : readLogEnd(this.#state)];
   }
 
   /** An owner in an epoch beyond this one that the log no longer knows of: whoever has heard of it believes no other below it. */
@@ -188,12 +188,14 @@ export class Ownership {
   }
 
   #receiveLogEndInDoubt({ room, doubts }: Extract<State, { doubts: Doubts }>, last: LastRecord | undefined): readonly OwnershipEffect[] {
+    const end = doubts.takeAsked();
+    if (end === undefined) return []; // A claim's, which ended meanwhile.
     if (last === undefined) return this.#end("fenced", "the room's records are gone from the log");
     const { record } = last;
     if (record.kind === "deleted") return [{ kind: "broadcast", message: record }, ...this.#end("deleted", "the room is deleted")];
     // Gateways that it caught up since learn of the later owner from it: there may be nobody else to tell them.
     const told: OwnershipEffect = { kind: "broadcast", message: { kind: "beacon", epoch: epochOf(record), head: headOf(record) } };
-    if (isBefore(last, room.logEnd)) return this.#end("fenced", "the log has lost records of this owner");
+    if (isBefore(last, end)) return this.#end("fenced", "the log has lost records of this owner");
     if (epochOf(record) !== room.epoch) return [told, ...this.#end("fenced", "the room's last record in the log is not of this owner")];
     return this.#confirm(room, doubts);
   }
@@ -201,7 +203,7 @@ export class Ownership {
   #confirm(room: Room, doubts: Doubts): readonly OwnershipEffect[] {
     if (this.#above > room.epoch) return this.#end("fenced", "the log has lost an owner that gateways have heard of, and believe");
     const answers = doubts.settle().map((request) => room.answerDoubt(request));
-    const again: OwnershipEffect[] = doubts.waiting && doubts.begin() ? [{ kind: "read-log-end" }] : [];
+    const again: OwnershipEffect[] = doubts.waiting && doubts.begin() ? [readLogEnd({ room, doubts })] : [];
     return [{ kind: "confirmed", epoch: room.epoch }, ...this.#carry(answers), ...again];
   }
 
@@ -283,9 +285,16 @@ export class Ownership {
   }
 }
 
+type InDoubt = { readonly room: Room; readonly doubts: Doubts };
+
 /** What a later owner begins with stands behind this one's last record, unless that is gone. */
-function lookAt({ room, doubts }: { readonly room: Room; readonly doubts: Doubts }): OwnershipEffect {
-  return doubts.takeEndUnknown() ? { kind: "read-log-end" } : { kind: "look-behind", streamSeq: room.logEnd.streamSeq };
+function lookAt({ room, doubts }: InDoubt): OwnershipEffect {
+  return doubts.isEndUnknown ? readLogEnd({ room, doubts }) : { kind: "look-behind", streamSeq: room.logEnd.streamSeq };
+}
+
+function readLogEnd({ room, doubts }: InDoubt): OwnershipEffect {
+  doubts.askForEnd(room.logEnd);
+  return { kind: "read-log-end" };
 }
 
 /** The log ends before what it has had, or has something else in its place. */
