@@ -69,6 +69,15 @@ test("[IDL2] nobody's work waits for it: not while there is any, and not for a h
   await running.stop();
 });
 
+test("[IDL8] what comes all at once in the last moment of a quiet time does not wait for a collection, and may make the young generation grow", async () => {
+  const { clock, state, running } = rig();
+  await clock.advance(LOOK_MS - 1_000);
+  state.busyShare = 1;
+  await clock.advance(1_000);
+  expect([state.collections, state.youngMayGrow]).toEqual([0, true]);
+  await running.stop();
+});
+
 test("[IDL3] it can be switched off", async () => {
   const { clock, state, running } = rig(0);
   await clock.advance(10 * LOOK_MS);

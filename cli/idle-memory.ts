@@ -59,7 +59,7 @@ export function giveBackIdleMemory({ idleMemoryMs }: Values<typeof idleMemorySet
     lookedMs += lookMs;
     busyMs += busyShare * lookMs;
     if (lookedMs < idleMemoryMs) return lookLater();
-    const isQuiet = busyMs / lookedMs < BUSY_SHARE_MAX;
+    const isQuiet = busyShare < SUDDENLY_BUSY_SHARE && busyMs / lookedMs < BUSY_SHARE_MAX;
     [lookedMs, busyMs] = [0, 0];
     void conclude(isQuiet);
   };

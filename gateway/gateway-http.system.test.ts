@@ -3,7 +3,7 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -168,6 +168,18 @@ test("[HTTP9] a path that takes another method says which, and one that is nothi
   expect(await ask("/healthz", "DELETE")).toEqual([405, "GET", "method-not-allowed"]);
   expect(await ask("/v1/rooms/notes/text", "HEAD")).toEqual([405, "GET", undefined]);
   expect(await ask("/v1/rooms/notes/nothing", "PUT")).toEqual([404, null, "not-found"]);
+  expect(await ask("/v1/connect", "GET"), "where a proxy passes no upgrade on").toEqual([426, null, "upgrade-required"]);
+});
+
+test("[HTTP10] nothing stands behind the answer to a HEAD, where the next one on the line is looked for", async () => {
+  const { hostname, port } = new URL(address);
+  const line = connectTcp(Number(port), hostname);
+  let heard = "";
+  line.on("data", (data) => (heard += data.toString()));
+  for (const method of ["HEAD", "GET"]) line.write(`${method} /v1/nothing HTTP/1.1\r\nHost: h\r\n\r\n`);
+  await until(() => heard.includes("there is nothing"), "both answers");
+  expect(heard.split("\r\n\r\n").slice(1, -1)).toEqual([expect.stringMatching(/^HTTP\/1.1 404 /)]);
+  line.destroy();
 });
 
 test("[HTTP8] in production metrics are for operators", async () => {

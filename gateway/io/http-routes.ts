@@ -39,8 +39,8 @@ export function jsonAnswer(status: number, body: object, headers: Record<string,
 }
 
 /** `error` is for programs, `message` tells people what to do. */
-export function errorAnswer(status: number, error: string, message: string): HttpAnswer {
-  return jsonAnswer(status, { error, message });
+export function errorAnswer(status: number, error: string, message: string, headers: Record<string, string> = {}): HttpAnswer {
+  return jsonAnswer(status, { error, message }, headers);
 }
 
 const BODY_BYTES_MAX = 65_536;
@@ -61,13 +61,14 @@ export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], opt
       });
     });
   }
-  const refuse = (path: string, { status, headers, body }: HttpAnswer, more: Record<string, string> = {}): void => {
+  const refuse = (path: string, { status, headers, body }: HttpAnswer): void => {
     app.any(path, (res, req) => {
       const cors = corsHeaders(req.getHeader("origin"), allowedOrigins);
-      res.cork(() => writeHead(res, status, { ...headers, ...cors, ...more }).end(String(body)));
+      const isHead = req.getMethod() === "head"; // What came behind its answer would be read as the next one's.
+      res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(isHead ? "" : String(body)));
     });
   };
-  for (const [path, allow] of methodsByPath(routes)) refuse(path, errorAnswer(405, "method-not-allowed", `this takes ${allow}`), { allow });
+  for (const [path, allow] of methodsByPath(routes)) refuse(path, errorAnswer(405, "method-not-allowed", `this takes ${allow}`, { allow }));
   refuse("/*", errorAnswer(404, "not-found", "there is nothing at this path"));
   app.options("/*", (res, req) => {
     const cors = corsHeaders(req.getHeader("origin"), allowedOrigins);
@@ -162,6 +163,7 @@ const STATUS_TEXTS: Readonly<Record<number, string>> = {
   410: "Gone",
   413: "Content Too Large",
   415: "Unsupported Media Type",
+  426: "Upgrade Required",
   429: "Too Many Requests",
   500: "Internal Server Error",
   502: "Bad Gateway",

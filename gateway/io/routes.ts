@@ -16,21 +16,25 @@ import { documentHistoryRoutes } from "./document-history-routes.ts";
 import { type DocumentReadPorts, documentReadRoutes } from "./document-read-routes.ts";
 import { type DocumentWritePorts, documentWriteRoutes } from "./document-write-routes.ts";
 import { healthRoutes, type NotReady } from "./health-routes.ts";
-import { type HttpRoute, serveRoutes } from "./http-routes.ts";
+import { errorAnswer, type HttpRoute, serveRoutes } from "./http-routes.ts";
 import { type HttpTokenPorts, httpTokens } from "./http-tokens.ts";
 import type { Services } from "./nats-services.ts";
 import { staticRoutes } from "./static-files.ts";
+import { SOCKET_PATH } from "./uws-server.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
 
 export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> & HttpTokenPorts & { readonly documents: Services; readonly leaderboards: Services; readonly rooms: DocumentReadPorts["rooms"]; readonly activities: Activities; readonly notReady: () => NotReady | undefined };
 export type RouteDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics; readonly registry: Registry };
+
+const WANTS_UPGRADE = errorAnswer(426, "upgrade-required", "this takes a WebSocket: a proxy on the way has to pass the headers Upgrade and Connection on", { upgrade: "websocket" });
 
 /** `more`: of whoever starts the gateway. Files come last: their path is every path. */
 export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: RoutePorts, more: readonly HttpRoute[], deps: RouteDeps): void {
   const { leaderboards, notReady } = ports;
   const tokens = httpTokens(ports, deps);
   const streamed = new StreamedAnswers(streamedAnswersOptions(config), deps.metrics);
-  const routes = [
+  const routes: HttpRoute[] = [
+    { method: "get", path: SOCKET_PATH, answer: () => WANTS_UPGRADE },
     ...healthRoutes(deps.registry, notReady, config),
     ...documentReadRoutes({ ...ports, tokens, streamed }, documentReadOptions(config), deps),
     ...documentHistoryRoutes({ ...ports, tokens, streamed }, documentReadOptions(config), deps),

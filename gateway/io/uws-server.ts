@@ -26,7 +26,8 @@ export type SocketOptions = UpgradeOptions & {
 
 type Socket = WebSocket<Connection>;
 
-const PATHS = ["/v1/connect", "/"];
+export const SOCKET_PATH = "/v1/connect";
+const PATHS = [SOCKET_PATH, "/"];
 /** For close frames to be read: a socket cut with something unread on it takes them along. */
 const FAREWELL_MS = 250;
 const IDLE_GRACE_SECONDS = 15;

@@ -78,6 +78,18 @@ test("[SAN9] what a gateway imposes for abuse does not shorten what people impos
   }
 });
 
+test("[SAN11] a gateway of an earlier version, which does not know by whom, keeps to what people impose", () => {
+  const mine = none();
+  mine.receive(byGateway, at(0));
+  const byPeople = ban({ madeAt: at(20), until: at(1_000) });
+  const words = [mine.liftedBy(byPeople)!, byPeople].map(({ target, level, madeAt, until, lifted, reason }): Sanction => ({ target, level, madeAt, until, lifted, reason }));
+  for (const order of [words, words.toReversed()]) {
+    const earlier = none();
+    for (const word of order) earlier.receive(word, at(0));
+    expect(earlier.banOf(acme, eve)?.until).toBe(1_000);
+  }
+});
+
 const heard = fc.array(fc.record({ target: fc.constantFrom(ban().target, { kind: "address", address: place } as const), level: fc.constantFrom("banned", "read-only"), by: fc.constantFrom("gateway", undefined), until: fc.integer({ min: 1, max: 50 }).map(at), madeAt: fc.nat(5).map(at), lifted: fc.boolean(), reason: fc.constant("") }), { maxLength: 12 });
 
 test("[SAN5] whatever the order they are heard in, all gateways forbid the same", () => {

@@ -38,10 +38,10 @@ export class Sanctions {
     return before === undefined || before.madeAt < sanction.madeAt ? sanction : { ...sanction, madeAt: (before.madeAt + 1) as UnixMillis };
   }
 
-  /** What is lifted with it: what people say of somebody takes the place of what gateways did. */
+  /** What is lifted with it: what people say of somebody takes the place of what gateways did. A moment before, for gateways that know both as one: there it is what people say that holds. */
   liftedBy(sanction: Sanction): Sanction | undefined {
     const imposed = sanction.by === "gateway" ? undefined : this.#inForce({ ...sanction, by: "gateway" });
-    return imposed === undefined ? undefined : { ...imposed, madeAt: sanction.madeAt, lifted: true };
+    return imposed === undefined ? undefined : { ...imposed, madeAt: Math.max(imposed.madeAt, sanction.madeAt - 1) as UnixMillis, lifted: true };
   }
 
   /** True: it changes something. */
