@@ -46,11 +46,11 @@ export const documentServiceSettings = {
   historySegmentBytesMax: { parse: positiveInteger, fallback: 4 * 1024 ** 2, meaning: "bytes of edits in one object of a room's history" },
   historySegmentMsMin: { parse: positiveInteger, fallback: 60_000, meaning: "logs are trimmed so often, the rooms of a part of the log spread over this time; a room's history is rewritten no more often" },
   trimReadOverlapMin: { parse: positiveInteger, fallback: 64, meaning: "what rooms put into their histories is read in one pass over the log for all where together they would have it looked through so many times; below that each room's is asked for" },
-  trimReadBytesMax: { parse: positiveInteger, fallback: 32 * 1024 ** 2, meaning: "bytes of edits that such a pass reads; past it the rest waits for the next, which follows at once" },
+  trimReadBytesMax: { parse: positiveInteger, fallback: 32 * 1024 ** 2, meaning: "bytes that such a pass over one part of the log holds; past it the rest waits for the next, which follows at once" },
   historySessionMsMax: { parse: positiveInteger, fallback: 300_000, meaning: "who is silent for longer and writes again begins another session in a room's history" },
   historyReadBytesMax: { parse: positiveInteger, fallback: 64 * 1024 ** 2, meaning: "bytes of edits that one question about a room's past may read" },
 
-  webhookSecrets: { parse: webhookSecrets, secret: true, fallback: new Map<string, string>(), meaning: "what events are signed with, by the same names as COROOM_WEBHOOK_URLS: whsec_… as Standard Webhooks has it, comma-separated" },
+  webhookSecrets: { parse: webhookSecrets, secret: true, fallback: new Map<string, string>(), shownAs: "none", meaning: "what events are signed with, by the same names as COROOM_WEBHOOK_URLS: whsec_… as Standard Webhooks has it, comma-separated" },
   webhookQuietMs: { parse: positiveInteger, fallback: 2_000, meaning: "a change is told once its room was quiet for so long" },
   webhookChangeMsMax: { parse: positiveInteger, fallback: 30_000, meaning: "while a room is not quiet, its change is told after so long" },
   webhookTimeoutMs: { parse: positiveInteger, fallback: 15_000, meaning: "an endpoint that has not answered by then is asked again later" },

@@ -48,7 +48,7 @@ const SETTINGS = readSettings(documentServiceSettings, {
     documentsSweepMs: "3000",
     historySegmentMsMin: "1000",
     trimReadOverlapMin: "1",
-    trimReadBytesMax: "500",
+    trimReadBytesMax: "6000",
     historySegmentBytesMax: "2000",
     historyVersionMsMin: "3000",
     historyVersionEditsMax: "30",

@@ -91,3 +91,14 @@ test("[CMP8] records that were read all at once go one by one, and none is taken
   expect(plan.before(checkpoint, 13, at(51_000))).toBeUndefined();
   expect(plan.before(checkpoint, 13, at(51_001))).toBe(14);
 });
+
+test("[CMP9] how many records a trim would take is known nearly, whatever stays of the window", () => {
+  const plan = new TrimPlan(TRIM);
+  for (let record = 1; record <= 100; record++) receive(plan, { streamSeq: record, since: at(record * 1_000) });
+  expect(plan.recordsThrough(100)).toBe(100);
+  expect(plan.recordsThrough(60)).toBeGreaterThan(40);
+  expect(plan.recordsThrough(60)).toBeLessThanOrEqual(60);
+  plan.receiveTrimmed(60);
+  expect(plan.recordsThrough(60)).toBe(0);
+  expect(plan.recordsThrough(100)).toBeGreaterThanOrEqual(40);
+});

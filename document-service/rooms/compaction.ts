@@ -22,7 +22,9 @@ export function isSnapshotDue(uncovered: Uncovered & { readonly since: Millis },
 export type TrimOptions = { readonly replayWindowMs: number; readonly boardsHoldMsMax: number };
 
 /** A record's place in the log, and since when it has been there at the least: no record before it is younger. */
-type Mark = { readonly streamSeq: number; readonly since: Millis };
+type Place = { readonly streamSeq: number; readonly since: Millis };
+/** `records`: received up to it. */
+type Mark = Place & { readonly records: number };
 
 /** So many marks stand for all records of the replay window: a trim may come so much later, never sooner. */
 const MARKS_PER_WINDOW = 20;
@@ -41,6 +43,10 @@ export class TrimPlan {
   #marks: readonly Mark[] = [];
   #lastMarked = Number.NEGATIVE_INFINITY as UnixMillis;
   #trimmedBefore = 0;
+  /** Received; up to which place, and how many of them are trimmed. */
+  #records = 0;
+  #lastStreamSeq = 0;
+  #trimmedRecords = 0;
 
   constructor(options: TrimOptions) {
     this.#options = options;
@@ -51,16 +57,18 @@ export class TrimPlan {
   }
 
   /** Every record in order. */
-  receiveRecord({ streamSeq, since }: Mark, time: UnixMillis): void {
+  receiveRecord({ streamSeq, since }: Place, time: UnixMillis): void {
+    this.#records += 1;
+    this.#lastStreamSeq = streamSeq;
     // Its date says how far it stands from the one marked before, also where both were read at once; its age never goes by it.
     if (Math.abs(time - this.#lastMarked) < this.#options.replayWindowMs / MARKS_PER_WINDOW) return;
     this.#lastMarked = time;
-    this.#marks = this.#marks.concat({ streamSeq, since }); // push(), and spreading, would make room for sixteen more.
+    this.#marks = this.#marks.concat({ streamSeq, since, records: this.#records }); // push(), and spreading, would make room for sixteen more.
     if (this.#marks.length > MARKS_MAX) this.#marks = this.#marks.filter((_, index) => index % 2 === 0);
   }
 
   /** Records before this stream sequence may go; undefined: none that has not gone already. `boardsFloor`: the boards need nothing up to it. */
-  before(checkpoint: Mark, boardsFloor: number, now: Millis): number | undefined {
+  before(checkpoint: Place, boardsFloor: number, now: Millis): number | undefined {
     const { replayWindowMs, boardsHoldMsMax } = this.#options;
     let before = 0;
     for (const mark of [...this.#marks, checkpoint]) {
@@ -70,7 +78,18 @@ export class TrimPlan {
     return before > this.#trimmedBefore ? before : undefined;
   }
 
+  /** About how many that were received stand there and are not trimmed. */
+  recordsThrough(streamSeq: number): number {
+    return this.#receivedThrough(streamSeq) - this.#trimmedRecords;
+  }
+
+  #receivedThrough(streamSeq: number): number {
+    if (streamSeq >= this.#lastStreamSeq) return this.#records;
+    return this.#marks.findLast((mark) => mark.streamSeq <= streamSeq)?.records ?? this.#trimmedRecords;
+  }
+
   receiveTrimmed(before: number): void {
+    this.#trimmedRecords = this.#receivedThrough(before);
     this.#trimmedBefore = before;
     this.#marks = this.#marks.filter(({ streamSeq }) => streamSeq > before);
   }

@@ -10,6 +10,8 @@ import { ReadAheadHost, type RoomRange } from "./read-ahead-host.ts";
 const ROOMS = 10;
 const RECORDS = 200;
 const BYTES = 100;
+/** Beside its bytes a record takes 512. */
+const HELD_BYTES = BYTES + 512;
 
 /** Rooms that write in turn: the record at `streamSeq` is of room `streamSeq % ROOMS`. */
 class Rig {
@@ -58,13 +60,13 @@ class Rig {
 
 const roomAt = (index: number): RoomKey => `acme.${index}` as RoomKey;
 const recordOf = (streamSeq: number): StoredRecord => ({ room: roomAt(streamSeq % ROOMS), streamSeq, time: 0 as UnixMillis, bytes: new Uint8Array(BYTES).fill(streamSeq) });
-const rangeOf = (index: number, after = 0, through = 100 + index): RoomRange => ({ room: roomAt(index), after, through, records: 10 });
+const rangeOf = (index: number, after = 0, through = 100 + index): RoomRange => ({ room: roomAt(index), after, from: after, through, records: 10 });
 const allRooms = Array.from({ length: ROOMS }, (_, index) => rangeOf(index));
 
 test("[AHD1] rooms that would have the same stretch looked through are read in one pass, whole and each its own", async () => {
   const rig = new Rig();
-  const { throughs, isCut } = await rig.read(...allRooms);
-  expect([throughs.get(roomAt(3)), throughs.size, isCut]).toEqual([103, ROOMS, false]);
+  const { ends, isCut } = await rig.read(...allRooms);
+  expect([ends.get(roomAt(3)), ends.size, isCut]).toEqual([103, ROOMS, false]);
   expect(await rig.seqs(roomAt(3), 0, 103)).toEqual([3, 13, 23, 33, 43, 53, 63, 73, 83, 93, 103]);
   expect(await rig.seqs(roomAt(3), 50, 103), "as often as it is asked for, and from anywhere").toEqual([53, 63, 73, 83, 93, 103]);
   expect(rig.asked).toEqual(["all"]);
@@ -73,7 +75,7 @@ test("[AHD1] rooms that would have the same stretch looked through are read in o
 
 test("[AHD2] whatever else is asked for comes from the log: another end, an earlier beginning, a room that was forgotten", async () => {
   const rig = new Rig();
-  await rig.read(...allRooms.map((range) => ({ ...range, after: 20 })));
+  await rig.read(...allRooms.map((range) => ({ ...range, after: 20, from: 20 })));
   expect((await rig.seqs(roomAt(3), 20, 123)).at(-1)).toBe(123);
   expect((await rig.seqs(roomAt(3), 10, 103)).at(0)).toBe(13);
   rig.host.forget(roomAt(4));
@@ -83,26 +85,28 @@ test("[AHD2] whatever else is asked for comes from the log: another end, an earl
 
 test("[AHD3] few rooms, and those that wrote little in a long time, are read by themselves", async () => {
   const rig = new Rig();
-  expect((await rig.read(...allRooms.slice(0, 5))).throughs.size).toBe(0);
-  const seldom = Array.from({ length: 100 }, (_, index) => ({ room: roomAt(index), after: 0, through: 1_000_000, records: 2 }));
-  expect((await rig.read(...seldom)).throughs.size).toBe(0);
+  expect((await rig.read(...allRooms.slice(0, 5))).ends.size).toBe(0);
+  const seldom = Array.from({ length: 100 }, (_, index) => ({ room: roomAt(index), after: 0, from: 0, through: 1_000_000, records: 2 }));
+  expect((await rig.read(...seldom)).ends.size).toBe(0);
   expect(rig.asked).toEqual([]);
-  await rig.read(...seldom, ...allRooms.map((range) => ({ ...range, after: 999_900, through: 1_000_000 })));
+  await rig.read(...seldom, ...allRooms.map((range) => ({ ...range, after: 999_900, from: 999_900, through: 1_000_000 })));
   expect(rig.askedAfter, "a pass for others does not begin as early as they do").toBe(999_900);
 });
 
 test("[AHD4] a pass reads no more bytes than it may, and each room is trimmed as far as it got", async () => {
-  const rig = new Rig({ trimReadBytesMax: 35 * BYTES });
-  const { throughs, isCut } = await rig.read(...allRooms);
-  expect([throughs.get(roomAt(5)), throughs.get(roomAt(6)), isCut]).toEqual([35, 26, true]);
+  const rig = new Rig({ trimReadBytesMax: 35 * HELD_BYTES });
+  const { ends, isCut } = await rig.read(...allRooms);
+  expect([ends.get(roomAt(5)), ends.get(roomAt(6)), isCut]).toEqual([35, 26, true]);
   expect(await rig.seqs(roomAt(6), 0, 26)).toEqual([6, 16, 26]);
   expect(await rig.passes()).toEqual([["cut", 1]]);
 });
 
-test("[AHD5] a room that a pass did not get beyond one record of is read by itself: it would never get on", async () => {
-  const rig = new Rig({ trimReadBytesMax: 15 * BYTES });
-  const { throughs } = await rig.read(...allRooms);
-  expect([throughs.get(roomAt(5)), throughs.get(roomAt(6))]).toEqual([15, undefined]);
+test("[AHD5] a room that a pass did not get beyond one record of is read by itself, for it would never get on; one that it was not come to waits", async () => {
+  const few = new Rig({ trimReadBytesMax: 5 * HELD_BYTES });
+  expect((await few.read(...allRooms)).ends).toEqual(new Map([6, 7, 8, 9, 0].map((index) => [roomAt(index), "next-round"])));
+  const rig = new Rig({ trimReadBytesMax: 15 * HELD_BYTES });
+  const { ends } = await rig.read(...allRooms);
+  expect([ends.get(roomAt(5)), ends.get(roomAt(6))]).toEqual([15, undefined]);
   expect(await rig.seqs(roomAt(6), 0, 106)).toHaveLength(11);
   expect(rig.asked).toEqual(["all", roomAt(6)]);
 });
@@ -110,7 +114,7 @@ test("[AHD5] a room that a pass did not get beyond one record of is read by itse
 test("[AHD6] where a pass fails each room is read by itself", async () => {
   const rig = new Rig();
   rig.failing = true;
-  expect((await rig.read(...allRooms)).throughs.size).toBe(0);
+  expect((await rig.read(...allRooms)).ends.size).toBe(0);
   rig.failing = false;
   expect(await rig.seqs(roomAt(3), 0, 103)).toHaveLength(11);
   expect(await rig.passes()).toEqual([["failed", 1]]);
@@ -121,5 +125,16 @@ test("[AHD7] a pass takes the place of the one before", async () => {
   await rig.read(...allRooms);
   await rig.read(rangeOf(3));
   await rig.seqs(roomAt(3), 0, 103);
+  expect(rig.asked).toEqual(["all", roomAt(3)]);
+});
+
+test("[AHD8] rooms of which little is left of an earlier time take part all the same: that little is asked for, and comes first", async () => {
+  const rig = new Rig();
+  const { ends } = await rig.read(...allRooms.map((range) => ({ ...range, after: 0, from: 60 })));
+  expect(ends.get(roomAt(3))).toBe(103);
+  expect(rig.askedAfter).toBe(60);
+  expect(await rig.seqs(roomAt(3), 0, 103)).toEqual([3, 13, 23, 33, 43, 53, 63, 73, 83, 93, 103]);
+  expect(rig.asked).toEqual(["all", roomAt(3)]);
+  expect(await rig.seqs(roomAt(3), 63, 103)).toEqual([73, 83, 93, 103]);
   expect(rig.asked).toEqual(["all", roomAt(3)]);
 });

@@ -282,9 +282,13 @@ export class RoomHost {
     }
   }
 
-  /** `before`: one of its records, as far as which it is to be trimmed at the most. */
-  trim(before?: number): Promise<void> {
-    return this.#work.run("its log was not trimmed", (document) => this.#trims.trim(document, before));
+  /** `before`: one of its records, as far as which it is to be trimmed at the most. Whether anything was. */
+  async trim(before?: number): Promise<boolean> {
+    let isTrimmed = false;
+    await this.#work.run("its log was not trimmed", async (document) => {
+      isTrimmed = await this.#trims.trim(document, before);
+    });
+    return isTrimmed;
   }
 
   async #addVersionIfDue({ applied }: Document): Promise<void> {

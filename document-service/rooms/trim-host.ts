@@ -20,10 +20,8 @@ export class TrimHost {
   readonly #deps: TrimDeps;
   readonly #plan: TrimPlan;
   readonly #history: Pick<HistoryHost, "archive" | "archivedThrough">;
-  /** Received, and as far as is known not trimmed. */
-  #records = 0;
-  /** What was last said that a trim reads, until it has. */
-  #range: RoomRange | undefined;
+  /** The first that was received. What stands before it is left of an earlier time. */
+  #firstStreamSeq: number | undefined;
   /** The newest checkpoint, and since when there is one: its date is looked at once. */
   #covered: { readonly checkpoint: Checkpoint; readonly since: Millis } | undefined;
 
@@ -38,7 +36,7 @@ export class TrimHost {
   /** Every record in order. */
   receiveRecord({ streamSeq, time }: StoredRecord, since: Millis): void {
     this.#plan.receiveRecord({ streamSeq, since }, time);
-    this.#records += 1;
+    this.#firstStreamSeq ??= streamSeq;
   }
 
   isDue(document: Document, now: Millis): boolean {
@@ -54,15 +52,17 @@ export class TrimHost {
   async range(document: Document): Promise<RoomRange | undefined> {
     const through = this.#before(document, this.#deps.clock.now());
     const after = through === undefined ? undefined : await this.#history.archivedThrough();
-    this.#range = through === undefined || after === undefined || after >= through ? undefined : { room: this.#room, after, through, records: this.#records };
-    return this.#range;
+    if (through === undefined || after === undefined || after >= through) return undefined;
+    const from = Math.max(after, Math.min(through, (this.#firstStreamSeq ?? 0) - 1));
+    return { room: this.#room, after, from, through, records: this.#plan.recordsThrough(through) };
   }
 
-  /** `before`: one of its records, as far as which it is to be trimmed at the most. */
-  async trim(document: Document, before?: number): Promise<void> {
+  /** `before`: one of its records, as far as which it is to be trimmed at the most. Whether anything was. */
+  async trim(document: Document, before?: number): Promise<boolean> {
     const due = this.#before(document, this.#deps.clock.now());
-    if (due === undefined) return;
+    if (due === undefined) return false;
     await this.#trim(Math.min(due, before ?? due));
+    return true;
   }
 
   async #trim(before: number): Promise<void> {
@@ -70,18 +70,11 @@ export class TrimHost {
     try {
       await this.#history.archive(before);
       await this.#log.trim(this.#room, before);
-      this.#receiveTrimmed(before);
+      this.#plan.receiveTrimmed(before);
       outcome = "trimmed";
     } finally {
       this.#deps.metrics.trims.inc({ outcome });
     }
-  }
-
-  #receiveTrimmed(before: number): void {
-    this.#plan.receiveTrimmed(before);
-    if (this.#range === undefined || before < this.#range.through) return;
-    this.#records -= this.#range.records;
-    this.#range = undefined;
   }
 
   #before({ checkpoint, leftOut }: Document, now: Millis): number | undefined {

@@ -10,6 +10,7 @@ const ROUND_MS = 1_000;
 class Room implements Trimmed {
   readonly room: RoomKey;
   isDue = true;
+  isFailing = false;
   trims = 0;
   before: number | undefined;
   done: (() => void) | undefined;
@@ -23,16 +24,16 @@ class Room implements Trimmed {
   }
 
   trimRange(): Promise<RoomRange> {
-    return Promise.resolve({ room: this.room, after: 0, through: 10, records: 10 });
+    return Promise.resolve({ room: this.room, after: 0, from: 0, through: 10, records: 10 });
   }
 
-  trim(before?: number): Promise<void> {
+  trim(before?: number): Promise<boolean> {
     this.trims += 1;
     this.before = before;
     return new Promise((resolve) => {
       this.done = () => {
         this.done = undefined;
-        resolve();
+        resolve(!this.isFailing);
       };
     });
   }
@@ -43,7 +44,7 @@ class Rig {
   readonly rooms: Map<RoomKey, Room>;
   readonly forgotten: RoomKey[] = [];
   readonly passes: number[] = [];
-  ahead: ReadAhead = { throughs: new Map(), isCut: false };
+  ahead: ReadAhead = { ends: new Map(), isCut: false };
   readonly stopping = new AbortController();
   readonly hasEnded: Promise<void>;
 
@@ -101,9 +102,9 @@ test("[TRM10] what is due no more when its turn comes is passed over, and so is 
 
 test("[TRM11] rooms are trimmed as far as was read ahead for them; where there was more than could be read the next round follows at once", async () => {
   const rig = new Rig("a", "b");
-  rig.ahead = { throughs: new Map([["a" as RoomKey, 7]]), isCut: true };
+  rig.ahead = { ends: new Map([["a" as RoomKey, 7]]), isCut: true };
   await rig.after(0);
-  rig.ahead = { throughs: new Map(), isCut: false };
+  rig.ahead = { ends: new Map(), isCut: false };
   await rig.after(0);
   expect([rig.room("a").before, rig.room("b").before]).toEqual([7, undefined]);
   expect(rig.underWay).toEqual(["b"]);
@@ -133,4 +134,24 @@ test("[TRM13] each room that is due has its turn in every round, though one take
     if (begun.at(-1) === "slow") await rig.clock.advance(15 * ROUND_MS);
   }
   expect(begun).toEqual([...round, ...round, ...round]);
+});
+
+test("[TRM14] a room that a pass was not come to waits for the next round, and is not read by itself", async () => {
+  const rig = new Rig("a", "b");
+  rig.ahead = { ends: new Map<RoomKey, number | "next-round">([["a" as RoomKey, 7], ["b" as RoomKey, "next-round"]]), isCut: true };
+  await rig.after(0);
+  rig.ahead = { ends: new Map(), isCut: false };
+  await rig.after(0);
+  expect([rig.room("b").trims, rig.passes]).toEqual([0, [2, 2]]);
+  expect(rig.underWay).toEqual(["a"]);
+});
+
+test("[TRM15] where nothing can be trimmed the log is not read again and again, however much there is", async () => {
+  const rig = new Rig("a", "b");
+  for (const room of rig.rooms.values()) room.isFailing = true;
+  rig.ahead = { ends: new Map(), isCut: true };
+  for (let turns = 0; turns < 10; turns++) await rig.after(0);
+  expect(rig.passes).toEqual([2]);
+  await rig.after(ROUND_MS);
+  expect(rig.passes).toEqual([2, 2]);
 });

@@ -33,23 +33,26 @@ export class TrimsHost {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const begun = this.#clock.now();
-      const isCut = await this.#round([...this.#rooms.values()].filter((room) => room.isTrimDue(begun)), signal);
-      if (!isCut) await this.#pauseUntil(begun + this.#roundMs, signal);
+      const goesOn = await this.#round([...this.#rooms.values()].filter((room) => room.isTrimDue(begun)), signal);
+      if (!goesOn) await this.#pauseUntil(begun + this.#roundMs, signal);
     }
   }
 
-  /** Whether there is more to trim at once. */
+  /** Whether there is more to trim at once, and it can be trimmed. */
   async #round(due: readonly Trimmed[], signal: AbortSignal): Promise<boolean> {
     const ranges = await Promise.all(due.map((room) => room.trimRange()));
-    const { throughs, isCut } = await this.#ahead.read(ranges.filter((range) => range !== undefined), signal);
+    const { ends, isCut } = await this.#ahead.read(ranges.filter((range) => range !== undefined), signal);
     const apartMs = isCut ? 0 : this.#roundMs / due.length;
+    let isAnyTrimmed = false;
     for (const room of due) {
       const begun = this.#clock.now();
-      if (!signal.aborted && this.#isDueStill(room, begun)) await room.trim(throughs.get(room.room));
+      const end = ends.get(room.room);
+      if (end === "next-round") continue;
+      if (!signal.aborted && this.#isDueStill(room, begun)) isAnyTrimmed = (await room.trim(end)) || isAnyTrimmed;
       this.#ahead.forget(room.room);
       await this.#pauseUntil(begun + apartMs, signal);
     }
-    return isCut;
+    return isCut && isAnyTrimmed;
   }
 
   /** Meanwhile it may be something else's turn, or another may have taken its place. */
