@@ -2,6 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { spawn, type ChildProcess } from "node:child_process";
+import { connect } from "node:net";
 import { resolve } from "node:path";
 
 import type { Browser } from "playwright-core";
@@ -53,7 +54,7 @@ let env: Record<string, string>;
 beforeAll(async () => {
   system = await DemoSystem.start({ JWT_SECRET: secret });
   const port = await claimPort(0, "127.0.0.1", "port");
-  env = { TOKEN_URL: `http://127.0.0.1:${port}/token`, COROOM_URL: system.url.replace("http", "ws"), COROOM_HTTP_URL: system.url };
+  env = { TOKEN_URL: `http://127.0.0.1:${port}/token`, SERVER_URL: system.url.replace("http", "ws"), SERVER_HTTP_URL: system.url };
   tokens = new Program("token-server.js", [], { COROOM_JWT_SECRET: secret, PORT: String(port) });
   await tokens.prints("tokens at");
 }, FIRST_START_MS_MAX);
@@ -71,6 +72,19 @@ test("[EXA1] what a backend makes and edits is read as it was written, and made 
   };
   expect(await run()).toBe("the document is made\nFrom the backend\nAgenda\n\n");
   expect(await run()).toBe("the document is made\nFrom the backend\nFrom the backend\nAgenda\n\n");
+});
+
+test("[EXA4] nothing that is asked of the token server ends it, and what it cannot give is no token", async () => {
+  const { hostname, port } = new URL(env["TOKEN_URL"]!);
+  const line = connect(Number(port), hostname);
+  line.end("GET // HTTP/1.1\r\nHost: h\r\n\r\n");
+  line.resume();
+  await new Promise((closed) => line.once("close", closed));
+  expect((await fetch(`${env["TOKEN_URL"]}?user=x`)).status).toBe(200);
+  const lost = new Program("notes.js", ["fay"], { ...env, TOKEN_URL: `http://127.0.0.1:${port}/nothing` });
+  await lost.prints("(waiting: the application's token function failed");
+  lost.stop();
+  await lost.exited();
 });
 
 test("[EXA2] two on the command line see each other, and what each writes", async () => {
@@ -94,12 +108,16 @@ test("[EXA3] the page shows what is written on the command line, and the other w
     await page.listen();
     browser = await openBrowser();
     const tab = await browser.newPage();
-    await tab.goto(`${page.resolvedUrls!.local[0]!}?user=dan&coroom=${env["COROOM_URL"]}`);
+    await tab.goto(`${page.resolvedUrls!.local[0]!}?user=dan&coroom=${env["SERVER_URL"]}`);
     await eventually("both are there", async () => /cleo/.test(await tab.innerText("#here")) && /dan/.test(await tab.innerText("#here")), READY_MS_MAX);
     cleo.type("from the command line");
     await eventually("it is on the page", async () => (await tab.innerText(".cm-content")).includes("from the command line"), READY_MS_MAX);
     await tab.locator(".cm-content").pressSequentially("from the page ");
     await cleo.prints("from the page");
+    const other = await browser.newPage();
+    await other.goto(`${page.resolvedUrls!.local[0]!}?user=eve&coroom=${env["SERVER_URL"]}`);
+    await tab.locator(".cm-content").focus();
+    await eventually("the other page shows whose caret it is", async () => (await other.locator(".cm-ySelectionInfo").allTextContents()).includes("dan"), READY_MS_MAX);
     await eventually("it is saved", async () => (await tab.innerText("#status")) === "saved", READY_MS_MAX);
   } finally {
     await browser?.close();

@@ -4,9 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import * as Y from "yjs";
 
-const url = process.env.COROOM_HTTP_URL ?? "http://127.0.0.1:8080";
+const url = process.env.SERVER_HTTP_URL ?? "http://127.0.0.1:8080";
 const tokens = process.env.TOKEN_URL ?? "http://127.0.0.1:3000/token";
-const authorization = `Bearer ${await (await fetch(`${tokens}?user=backend`)).text()}`;
+const given = await fetch(`${tokens}?user=backend`);
+if (!given.ok) throw new Error(`no token: ${given.status}`);
+const authorization = `Bearer ${await given.text()}`;
 
 /** What is busy, or has not read the newest edits yet, says when to ask again. */
 async function ask(path, { headers = {}, ...request } = {}) {

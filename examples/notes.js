@@ -6,12 +6,19 @@ import { CoroomProvider } from "@coroom/client";
 import * as Y from "yjs";
 
 const user = process.argv[2] ?? "guest";
-const url = process.env.COROOM_URL ?? "ws://127.0.0.1:8080";
+const url = process.env.SERVER_URL ?? "ws://127.0.0.1:8080";
 const tokens = process.env.TOKEN_URL ?? "http://127.0.0.1:3000/token";
 
 const doc = new Y.Doc();
 const text = doc.getText("text");
-const provider = new CoroomProvider({ url, room: "notes", doc, token: async () => (await fetch(`${tokens}?user=${user}`)).text() });
+const provider = new CoroomProvider({ url, room: "notes", doc, token });
+
+/** Asked again when it throws: what is no token would be refused for good. */
+async function token() {
+  const response = await fetch(`${tokens}?user=${encodeURIComponent(user)}`);
+  if (!response.ok) throw new Error(`no token: ${response.status}`);
+  return response.text();
+}
 
 provider.on("status", ({ status, why }) => console.log(why === undefined ? `(${status})` : `(${status}: ${why})`));
 provider.on("refused", ({ message }) => console.error(`refused: ${message}`));

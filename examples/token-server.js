@@ -16,7 +16,7 @@ const secret = new TextEncoder().encode(process.env.COROOM_JWT_SECRET ?? "");
 if (secret.length < 32) throw new Error("set COROOM_JWT_SECRET to the secret that Coroom was started with, 32 characters at the least");
 
 const server = createServer(async (request, response) => {
-  const { pathname, searchParams } = new URL(request.url, "http://localhost");
+  const { pathname, searchParams } = new URL(`http://localhost${request.url}`);
   if (pathname !== "/token") return response.writeHead(404).end();
   const user = searchParams.get("user") ?? "guest"; // In earnest: out of the session that your login made.
   const token = await new SignJWT({ tenant: "default", name: user, rooms: ["notes"], rights: ["read", "write"] })

@@ -12,7 +12,15 @@ const url = search.get("coroom") ?? "ws://127.0.0.1:8080";
 
 const doc = new Y.Doc();
 const text = doc.getText("text");
-const provider = new CoroomProvider({ url, room: "notes", doc, token: async () => (await fetch(`/token?user=${encodeURIComponent(user)}`)).text() });
+const provider = new CoroomProvider({ url, room: "notes", doc, token });
+provider.awareness.setLocalStateField("user", { name: user, color: `hsl(${[...user].reduce((sum, letter) => sum + letter.codePointAt(0) * 47, 0) % 360} 70% 45%)` }); // What others see at the caret.
+
+/** Asked again when it throws: what is no token would be refused for good. */
+async function token() {
+  const response = await fetch(`/token?user=${encodeURIComponent(user)}`);
+  if (!response.ok) throw new Error(`no token: ${response.status}`);
+  return response.text();
+}
 
 new EditorView({
   parent: document.querySelector("#editor"),
