@@ -8,6 +8,7 @@ import { SettingError, type Settings, type Values } from "../shared/config.ts";
 import type { AdminCommand, Gateway } from "./admin-settings.ts";
 import { type Answer, askGateway } from "./ask-gateway.ts";
 import { localSecrets } from "./secrets.ts";
+
 const DRAIN_STEP_MS = 1_000;
 const Drained = z.object({ connections: z.number() });
 const Gathered = z.looseObject({ gateways: z.number() });

@@ -36,8 +36,8 @@ function table(settings: readonly [string, Setting<unknown>][]): string[] {
   return settings.map(([name, setting]) => `  ${flagName(name).padEnd(width)}  ${envName(name).padEnd(width)}  ${describe(setting)}`);
 }
 
-function describe({ fallback, meaning }: Setting<unknown>): string {
-  return `${meaning} (${fallback === undefined ? "must be given" : `default ${show(fallback)}`})`;
+function describe({ fallback, shownAs, meaning }: Setting<unknown>): string {
+  return `${meaning} (${fallback === undefined ? "must be given" : `default ${shownAs ?? show(fallback)}`})`;
 }
 
 function show(value: unknown): string {

@@ -51,6 +51,10 @@ test("[RUN4] start's help has every setting, as flag and variable, under each ro
   expect(named).toEqual(Object.fromEntries(Object.entries(startGroups).map(([title, settings]) => [title, Object.keys(settings).map(flagName)])));
 });
 
+test.each(commands.map(({ name }) => name))("[RUN8] the help of %s shows each default as one would write it", async (name) => {
+  expect(await printed(`${name} --help`)).not.toContain("[object");
+});
+
 test("[RUN5] what is no command is refused, help or not, and a group lists its own", async () => {
   await expect(printed("nonsense --help")).rejects.toThrow('there is no command "nonsense": see coroom --help');
   await expect(printed("ops nonsense")).rejects.toThrow('there is no command "ops nonsense": see coroom ops');

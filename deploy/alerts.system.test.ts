@@ -92,9 +92,9 @@ const CASES: Readonly<Record<string, Case>> = {
   "rooms are not counted": { fires: ["CoroomBoardsAside"], series: { [of("coroom_boards_rooms_aside", "leaderboard", { partition: "0" })]: always(1) } },
   "all gateways are gone": { gone: ["gateway"], fires: ["CoroomRoleDown", "CoroomProcessDown"] },
   "all room servers are gone": { gone: ["room-server"], fires: ["CoroomRoleDown", "CoroomProcessDown", "CoroomEditsUnacked"] },
-  "all of placement is gone": { gone: ["placement"], fires: ["CoroomRoleDown", "CoroomProcessDown", "CoroomNobodyLeadsPlacement"] },
+  "all of placement is gone": { gone: ["placement"], fires: ["CoroomProcessDown", "CoroomNobodyLeadsPlacement"] },
   "all document services are gone": { gone: ["document-service"], fires: ["CoroomRoleDown", "CoroomProcessDown", "CoroomDocumentsUnread"] },
-  "all leaderboards are gone": { gone: ["leaderboard"], fires: ["CoroomRoleDown", "CoroomProcessDown", "CoroomBoardsUncounted"] },
+  "all leaderboards are gone": { gone: ["leaderboard"], fires: ["CoroomProcessDown", "CoroomBoardsUncounted"] },
   "there was never a leaderboard": { fires: [], series: Object.fromEntries(Object.keys(WELL).filter((series) => series.includes("leaderboard")).map((series) => [series, "_"])) },
 };
 

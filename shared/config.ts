@@ -9,6 +9,8 @@ export type Setting<Value> = {
   readonly parse: (raw: string) => Value;
   /** Absent: the setting must be given. */
   readonly fallback?: Value;
+  /** The fallback as one would write it, where it is no text, number or list of these. */
+  readonly shownAs?: string;
   readonly meaning: string;
   /** What is given is, or may hold, a secret: no message shows it. A parser's own messages show no value in any case. */
   readonly secret?: true;

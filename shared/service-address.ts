@@ -7,7 +7,9 @@ export type ServiceAddress = { readonly host: string; readonly url: string; read
 
 /** As a setting. */
 export function serviceUrl(raw: string): string {
-  if (!URL.canParse(raw) || !/^https?:$/.test(new URL(raw).protocol)) throw new SettingError("must be an address such as http://documents-1:8081");
+  const url = URL.canParse(raw) ? new URL(raw) : undefined;
+  // What is asked there has a path of its own.
+  if (url === undefined || !/^https?:$/.test(url.protocol) || `${url.origin}/` !== url.href) throw new SettingError("must be an address such as http://documents-1:8081, without a path");
   return raw;
 }
 

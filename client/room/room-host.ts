@@ -83,7 +83,7 @@ export class RoomHost {
 
   /** Why there is no connection, and when it is tried again; undefined: it does not wait for one. */
   get outage(): Outage | undefined {
-    return this.#connection.outage;
+    return this.status === "waiting" ? this.#connection.outage : undefined;
   }
 
   get synced(): boolean {

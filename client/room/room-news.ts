@@ -28,7 +28,7 @@ export class RoomNews {
 
   tell(): void {
     this.#tell("seq", (seq) => this.#events.emit("seq", seq));
-    this.#tell("status", (status) => this.#events.emit("status", { status, ...(status === "waiting" ? this.#facts.outage : undefined) }));
+    this.#tell("status", (status) => this.#events.emit("status", { status, ...this.#facts.outage }));
     this.#tell("saving", (saving) => this.#events.emit("saving", saving));
     this.#tell("synced", (synced) => this.#events.emit("synced", synced));
     this.#tell("stored", (stored) => this.#events.emit("stored", stored));
