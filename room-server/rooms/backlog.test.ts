@@ -90,13 +90,6 @@ test("[BLG8] so is one at the head whose record has gone, and one right before t
   expect(seqsOf(busy.range(position(2, 3), through(4)))).toEqual([3, 4]);
 });
 
-test("[BLG9] where it is not known of which epoch the edit before the first is, and the first is of a later one, the log is asked", () => {
-  const loaded = new Backlog(options, plenty(), 2 as Seq);
-  loaded.append(record(3, 2, { epoch: 3 }), at(0));
-  expect(seqsOf(loaded.range(position(2, 2), through(4)))).toBe("older");
-  expect(seqsOf(loaded.range(position(2, 3), through(4)))).toEqual([3, 4]);
-});
-
 test("[BLG6] an idle room's backlog ages away", () => {
   const budget = plenty();
   const backlog = backlogOf([record(1, 3)], {}, budget);

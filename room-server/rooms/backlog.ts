@@ -78,12 +78,11 @@ export class Backlog {
   range(after: Position, through: Seq): BacklogAnswer {
     if (after.seq > this.#head) return { kind: "resync", reason: "ahead" };
     // Whoever holds the edit holds it from the epoch that committed it, or has heard of a later one since.
-    const epoch = this.#epochAt(after.seq);
-    if (epoch > after.epoch) return { kind: "resync", reason: "other-epoch" };
+    if (this.#epochAt(after.seq) > after.epoch) return { kind: "resync", reason: "other-epoch" };
     if (after.seq >= Math.min(through, this.#head)) return { kind: "edits", parts: [] };
 
     const first = this.#indexOf((after.seq + 1) as Seq);
-    if (first === undefined || (epoch === 0 && after.seq > 0 && this.#records[first]!.epoch > after.epoch)) return { kind: "older" }; // The log knows whose edit stands before.
+    if (first === undefined) return { kind: "older" };
     const parts: Uint8Array[] = [];
     for (let index = first; index < this.#records.length; index++) {
       const record = this.#records[index]!;

@@ -52,13 +52,6 @@ test("[RPL3] a position that a later epoch's edit stands at is of another log", 
   expect(shown(replay([edits(1, 3, 2)], { after: 2, epoch: 1, through: 3 }))).toEqual(["other-epoch"]);
 });
 
-test("[RPL6] where the edit at the position is trimmed, a later owner's next one does not follow on it: it may have been lost", () => {
-  expect(shown(replay([edits(4, 3, 2)], { after: 3, epoch: 1, through: 6 }))).toEqual(["other-epoch"]);
-  expect(shown(replay([edits(4, 3, 2)], { after: 3, epoch: 2, through: 6 }))).toEqual([[4, 5, 6, "last"]]);
-  expect(shown(replay([edits(1, 3), edits(4, 3, 2)], { after: 3, epoch: 1, through: 6 })), "where it is there").toEqual([[4, 5, 6, "last"]]);
-  expect(shown(replay([edits(1, 3, 2)], { after: 0, epoch: 1, through: 3 })), "who has nothing lacks nothing").toEqual([[1, 2, 3, "last"]]);
-});
-
 test("[RPL4] where a newer snapshot would help, it reads only so much", () => {
   const log = Array.from({ length: 10 }, (_, index) => edits(index + 1, 1, 1, 100));
   expect(shown(replay(log, { after: 8, through: 10 }, { readBytesMax: 500 }))).toEqual(["too-old"]);

@@ -1,6 +1,6 @@
 /**
  * Answers a catch-up from the log's own records, for a range that the backlog no longer holds whole.
- * It is fed the room's records in order, from at or before the range on. Rules RPL1 to RPL6.
+ * It is fed the room's records in order, from at or before the range on. Rules RPL1 to RPL4.
  */
 
 import type { CatchUp } from "../../shared/bus/envelope.ts";
@@ -22,8 +22,6 @@ export class LogReplay {
   readonly #packer: AnswerPacker;
   #next: Seq;
   #read = 0;
-  /** The edit before the range, or one behind it. */
-  #isBeforeRead = false;
   #done = false;
 
   constructor(options: LogReplayOptions) {
@@ -44,10 +42,7 @@ export class LogReplay {
     const { epoch, firstSeq } = record.edits;
     const lastSeq = headOf(record);
 
-    // Where the edit before the range is trimmed nothing says of which owner it was: of one before the next edit's, it may have been lost and another stood there.
-    const isNextToTrimmed = !this.#isBeforeRead && after.seq > 0 && firstSeq === after.seq + 1;
-    if (((after.seq >= firstSeq && after.seq <= lastSeq) || isNextToTrimmed) && epoch > after.epoch) return this.#resync("other-epoch");
-    if (lastSeq >= after.seq) this.#isBeforeRead = true;
+    if (after.seq >= firstSeq && after.seq <= lastSeq && epoch > after.epoch) return this.#resync("other-epoch");
     this.#read += record.editsBytes.byteLength;
     if (this.#read > readBytesMax || firstSeq > this.#next) return this.#resync("too-old");
     if (lastSeq < this.#next) return [];
