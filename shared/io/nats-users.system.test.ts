@@ -45,8 +45,8 @@ test("[NAT12] so does a credentials file", async () => {
 
 test("[NAT13] whoever is not let in is told at once what to give, and no secret is told", async () => {
   for (const natsUrl of [urlWith("WRONG"), server.url]) {
-    for (const refused of [connectNats({ servers: natsUrl, name: "test" }), connectOperator({ natsUrl, natsCredentials: "", ...NO_TLS, dataDir: folder })]) {
-      const error = await refused.catch((thrown: unknown) => thrown);
+    for (const connect of [() => connectNats({ servers: natsUrl, name: "test" }), () => connectOperator({ natsUrl, natsCredentials: "", ...NO_TLS, dataDir: folder })]) {
+      const error = await connect().catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(SettingError);
       expect(String(error)).toMatch(/does not let Coroom in: give a user and password .*COROOM_NATS_URL.*COROOM_NATS_CREDENTIALS/);
       expect(String(error)).not.toContain("WRONG");
