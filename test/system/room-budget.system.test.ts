@@ -97,7 +97,10 @@ test("[BUD1] a room over its budget loses presence, then acks come later, then n
   } finally {
     clearInterval(heat);
   }
-  await until(() => shed().at(-1) === 0, "everything to be given back", STEPS_MS_MAX);
+  await until(() => {
+    if (!ann.isConnected) throw new Error(`ann's line was closed: ${JSON.stringify(ann.line.closed)}`);
+    return shed().at(-1) === 0;
+  }, "everything to be given back", STEPS_MS_MAX);
   clearInterval(acting);
   await until(() => mayEnter(gateways[1]!, "latecomer"), "somebody new to come in", STEPS_MS_MAX);
 
