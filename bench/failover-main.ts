@@ -1,6 +1,6 @@
 /**
  * Runs the failover bench: `node dist/bench/failover-main.js --rooms 60 --rounds 5 --disturbances killed,paused`. The
- * figures in docs/OPERATIONS.md are of `--rooms 500 --room-servers 2 --edits-per-second 1 --seconds 1` and as many `--rounds` as they say.
+ * figures in docs/operations/placement.md are of `--rooms 500 --room-servers 2 --edits-per-second 1 --seconds 1` and as many `--rounds` as they say.
  */
 
 import { parseCommandLine } from "../cli/arguments.ts";

@@ -1,6 +1,6 @@
 /** The table of commands against what documents, examples and processes make of it. */
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { expect, test } from "vitest";
@@ -24,8 +24,13 @@ test.each(commands.map((command) => [command.name, command] as const))("[CMD1] c
   }
 });
 
-test.each(["README.md", "docs/OPERATIONS.md"])("[CMD2] %s shows commands and flags that there are", (document) => {
-  const shown = [...readFileSync(document, "utf8").matchAll(/(?:`|^(?:COROOM_\S+ )*)coroom (?!ready )((?:ops )?[a-z][a-z-]*)([^`\n#]*)/gm)];
+const operations = ["docs/OPERATIONS.md", ...readdirSync("docs/operations").map((page) => `docs/operations/${page}`)];
+
+test.each([
+  ["README.md", ["README.md"]],
+  ["docs/OPERATIONS.md with its pages", operations],
+] as const)("[CMD2] %s shows commands and flags that there are", (document, files) => {
+  const shown = [...files.map((file) => readFileSync(file, "utf8")).join("\n").matchAll(/(?:`|^(?:COROOM_\S+ )*)coroom (?!ready )((?:ops )?[a-z][a-z-]*)([^`\n#]*)/gm)];
   expect(shown.length).toBeGreaterThan(4);
   for (const [, name, rest] of shown) {
     if (name === "ops") continue; // The group.

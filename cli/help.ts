@@ -37,7 +37,12 @@ function table(settings: readonly [string, Setting<unknown>][]): string[] {
 }
 
 function describe({ fallback, shownAs, meaning }: Setting<unknown>): string {
-  return `${meaning} (${fallback === undefined ? "must be given" : `default ${shownAs ?? show(fallback)}`})`;
+  return `${meaning} (${fallback === undefined ? "must be given" : `default ${shownDefault({ fallback, shownAs })}`})`;
+}
+
+/** As one would write it. */
+export function shownDefault({ fallback, shownAs }: { readonly fallback?: unknown; readonly shownAs?: string | undefined }): string {
+  return shownAs ?? show(fallback);
 }
 
 function show(value: unknown): string {

@@ -1,6 +1,6 @@
 /**
  * `coroom restore`: brings rooms back from what is left after the log, the snapshots or all of NATS was lost or rolled
- * back. To be run while no document service and no room server runs; docs/OPERATIONS.md says when, and what comes of it.
+ * back. To be run while no document service and no room server runs; docs/operations/backup.md says when, and what comes of it.
  */
 
 import { createHash, randomUUID } from "node:crypto";

@@ -277,7 +277,7 @@ test("[DOC15] the log is not trimmed of what a leaderboard has still to count, a
   await eventually("4 is counted and may go", async () => (await keptOf(environment, room)).records === 4);
   await writeFloor(6);
   await eventually("5 and 6 are counted and may go", async () => (await keptOf(environment, room)).records === 2);
-  await (await new Kvm(jetstream(nats)).open(subjectsOf(environment).boardsBucket)).delete("partition.0"); // As docs/OPERATIONS.md has it.
+  await (await new Kvm(jetstream(nats)).open(subjectsOf(environment).boardsBucket)).delete("partition.0"); // As docs/operations/leaderboard.md has it.
   await eventually("given up, it holds nothing", async () => (await keptOf(environment, room)).records === 1);
   await later.stop();
 
