@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
-import { Abuse, type Fault, type Suspect } from "./abuse.ts";
+import type { Millis, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
+import { Abuse, type BanTime, type Fault, type Suspect } from "./abuse.ts";
 import type { ClientAddress } from "../../shared/client-address.ts";
 
 const at = (ms: number): Millis => ms as Millis;
@@ -9,6 +9,8 @@ const eve: Suspect = { kind: "user", tenant: "acme" as TenantId, user: "eve" as 
 const office: Suspect = { kind: "address", address: "203.0.113.7" as ClientAddress };
 const options = { abusePointsMax: 100, tenantAbusePointsMax: 1_000, abuseBanMs: 60_000, abuseBanMsMax: 200_000, connectionsPerIpMax: 100, suspectsMax: 100 };
 const watch = (suspectsMax = 100): Abuse => new Abuse({ ...options, suspectsMax });
+
+const ban = (madeAt: number, forMs = 60_000): BanTime => ({ madeAt: madeAt as UnixMillis, until: (madeAt + forMs) as UnixMillis });
 
 /** What comes of so many at once, each time that it changes. */
 function measures(abuse: Abuse, suspect: Suspect, fault: Fault, times: number, from = 0): string[] {
@@ -24,22 +26,22 @@ test("[ABU1] faults add up: nothing at first, then held off, then banned, and th
   const abuse = watch();
   expect(measures(abuse, eve, "bad-frame", 3)).toEqual(["none"]);
   expect(measures(abuse, eve, "bad-frame", 4)).toEqual(["hold-off", "ban"]);
-  abuse.receiveBan(eve, at(0));
+  abuse.receiveBan(eve, ban(0), at(0));
   expect(abuse.standing(eve, at(0))).toEqual({ kind: "none" });
 });
 
 test("[ABU2] each further ban is twice as long, up to the longest; whoever behaves for a day begins anew", () => {
   const abuse = watch();
-  const ban = (now: number): number => {
+  const banned = (now: number): number => {
     for (;;) {
       const measure = abuse.receiveFault(eve, "bad-frame", at(now));
       if (measure.kind !== "ban") continue;
-      abuse.receiveBan(eve, at(now));
+      abuse.receiveBan(eve, ban(now, measure.banMs), at(now));
       return measure.banMs;
     }
   };
-  expect([ban(0), ban(70_000), ban(200_000), ban(500_000)]).toEqual([60_000, 120_000, 200_000, 200_000]);
-  expect(ban(500_000 + 86_400_001)).toBe(60_000);
+  expect([banned(0), banned(70_000), banned(200_000), banned(500_000)]).toEqual([60_000, 120_000, 200_000, 200_000]);
+  expect(banned(500_000 + 86_400_001)).toBe(60_000);
 });
 
 test("[ABU3] faults fade: whoever errs now and then is never held off, and held off is nobody for longer than said", () => {
@@ -86,8 +88,8 @@ test("[ABU7] a ban is heard by the others: there too it begins anew, and the nex
   const { one, two, endSecond } = twoGateways();
   measures(one, eve, "bad-frame", 6);
   endSecond(0);
-  one.receiveBan(eve, at(0));
-  two.receiveBan(eve, at(0));
+  one.receiveBan(eve, ban(0), at(0));
+  two.receiveBan(eve, ban(0), at(0));
   endSecond(1_000);
   expect([one, two].map((abuse) => abuse.standing(eve, at(1_000)).kind)).toEqual(["none", "none"]);
   expect(measures(two, eve, "bad-frame", 6, 1_000).at(-1)).toBe("hold-off");
@@ -116,7 +118,7 @@ test("[ABU9] a tenant whose users all err is held off and never banned; one that
 
 test("[ABU10] whoever has no points left is watched no longer, banned ones for a day", () => {
   const abuse = watch();
-  abuse.receiveBan(office, at(0));
+  abuse.receiveBan(office, ban(0), at(0));
   abuse.receiveFault(eve, "connect", at(0));
   abuse.endSecond(at(0));
   expect(abuse.watched).toBe(2);
@@ -126,4 +128,15 @@ test("[ABU10] whoever has no points left is watched no longer, banned ones for a
   expect(abuse.watched).toBe(1);
   abuse.endSecond(at(86_400_001));
   expect(abuse.watched).toBe(0);
+});
+
+test("[ABU11] bans whose times overlap are one offence, in whatever order they are heard; the next is twice as long, not four times", () => {
+  const orders = [[ban(0), ban(40)], [ban(40), ban(0)]] as const;
+  const next = orders.map((bans) => {
+    const abuse = watch();
+    for (const one of bans) abuse.receiveBan(eve, one, at(50));
+    measures(abuse, eve, "bad-frame", 6, 60_100);
+    return abuse.receiveFault(eve, "bad-frame", at(60_100));
+  });
+  expect(next).toEqual([{ kind: "ban", banMs: 120_000 }, { kind: "ban", banMs: 120_000 }]);
 });

@@ -4,10 +4,10 @@
  * nobody knows who it was, and the address answers. So nobody can have those banned who share an address with them.
  *
  * Points are counted where the fault happens, and those of the other gateways are added: whoever goes from one to the
- * next is no better off. Rules ABU1 to ABU10.
+ * next is no better off. Rules ABU1 to ABU11.
  */
 
-import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
+import type { Millis, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { ClientAddress } from "../../shared/client-address.ts";
 
 /** A tenant: for all its users together, who may be as many as whoever holds its secret likes. */
@@ -39,8 +39,11 @@ export type Measure = { readonly kind: "none" } | { readonly kind: "hold-off"; r
 /** What the other gateways are to know: whole points. 0: nothing any more. */
 export type Standing = { readonly kind: Suspect["kind"]; readonly key: string; readonly points: number };
 
-/** `points`: as they stood at `at`. */
-type Watched = { readonly kind: Suspect["kind"]; points: number; at: Millis; readonly erredAt: Millis; readonly bans: number };
+/** From when until when, by date. */
+export type BanTime = { readonly madeAt: UnixMillis; readonly until: UnixMillis };
+
+/** `points`: as they stood at `at`. `bannedUntil`: 0, never. */
+type Watched = { readonly kind: Suspect["kind"]; points: number; at: Millis; readonly erredAt: Millis; readonly bans: number; readonly bannedUntil: UnixMillis };
 
 /** More would make a tenant wait long after it behaves. */
 const FILLS_MAX = 2;
@@ -48,6 +51,7 @@ const FADE_MS = 60_000;
 /** Whoever behaved for so long begins anew. */
 const FORGET_BANS_MS = 86_400_000;
 const NONE: Measure = { kind: "none" };
+const NEVER = 0 as UnixMillis;
 
 export class Abuse {
   readonly #options: AbuseOptions;
@@ -74,21 +78,25 @@ export class Abuse {
     const before = this.#watched.get(key);
     const faded = before === undefined ? 0 : this.#faded(key, before, now);
     const points = Math.min(faded + this.#weightOf(suspect, fault), this.#pointsMax(kind) * FILLS_MAX);
-    const bans = before === undefined || now - before.erredAt > FORGET_BANS_MS ? 0 : before.bans;
-    this.#keep(key, { kind, points, at: now, erredAt: now, bans });
+    const bans = bansOf(before, now);
+    this.#keep(key, { kind, points, at: now, erredAt: now, bans, bannedUntil: before?.bannedUntil ?? NEVER });
     const { abuseBanMs, abuseBanMsMax } = this.#options;
     const total = points + this.#elsewhere(kind, key);
     const isOver = kind !== "tenant" && total >= this.#pointsMax(kind);
     return isOver ? { kind: "ban", banMs: Math.min(abuseBanMsMax, abuseBanMs * 2 ** bans) } : this.#holdOff(kind, total);
   }
 
-  /** Here or by another gateway. What led to it is paid for; the next time it is for longer. */
-  receiveBan(suspect: Suspect, now: Millis): void {
+  /**
+   * Here or by another gateway. What led to it is paid for; the next time it is for longer. One that begins while
+   * another runs is of somebody who had not heard of that yet, for the same offence.
+   */
+  receiveBan(suspect: Suspect, { madeAt, until }: BanTime, now: Millis): void {
     const { kind } = suspect;
     const key = keyOf(suspect);
     const before = this.#watched.get(key);
-    const bans = before === undefined || now - before.erredAt > FORGET_BANS_MS ? 0 : before.bans;
-    this.#keep(key, { kind, points: 0, at: now, erredAt: now, bans: bans + 1 });
+    const bannedUntil = before?.bannedUntil ?? NEVER;
+    const offences = madeAt < bannedUntil ? 0 : 1;
+    this.#keep(key, { kind, points: 0, at: now, erredAt: now, bans: bansOf(before, now) + offences, bannedUntil: Math.max(bannedUntil, until) as UnixMillis });
   }
 
   /** Whether a new connection is to wait: the last warning before a ban. */
@@ -149,6 +157,10 @@ export class Abuse {
   #pointsMax(kind: Suspect["kind"]): number {
     return kind === "tenant" ? this.#options.tenantAbusePointsMax : this.#options.abusePointsMax;
   }
+}
+
+function bansOf(before: Watched | undefined, now: Millis): number {
+  return before === undefined || now - before.erredAt > FORGET_BANS_MS ? 0 : before.bans;
 }
 
 /** Of ASCII characters, and no two suspects of a kind alike. */

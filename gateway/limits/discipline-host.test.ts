@@ -65,3 +65,13 @@ test("[DIS3] nor do the faults of a user who is banned on all of its connections
   for (let connection = 1; connection <= 20; connection++) discipline.receiveClose(connection as ConnectionId, eve, "badFrame");
   expect(lengths()).toEqual([60_000]);
 });
+
+test("[DIS4] a burst that two gateways ban for before they hear of each other is one offence to both", () => {
+  forge(20);
+  const elsewhere: Sanction = { ...imposed[0]!, madeAt: (imposed[0]!.madeAt + 30) as UnixMillis, until: (imposed[0]!.until + 30) as UnixMillis };
+  take(elsewhere);
+  clock.turn(60_031);
+  sanctions.expire(clock.wallNow());
+  forge(20);
+  expect(lengths()).toEqual([60_000, 120_000]);
+});

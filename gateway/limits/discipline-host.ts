@@ -100,9 +100,9 @@ export class DisciplineHost {
   }
 
   /** One that came, was lifted or ran out. */
-  receiveChanged({ target, room, level, lifted, until }: Sanction): void {
+  receiveChanged({ target, room, level, lifted, madeAt, until }: Sanction): void {
     const isNewBan = level === "banned" && room === undefined && !lifted && until > this.#clock.wallNow();
-    if (isNewBan) this.#ports.abuse.receiveBan(target.kind === "user" ? userOf(target) : { kind: "address", address: target.address as ClientAddress }, this.#clock.now());
+    if (isNewBan) this.#ports.abuse.receiveBan(target.kind === "user" ? userOf(target) : { kind: "address", address: target.address as ClientAddress }, { madeAt, until }, this.#clock.now());
     for (const [connection, session] of this.#ports.sessions) {
       const { identity } = session;
       const isMeant = target.kind === "address" ? this.#ports.quotas.addressOf(connection) === target.address : identity?.user === target.user && identity.tenant === target.tenant;
