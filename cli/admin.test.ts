@@ -8,7 +8,7 @@ import { readSettings } from "../shared/config.ts";
 import { runAdmin } from "./admin.ts";
 import { type AdminCommand, adminSettings } from "./admin-settings.ts";
 
-const UNTIL = Date.UTC(2026, 0, 2, 3, 4, 5);
+const UNTIL = "2026-01-02T03:04:05.000Z";
 
 let server: Server;
 let asked: { line: string; bearer: string | undefined; body: unknown }[];
@@ -68,7 +68,7 @@ test.each<AdminCommand>(["members", "kick"])("[ADC4] %s that no gateway took par
 });
 
 test("[ADC5] until when something holds, or would have, is told as a date", async () => {
-  expect(JSON.parse(await run("ban", { user: "bob" }))).toEqual({ until: "2026-01-02T03:04:05.000Z" });
-  expect(JSON.parse(await run("downgrade", { user: "bob" }))).toEqual({ until: "2026-01-02T03:04:05.000Z" });
-  expect(JSON.parse(await run("unban", { user: "bob" }))).toEqual({ lifted: true, wouldHaveEnded: "2026-01-02T03:04:05.000Z" });
+  expect(JSON.parse(await run("ban", { user: "bob" }))).toEqual({ until: UNTIL });
+  expect(JSON.parse(await run("downgrade", { user: "bob" }))).toEqual({ until: UNTIL });
+  expect(JSON.parse(await run("unban", { user: "bob" }))).toEqual({ lifted: true, wouldHaveEnded: UNTIL });
 });

@@ -12,7 +12,7 @@ import { localSecrets } from "./secrets.ts";
 const DRAIN_STEP_MS = 1_000;
 const Drained = z.object({ connections: z.number() });
 const Gathered = z.looseObject({ gateways: z.number() });
-const Imposed = z.object({ until: z.number() });
+const Imposed = z.object({ until: z.string() });
 
 /** Resolves with what to print. Throws SettingError with what the gateway answers to a refusal. */
 export async function runAdmin(command: AdminCommand, given: Values<Settings>): Promise<string> {
@@ -27,9 +27,9 @@ export async function runAdmin(command: AdminCommand, given: Values<Settings>): 
       return print(ofGateways(await ask("/kick", body)));
     case "downgrade":
     case "ban":
-      return print({ until: dateOf(await ask(`/${command}`, body)) });
+      return print(Imposed.parse(await ask(`/${command}`, body)));
     case "unban":
-      return print({ lifted: true, wouldHaveEnded: dateOf(await ask("/lift", body)) });
+      return print({ lifted: true, wouldHaveEnded: Imposed.parse(await ask("/lift", body)).until });
     case "bans":
       return print(await ask("/bans"));
     case "members":
@@ -55,10 +55,6 @@ async function drain(ask: () => Promise<unknown>, msMax: number): Promise<string
 function ofGateways(answer: Answer): Answer {
   if (Gathered.parse(answer).gateways === 0) throw new SettingError("no gateway took part, not even the one that was asked: NATS carries nothing between them. See to NATS, and ask again");
   return answer;
-}
-
-function dateOf(answer: Answer): string {
-  return new Date(Imposed.parse(answer).until).toISOString();
 }
 
 function print(answer: unknown): string {

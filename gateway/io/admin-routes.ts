@@ -72,7 +72,7 @@ export function adminRoutes({ tokens, orders, sanctions, drain }: AdminPorts, op
     const until = change.lifted ? untilOf(sanctions.all, target, room, change.level, madeAt) : ((madeAt + who.seconds! * 1_000) as UnixMillis);
     if (until === undefined) return errorAnswer(404, "no-such-sanction", "nothing like that is in force");
     sanctions.impose({ target, ...(room === undefined ? {} : { room }), ...change, until, madeAt, reason: who.reason });
-    return jsonAnswer(200, { until });
+    return jsonAnswer(200, { until: dateOf(until) });
   };
 
   const kick = forAdmins(async ({ user, connection }, { tenant, room }) => {
@@ -157,5 +157,10 @@ function mayKnow({ target, room }: Sanction, authority: Authority): boolean {
 }
 
 function shown({ target, room, level, until, reason }: Sanction): object {
-  return { ...target, ...(room === undefined ? {} : { tenant: tenantOf(room), room: roomOf(room) }), level, until: new Date(until).toISOString(), reason };
+  return { ...target, ...(room === undefined ? {} : { tenant: tenantOf(room), room: roomOf(room) }), level, until: dateOf(until), reason };
+}
+
+/** ISO 8601, as everywhere in answers. */
+function dateOf(date: UnixMillis): string {
+  return new Date(date).toISOString();
 }
