@@ -49,6 +49,7 @@ test.each<[string, () => Record<string, string>, RegExp]>([
   ["two copies of the log", () => ({ ROLES: "placement", LOG_REPLICAS: "2" }), /COROOM_LOG_REPLICAS=2 must be one of 1, 3, 5/],
   ["three copies where there is one server, for placement", () => ({ ROLES: "placement", LOG_REPLICAS: "3" }), /^coroom: COROOM_LOG_REPLICAS asks for more copies/],
   ["three copies where there is one server, for a document service", () => ({ ROLES: "document-service", LOG_REPLICAS: "3" }), /^coroom: COROOM_LOG_REPLICAS asks for more copies/],
+  ["a store of snapshots that does not answer", () => ({ ROLES: "document-service", SNAPSHOTS_STORE: "s3", S3_URL: "http://127.0.0.1:9", S3_BUCKET: "documents", S3_ACCESS_KEY_ID: "key", S3_SECRET_ACCESS_KEY: "secret" }), /^coroom: the S3 store at http:\/\/127\.0\.0\.1:9 does not answer: .*set COROOM_S3_URL/],
   ["a misspelt variable", () => ({ ROLES: "gateway", PRODUCTON: "true" }), /^coroom: there is no setting COROOM_PRODUCTON: COROOM_PRODUCTION is meant/],
   ["a file of keys that is not there", () => ({ ROLES: "gateway", JWT_SECRET: "", JWKS_FILE: "/nope" }), /^coroom: COROOM_JWKS_FILE=\/nope cannot be read/],
   ["no address of keys", () => ({ ROLES: "gateway", JWT_SECRET: "", JWKS_URL: "nope" }), /COROOM_JWKS_URL must be an address/],

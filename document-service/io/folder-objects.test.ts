@@ -11,7 +11,7 @@ test("[FOB1] a folder in which two rooms may have the same files is refused with
   try {
     await expect(folderObjects(folder)).resolves.toBeDefined();
     symlinkSync(join(folder, ".unfinished"), join(folder, ".UNFINISHED")); // As a file system shows it that ignores case.
-    await expect(folderObjects(folder)).rejects.toThrow("set COROOM_SNAPSHOTS_FOLDER");
+    await expect(folderObjects(folder)).rejects.toMatchObject({ name: "StartError", message: expect.stringContaining("set COROOM_SNAPSHOTS_FOLDER") });
   } finally {
     rmSync(folder, { recursive: true });
   }

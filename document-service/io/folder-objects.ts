@@ -9,6 +9,7 @@ import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from "node:fs
 import { dirname, join, relative, resolve, sep } from "node:path";
 
 import { isErrno } from "../../shared/io/errno.ts";
+import { StartError } from "../../shared/start-error.ts";
 import type { ObjectStore } from "../ports.ts";
 import { isOfRoom, nameAt, pathOf } from "./object-paths.ts";
 
@@ -18,7 +19,7 @@ const TRIES_MAX = 10;
 /** A file that a dead writer left; no write takes so long. */
 const ABANDONED_MS_MIN = 3_600_000;
 
-/** `folder` is created where it is missing. */
+/** `folder` is created where it is missing. Throws a StartError where it cannot be used. */
 export async function folderObjects(folder: string): Promise<ObjectStore> {
   const root = resolve(folder);
   const unfinished = join(root, UNFINISHED);
@@ -26,9 +27,9 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
     await mkdir(unfinished, { recursive: true });
     await removeAbandoned(unfinished);
   } catch (cause) {
-    throw new Error(`the folder ${root} cannot be written: make it writable for this user, or set COROOM_SNAPSHOTS_FOLDER to another`, { cause });
+    throw new StartError(`the folder ${root} cannot be written: make it writable for this user, or set COROOM_SNAPSHOTS_FOLDER to another`, { cause });
   }
-  if (await isCaseIgnored(root)) throw new Error(`the folder ${root} takes capitals for small letters, so that the rooms Notes and notes would have the same files: set COROOM_SNAPSHOTS_FOLDER to one on a file system that tells them apart`);
+  if (await isCaseIgnored(root)) throw new StartError(`the folder ${root} takes capitals for small letters, so that the rooms Notes and notes would have the same files: set COROOM_SNAPSHOTS_FOLDER to one on a file system that tells them apart`);
   const fileOf = (name: string) => join(root, ...pathOf(name).split("/"));
 
   return {

@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 
 import { AwsClient } from "aws4fetch";
 
+import { StartError } from "../../shared/start-error.ts";
 import type { ObjectStore } from "../ports.ts";
 import { nameAt, pathOf } from "./object-paths.ts";
 
@@ -20,16 +21,18 @@ export type S3Options = {
 };
 
 const TRANSFER_MS_MAX = 60_000;
+/** Whoever starts it waits for that. */
+const LOOK_MS_MAX = 10_000;
 
-/** All objects lie under `prefix`, which ends in a slash. The bucket is created where it is missing. */
+/** All objects lie under `prefix`, which ends in a slash. The bucket is created where it is missing. Throws a StartError where the store cannot be used. */
 export async function s3Objects(options: S3Options, prefix: string): Promise<ObjectStore> {
   const client = new AwsClient({ accessKeyId: options.s3AccessKeyId, secretAccessKey: options.s3SecretAccessKey, region: options.s3Region, service: "s3", retries: 0 });
   const bucket = `${options.s3Url.replace(/\/+$/, "")}/${encodeURIComponent(options.s3Bucket)}`;
 
-  async function ask(what: string, method: string, url: string, body?: Uint8Array): Promise<Response> {
+  async function ask(what: string, method: string, url: string, body?: Uint8Array, msMax = TRANSFER_MS_MAX): Promise<Response> {
     const headers = { "x-amz-content-sha256": createHash("sha256").update(body ?? "").digest("hex"), ...(body === undefined ? {} : { "content-type": "application/octet-stream" }) };
     try {
-      return await client.fetch(url, { method, headers, signal: AbortSignal.timeout(TRANSFER_MS_MAX), ...(body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }) });
+      return await client.fetch(url, { method, headers, signal: AbortSignal.timeout(msMax), ...(body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }) });
     } catch (cause) {
       throw new Error(`${what} failed: is ${options.s3Url} reachable?`, { cause });
     }
@@ -71,14 +74,19 @@ export async function s3Objects(options: S3Options, prefix: string): Promise<Obj
   };
 
   async function makeBucket(): Promise<void> {
-    const what = `looking for the bucket ${options.s3Bucket}`;
-    const found = await ask(what, "HEAD", bucket);
+    const where = `the S3 store at ${options.s3Url}`;
+    const askNow = (method: string): Promise<Response> =>
+      ask("looking for the bucket", method, bucket, undefined, LOOK_MS_MAX).catch((cause: unknown) => {
+        throw new StartError(`${where} does not answer: start it, or set COROOM_S3_URL to where one is`, { cause });
+      });
+    const found = await askNow("HEAD");
     if (found.ok) return;
-    if (found.status !== 404) throw new Error(`${what} was refused with ${found.status}: check COROOM_S3_ACCESS_KEY_ID, COROOM_S3_SECRET_ACCESS_KEY and COROOM_S3_REGION`);
-    const made = await ask(`making the bucket ${options.s3Bucket}`, "PUT", bucket);
+    if (found.status >= 500) throw new StartError(`${where} answers with ${found.status}: see to it, and start again`);
+    if (found.status !== 404) throw new StartError(`${where} refuses the bucket ${options.s3Bucket} with ${found.status}: check COROOM_S3_BUCKET, COROOM_S3_ACCESS_KEY_ID, COROOM_S3_SECRET_ACCESS_KEY and COROOM_S3_REGION`);
+    const made = await askNow("PUT");
     const text = await made.text();
     if (!made.ok && !["BucketAlreadyOwnedByYou", "BucketAlreadyExists"].includes(textsOf(text, "Code")[0] ?? "")) {
-      throw new Error(`the bucket ${options.s3Bucket} is missing and cannot be made (${made.status} ${textsOf(text, "Code")[0] ?? ""}): make it, or set COROOM_S3_BUCKET to another`);
+      throw new StartError(`${where} has no bucket ${options.s3Bucket} and makes none (${made.status} ${textsOf(text, "Code")[0] ?? ""}): make it, or set COROOM_S3_BUCKET to another`);
     }
   }
 }
