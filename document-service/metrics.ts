@@ -16,7 +16,7 @@ export const documentServiceMetrics = (registry: Registry) => {
     merges: new Histogram({ name: "coroom_documents_merge_seconds", help: "Time to merge a room's waiting edits", buckets: SECONDS, registers }),
     mergesOverrun: new Counter({ name: "coroom_documents_merges_overrun_total", help: "Merges given up because they took too long, or ended their thread", registers }),
     forgottenWriters: new Counter({ name: "coroom_documents_forgotten_writers_total", help: "Writers whom checkpoints forgot before their time because the list was full: of their edits a repeat may be ordered again", registers }),
-    stalledRooms: new Gauge({ name: "coroom_documents_stalled_rooms", help: "Rooms whose last merge was given up: their snapshots do not move on and their log stays whole, by partition", labelNames: ["partition"], registers }),
+    stalledRooms: new Gauge({ name: "coroom_documents_stalled_rooms", help: "Rooms whose last merge was given up, or whose snapshot is missing or damaged: their snapshots do not move on and their log stays whole, by partition", labelNames: ["partition"], registers }),
     saves: new Histogram({ name: "coroom_documents_save_seconds", help: "Time to write, verify and commit a snapshot, by outcome: saved, superseded, failed", buckets: SECONDS, labelNames: ["outcome"], registers }),
     trims: new Counter({ name: "coroom_documents_trims_total", help: "Trims of a room's log, by outcome: trimmed, failed", labelNames: ["outcome"], registers }),
     trimPasses: new Counter({ name: "coroom_documents_trim_passes_total", help: "Passes over a part of the log for all rooms to be trimmed, by outcome: whole, cut (COROOM_TRIM_READ_BYTES_MAX were read), failed (each room is read by itself)", labelNames: ["outcome"], registers }),

@@ -108,7 +108,7 @@ export class IntakeHost {
   /** What is not in a snapshot holds the floor down, so the next run reads all of it again. */
   setAside(document: Document): void {
     this.#isSetAside = true;
-    this.#deps.log.error({ room: this.#room, after: document.merged?.applied, bytes: document.pending.bytes }, "a stalled room's edits are too many to be kept; they are in the log, which is not trimmed, and are read again when the service starts anew");
+    this.#deps.log.error({ room: this.#room, after: document.merged?.applied, bytes: document.pending.bytes }, "the edits of a room that cannot be merged are too many to be kept; they are in the log, which is not trimmed, and are read again when the service starts anew");
     document.dropPending();
   }
 

@@ -1,7 +1,7 @@
 /**
  * Keeps one room's state merged: loads it where only its snapshot has it, and merges what waits, once at a time for all
  * who ask. A document whose merge takes too long, or ends its thread, stalls alone: it stays as it is, and is tried again after a pause that
- * doubles, so that it cannot have the merging thread to itself.
+ * doubles, so that it cannot have the merging thread to itself. One whose snapshot is lost stalls too, until it is there again.
  */
 
 import type { Clock } from "../../shared/clock.ts";
@@ -25,6 +25,8 @@ export class MergeHost {
   readonly #mergeMsMax: number;
   /** Merges in a row that were given up. */
   #overruns = 0;
+  /** The snapshot that is to be merged into is gone, or damaged. */
+  #isSnapshotLost = false;
   #notBefore = 0 as Millis;
   #running: Promise<MergedState | undefined> | undefined;
 
@@ -40,9 +42,9 @@ export class MergeHost {
     return this.#running !== undefined;
   }
 
-  /** The last merge was given up: what is merged stays behind what was received. */
+  /** The last merge was given up, or had nothing to begin from: what is merged stays behind what was received. */
   get isStalled(): boolean {
-    return this.#overruns > 0;
+    return this.#overruns > 0 || this.#isSnapshotLost;
   }
 
   /** A merge would only find what there is. */
@@ -58,6 +60,7 @@ export class MergeHost {
 
   async #merge(document: Document): Promise<MergedState | undefined> {
     if (document.merged === undefined && !(await this.#loadState(document))) return undefined;
+    this.#isSnapshotLost = false;
     const merge = document.planMerge();
     const { clock, log, metrics } = this.#deps;
     const started = clock.now();
@@ -94,7 +97,8 @@ export class MergeHost {
       return true;
     }
     // Replaced by another service, with its snapshot; or lost.
-    if (!(await this.#checkpoints.catchUp(document))) this.#deps.log.error({ room: this.#room, object: checkpoint.snapshot.object }, "the snapshot that a checkpoint names is missing or damaged: restore it from a backup of the object store");
+    this.#isSnapshotLost = !(await this.#checkpoints.catchUp(document));
+    if (this.#isSnapshotLost) this.#deps.log.error({ room: this.#room, object: checkpoint.snapshot.object }, "the snapshot that a checkpoint names is missing or damaged: restore it from a backup of the object store");
     return false;
   }
 }

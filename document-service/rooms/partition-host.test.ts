@@ -131,3 +131,23 @@ test("[PTH9] neither does a room that cannot be merged", async () => {
   expect(rig.clock.now() - stoppedAt).toBeLessThan(1_000);
   expect(rig.lease).toEqual({ holder: NOBODY, floor: 0 });
 });
+
+test("[PTH10] nor a room whose snapshot the store has lost", async () => {
+  const [first, second] = recordsOf("ab");
+  const rig = new OnePartition(second!);
+  const before = new Run(rig.stores);
+  await before.take(first!);
+  await before.room.save();
+  rig.stores.snapshots.clear();
+  const host = new PartitionHost(0, rig.ports, { ...rig.options, documentsDrainMsMax: 30_000 }, rig.deps);
+  let hasEnded = false;
+  void host.run().then(() => (hasEnded = true));
+  const read = async () => (await rig.deps.metrics.records.get()).values[0]?.value;
+  let last: number | undefined;
+  await rig.until(() => (void read().then((records) => (last = records)), last === 1));
+  const stoppedAt = rig.clock.now();
+  host.stop();
+  await rig.until(() => hasEnded);
+  expect(rig.clock.now() - stoppedAt).toBeLessThan(1_000);
+  expect(rig.lease).toEqual({ holder: NOBODY, floor: 0 });
+});

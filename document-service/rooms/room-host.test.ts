@@ -226,6 +226,28 @@ test("[RMH13] what comes of a stalled room past its bound is left in the log, wh
   expect(await next.served()).toBe("20 abcdefghijklmnopqrst");
 });
 
+test("[RMH40] so is what comes of a room whose snapshot is missing; once it is put back the next run has all of it", async () => {
+  const stores = new Stores();
+  const records = recordsOf("abcdefghijklmnopqrst");
+  const first = new Run(stores);
+  await first.take(...records.slice(0, 2));
+  await first.room.save();
+  const [[name, bytes] = ["", new Uint8Array(0)]] = [...stores.snapshots];
+  stores.snapshots.clear();
+
+  const run = new Run(stores);
+  await run.take(...records.slice(2, 10));
+  expect([await run.served(), run.room.isStalled, run.room.canBeCovered]).toEqual(["loading", true, false]);
+  run.room.mergeIfDue();
+  await run.take(...records.slice(10));
+  expect([run.room.heldBytes, run.room.uncoveredFrom]).toEqual([0, 30]);
+
+  stores.snapshots.set(name, bytes);
+  const next = new Run(stores);
+  await next.take(...records.filter(({ streamSeq }) => streamSeq >= 30));
+  expect([await next.served(), next.room.isStalled]).toEqual(["20 abcdefghijklmnopqrst", false]);
+});
+
 test("[RMH14] a long document that lacks few edits is as good as merged to whoever joins, until it lacks many or somebody wants the newest", async () => {
   const stores = new Stores();
   let merges = 0;

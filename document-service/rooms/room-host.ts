@@ -136,7 +136,7 @@ export class RoomHost {
     return this.#intake.isUndecodable;
   }
 
-  /** Its edits cannot be merged in time. */
+  /** Its edits cannot be merged: not in time, or not into a snapshot that is lost. */
   get isStalled(): boolean {
     return this.#merges.isStalled;
   }
