@@ -1,6 +1,7 @@
 /** Settings of the role y-websocket. */
 
 import { addressOf } from "../client/connection/address.ts";
+import type { Log } from "../shared/log.ts";
 import { port, positiveInteger, type Settings, SettingError, text, type Values } from "../shared/config.ts";
 
 export const yWebsocketSettings = {
@@ -33,4 +34,13 @@ export function refuseUnsafe({ yGatewayUrl, production, allowedOrigins }: YWebso
   } catch {
     throw new SettingError(`COROOM_Y_GATEWAY_URL must name a gateway, as ws://host:port or wss://host, not ${JSON.stringify(yGatewayUrl)}`);
   }
+}
+
+/** Behind a balancer all clients come from its address, unless a header says where from. */
+export function warnOfOneAddress({ production, clientAddressHeader }: EdgeConfig, log: Pick<Log, "warn">): void {
+  if (!production || clientAddressHeader !== "") return;
+  log.warn(
+    {},
+    "COROOM_CLIENT_ADDRESS_HEADER is not set: gateways take all clients of y-websocket to come from this machine, and count or ban them together or not at all; here they count under the balancer's address",
+  );
 }

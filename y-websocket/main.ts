@@ -13,58 +13,51 @@ import { YjsProvider } from "../client/yjs/yjs-provider.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
-import { type EdgeConfig, refuseUnsafe, type YWebsocketConfig } from "./config.ts";
+import { type EdgeConfig, refuseUnsafe, warnOfOneAddress, type YWebsocketConfig } from "./config.ts";
 import { HeldBudget } from "./held-budget.ts";
-import { type TurnedAway, type YListener, type YSeat, ySockets } from "./io/y-sockets.ts";
+import { ySockets } from "./io/y-sockets.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { Places } from "./places.ts";
-import { YClient, type YSocket } from "./y-client.ts";
+import type { YSeat, YSocket } from "./ports.ts";
+import { Reception } from "./reception.ts";
+import { YClient } from "./y-client.ts";
 
 export type RunningYWebsocket = Running & { readonly port: number };
+type Deps = { readonly log: Log; readonly registry: Registry };
 
 /** Throws where it may not or cannot start. */
-export async function startYWebsocket(config: YWebsocketConfig & EdgeConfig, { log, registry }: { log: Log; registry: Registry }): Promise<RunningYWebsocket> {
+export async function startYWebsocket(config: YWebsocketConfig & EdgeConfig, { log, registry }: Deps): Promise<RunningYWebsocket> {
   refuseUnsafe(config);
-  const { yGatewayUrl: url, clientAddressHeader } = config;
-  if (config.production && clientAddressHeader === "") log.warn({}, "COROOM_CLIENT_ADDRESS_HEADER is not set: gateways take all clients of y-websocket to come from this machine, and count or ban them together or not at all; here they count under the balancer's address");
+  warnOfOneAddress(config, log);
+  const { yGatewayUrl: url, clientAddressHeader: addressHeader } = config;
   const metrics = yWebsocketMetrics(registry);
   const budget = new HeldBudget(config.yHeldBytesMax);
-  const places = new Places(config);
-  /** Each until its client has left, and what it wrote is saved. */
-  const visits = new Set<Promise<void>>();
-  let isStopping = false;
 
-  const worldFor = (address: string): World => ({
-    clock: clientClock,
-    chance: systemChance,
-    openSocket: (...given) => openSocketWith(clientAddressHeader === "" ? {} : { [clientAddressHeader]: address }, ...given),
-    fetchSnapshot,
-    reportError: (error) => log.error({ cause: error }, "a y-websocket client's document could not take what the room has"),
-  });
-  const enter = ({ room, token, address, place }: YSeat, socket: YSocket): YListener => {
-    const world = worldFor(address);
-    const client = new YClient(socket, config, { openRoom: (doc) => new YjsProvider({ url, token, room, doc }, world), budget, clock, log, metrics });
-    let receiveClosed = (): void => {};
-    const visit = new Promise<void>((resolve) => (receiveClosed = () => resolve(client.receiveClosed()))).finally(() => {
-      visits.delete(visit);
-      places.giveBack(place);
-      metrics.clients.set(places.taken);
-    });
-    visits.add(visit);
-    places.take(place);
-    metrics.clients.set(places.taken);
-    return { receive: (bytes) => client.receive(bytes), receiveClosed: () => receiveClosed() };
+  const newClient = ({ room, token, address }: YSeat, socket: YSocket): YClient => {
+    const world = worldOf(addressHeader === "" ? {} : { [addressHeader]: address }, log);
+    return new YClient(socket, config, { openRoom: (doc) => new YjsProvider({ url, token, room, doc }, world), budget, clock, log, metrics });
   };
-  const mayEnter = ({ place }: YSeat): TurnedAway | undefined => (isStopping ? "stopping" : places.reasonAgainst(place));
-
-  const options = { host: config.yHost, port: config.yPort, allowedOrigins: config.allowedOrigins, addressHeader: clientAddressHeader, messageBytesMax: config.yMessageBytesMax };
-  const sockets = await ySockets(options, { mayEnter, enter, onTurnedAway: (reason) => metrics.turnedAway.inc({ reason }) });
+  const reception = new Reception({ places: new Places(config), metrics, newClient });
+  const listening = { host: config.yHost, port: config.yPort, allowedOrigins: config.allowedOrigins, addressHeader };
+  const sockets = await ySockets({ ...listening, messageBytesMax: config.yMessageBytesMax }, reception);
   log.info({ port: sockets.port, gateway: url }, "y-websocket's clients are served");
+
   const stop = async (): Promise<void> => {
-    isStopping = true;
+    reception.close();
     await sockets.close();
-    await Promise.all(visits);
+    await reception.left();
   };
   let stopped: Promise<void> | undefined;
   return { port: sockets.port, stop: () => (stopped ??= stop()) };
+}
+
+/** `headers`: what the gateway is told of where the client is. */
+function worldOf(headers: Readonly<Record<string, string>>, log: Log): World {
+  return {
+    clock: clientClock,
+    chance: systemChance,
+    openSocket: (...given) => openSocketWith(headers, ...given),
+    fetchSnapshot,
+    reportError: (error) => log.error({ cause: error }, "a y-websocket client's document could not take what the room has"),
+  };
 }

@@ -7,19 +7,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { type WebSocket, WebSocketServer } from "ws";
 
-import { type ClientAddress, clientAddressOf } from "../../shared/client-address.ts";
-import { parseRoomId, type RoomId } from "../../shared/ids.ts";
+import { clientAddressOf } from "../../shared/client-address.ts";
+import { parseRoomId } from "../../shared/ids.ts";
 import { isAllowedOrigin } from "../../shared/origins.ts";
 import { StartError } from "../../shared/start-error.ts";
-import { Y_CLOSE, type YSocket } from "../y-client.ts";
+import type { TurnedAway, YDoor, YListener, YSeat, YSocket } from "../ports.ts";
+import { Y_CLOSE } from "../y-line.ts";
 
-/** `addressHeader`: in lower case; empty where no balancer is trusted. */
-export type YSocketsOptions = { readonly host: string; readonly port: number; readonly allowedOrigins: readonly string[]; readonly addressHeader: string; readonly messageBytesMax: number };
-/** `address`: the client's, as the gateway is told it; `place`: under which it counts, here as there. */
-export type YSeat = { readonly room: RoomId; readonly token: string; readonly address: string; readonly place: ClientAddress | undefined };
-export type YListener = { receive(bytes: Uint8Array): void; receiveClosed(): void };
-export type YDoor = { readonly mayEnter: (seat: YSeat) => TurnedAway | undefined; readonly enter: (seat: YSeat, socket: YSocket) => YListener; readonly onTurnedAway: (reason: TurnedAway) => void };
-export type TurnedAway = "full" | "address" | "origin" | "request" | "stopping";
+export type YSocketsOptions = {
+  readonly host: string;
+  readonly port: number;
+  readonly allowedOrigins: readonly string[];
+  /** In lower case; empty where no balancer is trusted. */
+  readonly addressHeader: string;
+  readonly messageBytesMax: number;
+};
 
 export type YSockets = { readonly port: number; close(): Promise<void> };
 
@@ -40,7 +42,9 @@ const REFUSALS: Readonly<Record<TurnedAway, { readonly status: number; readonly 
 
 /** Throws where the port cannot be had. */
 export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<YSockets> {
-  const http = createServer((_, response) => response.writeHead(426, { "content-type": "text/plain" }).end("this is for clients of y-websocket: connect with its WebsocketProvider\n"));
+  const http = createServer((_, response) => {
+    response.writeHead(426, { "content-type": "text/plain" }).end("this is for clients of y-websocket: connect with its WebsocketProvider\n");
+  });
   const server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: options.messageBytesMax });
   const answered = new WeakSet<WebSocket>();
 
@@ -51,15 +55,19 @@ export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<Y
   });
   http.on("upgrade", (request, stream, head) => {
     stream.on("error", () => stream.destroy()); // The line broke: nobody is there to be told.
-    const asked = seatOf(request, options);
-    const reason = isAllowedOrigin(request.headers.origin ?? "", options.allowedOrigins) ? (asked === undefined ? "request" : door.mayEnter(asked)) : "origin";
-    if (asked === undefined || reason !== undefined) {
-      door.onTurnedAway(reason ?? "request");
+    const seat = seatOf(request, options);
+    const reason = reasonAgainst(request, seat);
+    if (seat === undefined || reason !== undefined) {
+      door.receiveTurnedAway(reason ?? "request");
       return turnAway(stream, reason ?? "request");
     }
-    server.handleUpgrade(request, stream, head, (socket) => serve(socket, door.enter(asked, ySocketOf(socket))));
+    server.handleUpgrade(request, stream, head, (socket) => serve(socket, door.enter(seat, ySocketOf(socket))));
   });
 
+  const reasonAgainst = (request: IncomingMessage, seat: YSeat | undefined): TurnedAway | undefined => {
+    if (!isAllowedOrigin(request.headers.origin ?? "", options.allowedOrigins)) return "origin";
+    return seat === undefined ? "request" : door.mayEnter(seat);
+  };
   const serve = (socket: WebSocket, listener: YListener): void => {
     answered.add(socket);
     socket.on("message", (data: Buffer) => listener.receive(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
@@ -76,7 +84,7 @@ export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<Y
   }, PING_MS);
 
   await new Promise<void>((resolve, reject) => {
-    http.once("error", (cause) => reject(new StartError(`port ${options.port} of ${options.host} cannot be listened on for y-websocket: another process has it, or the address is not this machine's; set COROOM_Y_PORT or COROOM_Y_HOST`, { cause })));
+    http.once("error", (cause) => reject(cannotListen(options, cause)));
     http.listen(options.port, options.host, resolve);
   });
   return {
@@ -90,6 +98,11 @@ export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<Y
       await closed;
     },
   };
+}
+
+function cannotListen({ host, port }: YSocketsOptions, cause: Error): StartError {
+  const why = "another process has it, or the address is not this machine's; set COROOM_Y_PORT or COROOM_Y_HOST";
+  return new StartError(`port ${port} of ${host} cannot be listened on for y-websocket: ${why}`, { cause });
 }
 
 function ySocketOf(socket: WebSocket): YSocket {
@@ -111,7 +124,9 @@ const REASON_BYTES_MAX = 123;
 
 /** A close frame takes no more. */
 function cut(reason: string): string {
-  return Buffer.byteLength(reason) <= REASON_BYTES_MAX ? reason : Buffer.from(reason).subarray(0, REASON_BYTES_MAX - 3).toString("utf8").replace(/\uFFFD+$/, "");
+  if (Buffer.byteLength(reason) <= REASON_BYTES_MAX) return reason;
+  const start = Buffer.from(reason).subarray(0, REASON_BYTES_MAX - 3).toString("utf8");
+  return start.replace(/\uFFFD+$/, ""); // Half a character, where it was cut.
 }
 
 /** The room may have slashes in it, and whatever a URL writes otherwise. */
@@ -137,5 +152,12 @@ function decoded(path: string): string {
 function turnAway(stream: Duplex, reason: TurnedAway): void {
   const { status, message } = REFUSALS[reason];
   stream.once("finish", () => stream.destroy());
-  stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nretry-after: 5\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: ${Buffer.byteLength(message)}\r\n\r\n${message}`);
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    "retry-after: 5",
+    "connection: close",
+    "content-type: text/plain",
+    `content-length: ${Buffer.byteLength(message)}`,
+  ];
+  stream.end(`${head.join("\r\n")}\r\n\r\n${message}`);
 }
