@@ -7,13 +7,17 @@
 import type { ClientKey } from "../../shared/ids.ts";
 import type { KeptEdit } from "./edit-store.ts";
 import type { JournalEntry } from "./journal.ts";
-import type { SentEdit } from "../room/outbox.ts";
-import type { UnsentEdit } from "../room/unsent.ts";
+import type { SentEdit, UnsentEdit } from "../room/waiting-edits.ts";
 
 /** Edits sent under one client key; their counters follow each other, and all before them are committed. */
 export type Numbering = { readonly clientKey: ClientKey; readonly sent: readonly SentEdit[] };
 
-export type Inheritance = { readonly numberings: readonly Numbering[]; readonly unsent: readonly UnsentEdit[]; readonly places: readonly (readonly [JournalEntry, number])[] };
+export type Inheritance = {
+  readonly numberings: readonly Numbering[];
+  readonly unsent: readonly UnsentEdit[];
+  /** Where each of them is kept on this device. */
+  readonly places: readonly (readonly [JournalEntry, number])[];
+};
 
 export function inherit(kept: readonly KeptEdit[]): Inheritance {
   const unsent: UnsentEdit[] = [];

@@ -5,7 +5,7 @@
  */
 
 import type { KeptEdit, SentAs } from "./edit-store.ts";
-import type { UnsentEdit } from "../room/unsent.ts";
+import type { UnsentEdit } from "../room/waiting-edits.ts";
 
 /** `sent`: with what each goes out as. `unsent`: in order. */
 export type Pending = { readonly sent: readonly (readonly [UnsentEdit, SentAs])[]; readonly unsent: readonly UnsentEdit[] };

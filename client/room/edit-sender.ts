@@ -5,14 +5,10 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { ClientId, Millis, Seq } from "../../shared/ids.ts";
-import type { Channel, Limits, Rights, SavingState } from "../../shared/wire/frames.ts";
+import type { Channel, Rights, SavingState } from "../../shared/wire/frames.ts";
 import type { Outbox } from "./outbox.ts";
-import type { Pace } from "./pace.ts";
 import { outboxFull, readOnly, tooLarge } from "./problems.ts";
-import type { RoomEffect, RoomFrame } from "./room-messages.ts";
-
-/** An open connection: what the server asks for, and the pace that its rooms share. */
-export type Line = { readonly limits: Limits; readonly pace: Pace };
+import type { Line, RoomEffect, RoomFrame } from "./room-messages.ts";
 
 /** What a frame adds to an edit's payload at most. */
 const FRAME_OVERHEAD_BYTES = 64;

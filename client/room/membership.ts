@@ -6,7 +6,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { Millis, Seq } from "../../shared/ids.ts";
 import type { Channel } from "../../shared/wire/frames.ts";
-import type { Line } from "./edit-sender.ts";
+import type { Line } from "./room-messages.ts";
 
 /** What a join gave. */
 export type Joined = { readonly channel: Channel; readonly head: Seq };

@@ -8,6 +8,7 @@ import type { ClientId, ClientKey, Millis, Seq } from "../../shared/ids.ts";
 import type { Counter, NackReason } from "../../shared/wire/frames.ts";
 import type { Inheritance, Numbering } from "../keeping/inheritance.ts";
 import type { Pending } from "../keeping/journal.ts";
+import type { SentEdit } from "./waiting-edits.ts";
 import { Unsent, type UnsentOptions } from "./unsent.ts";
 
 export type OutboxOptions = UnsentOptions & {
@@ -16,9 +17,6 @@ export type OutboxOptions = UnsentOptions & {
   /** In-flight edits without an answer for so long are sent again; doubled each time. */
   readonly silenceMsMax: number;
 };
-
-/** `client`: under which it was sent, where that is known. `made`: by so many calls of the application. */
-export type SentEdit = { readonly client: ClientId | undefined; readonly counter: Counter; readonly parentSeq: Seq; readonly payload: Uint8Array; readonly made: number };
 
 export type NextEdit =
   | { readonly kind: "edit"; readonly edit: SentEdit; readonly ackedThrough: Counter }

@@ -9,13 +9,13 @@ import type { Millis } from "../../shared/ids.ts";
 import type { LeftReason } from "../../shared/wire/frames.ts";
 import type { CatchingUp, Next } from "./catching-up.ts";
 import type { EditFeed } from "./edit-feed.ts";
-import type { EditSender, Line } from "./edit-sender.ts";
+import type { EditSender } from "./edit-sender.ts";
 import type { Keeping } from "../keeping/keeping.ts";
 import type { Joined, Membership } from "./membership.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Chance, SnapshotAnswer } from "../ports.ts";
 import { rightsRevoked, roomDeleted } from "./problems.ts";
-import type { RoomEffect, RoomFrame } from "./room-messages.ts";
+import type { Line, RoomEffect, RoomFrame } from "./room-messages.ts";
 import type { WriterKey } from "../keeping/writer-key.ts";
 
 export type DialogueOptions = { readonly joinMsMax: number; readonly joinJitterMs: number };

@@ -1,14 +1,17 @@
 /** What a room on a connection hears, and what it answers with. */
 
 import type { ClientKey, Millis, Position } from "../../shared/ids.ts";
-import type { ClientFrame, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
+import type { ClientFrame, Limits, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
 import type { EditName, KeptChange, KeptRoom } from "../keeping/edit-store.ts";
-import type { Line } from "./edit-sender.ts";
 import type { RoomEdit } from "./inbox.ts";
+import type { Pace } from "./pace.ts";
 import type { SnapshotAnswer } from "../ports.ts";
 import type { Problem, Refusal } from "./problems.ts";
 
 export type RoomFrame = Exclude<ServerFrame, { type: "welcome" | "pong" | "error" | "going-away" | "degraded" | "renewed" | "retry-later" }>;
+
+/** An open connection: what the server asks for, and the pace that its rooms share. */
+export type Line = { readonly limits: Limits; readonly pace: Pace };
 
 /** `made`: by so many calls of the application. */
 export type RestoredEdit = { readonly payload: Uint8Array; readonly made: number };

@@ -16,7 +16,7 @@ import { earlier } from "../connection/alarm.ts";
 import { CatchingUp } from "./catching-up.ts";
 import type { KeptRoom } from "../keeping/edit-store.ts";
 import { EditFeed, type FeedOptions } from "./edit-feed.ts";
-import { EditSender, type Line } from "./edit-sender.ts";
+import { EditSender } from "./edit-sender.ts";
 import { inherit } from "../keeping/inheritance.ts";
 import { Keeping, type KeepingOptions } from "../keeping/keeping.ts";
 import { Membership, type RoomStatus } from "./membership.ts";
@@ -24,7 +24,7 @@ import { Outbox, type OutboxOptions } from "./outbox.ts";
 import type { Chance } from "../ports.ts";
 import { Resync } from "./resync.ts";
 import { type DialogueOptions, RoomDialogue } from "./room-dialogue.ts";
-import type { RoomEffect, RoomInput } from "./room-messages.ts";
+import type { Line, RoomEffect, RoomInput } from "./room-messages.ts";
 import { WriterKey } from "../keeping/writer-key.ts";
 
 export type SessionOptions = DialogueOptions & {

@@ -3,6 +3,8 @@
  * next is taken, as many as fit are merged into it, and one that is too large is cut. Rules UNS1 to UNS5.
  */
 
+import type { UnsentEdit } from "./waiting-edits.ts";
+
 /** How payloads of one kind are joined and cut. */
 export type EditFormat = {
   /** One payload that does what all of them do, in their order. */
@@ -20,9 +22,6 @@ export type UnsentOptions = {
   readonly mergeUnsent: boolean;
   readonly unsentBytesMax: number;
 };
-
-/** `made`: by so many calls of the application. */
-export type UnsentEdit = { readonly payload: Uint8Array; readonly made: number };
 
 export type Taken = { readonly kind: "taken"; readonly edit: UnsentEdit } | { readonly kind: "too-large"; readonly payload: Uint8Array };
 

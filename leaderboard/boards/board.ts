@@ -1,9 +1,8 @@
 /** What a room's boards are made of: how far they are counted, what a batch adds, and who stands where. */
 
 import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import type { Role } from "./keys.ts";
+import type { Cap, Role } from "./keys.ts";
 import type { BandCounts } from "./bands.ts";
-import type { Cap } from "../counting/scoring.ts";
 import type { Window } from "./windows.ts";
 
 /** No score is higher: past it a double skips numbers. */

@@ -18,7 +18,6 @@
  */
 
 import type { RoomKey, TenantId } from "../../shared/ids.ts";
-import type { Cap } from "../counting/scoring.ts";
 import type { Window } from "./windows.ts";
 
 export type BoardKeys = { readonly hot: string; readonly full: string; readonly counts: string; readonly inBand: string };
@@ -27,6 +26,13 @@ export type Keys = ReturnType<typeof keysOf>;
 /** Boards of those who edit or comment only, beside the one of everyone. */
 export const ROLES = ["everyone", "editors", "commenters"] as const;
 export type Role = (typeof ROLES)[number];
+
+/**
+ * Each kind of activity has a cap of its own, so that the two streams they come from can be counted in any order:
+ * edits and what backends tell by the minute, being there by the stretch that it is told for.
+ */
+export const CAPS = ["edits", "deeds", "present"] as const;
+export type Cap = (typeof CAPS)[number];
 
 export function keysOf(env: string) {
   const ofRoom = (room: RoomKey) => `${env}:board:{${room}}`;

@@ -5,8 +5,8 @@
 
 import type { UserId } from "../../shared/ids.ts";
 import type { Applied, Award, Batch, Mark } from "../boards/board.ts";
-import type { Role } from "../boards/keys.ts";
-import type { Cap, PeriodCap } from "./scoring.ts";
+import type { Cap, Role } from "../boards/keys.ts";
+import type { PeriodCap } from "./scoring.ts";
 import type { Window } from "../boards/windows.ts";
 
 /** A batch is one call of a script, whose arguments are bounded. */

@@ -11,8 +11,8 @@ import type { Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { Applied, Batch, Uses } from "../boards/board.ts";
 import { type Caps, Draft } from "./draft.ts";
 import { instantAfter, timeOf } from "./instants.ts";
-import type { Role } from "../boards/keys.ts";
-import { type Cap, capOf, EDIT_ROLES, PRESENT_ROLES, type ScoringOptions, worthOfDeed, worthOfEdit } from "./scoring.ts";
+import type { Cap, Role } from "../boards/keys.ts";
+import { capOf, EDIT_ROLES, PRESENT_ROLES, type ScoringOptions, worthOfDeed, worthOfEdit } from "./scoring.ts";
 import { type Window, windowsAt } from "../boards/windows.ts";
 
 /** `missing`: edits before this record that the log has lost uncounted. */

@@ -8,7 +8,7 @@ import type { Deed } from "../../shared/bus/activity.ts";
 import type { UnixMillis, UserId } from "../../shared/ids.ts";
 import type { BoardKind } from "../../shared/board-settings.ts";
 import type { Use } from "../boards/board.ts";
-import type { Role } from "../boards/keys.ts";
+import type { Cap, Role } from "../boards/keys.ts";
 
 export type ScoringOptions = {
   readonly boardEditPointsSmall: number;
@@ -23,13 +23,6 @@ export type ScoringOptions = {
   readonly boardSessionPoints: number;
   readonly boardSessionMs: number;
 };
-
-/**
- * Each kind of activity has a cap of its own, so that the two streams they come from can be counted in any order:
- * edits and what backends tell by the minute, being there by the stretch that it is told for.
- */
-export const CAPS = ["edits", "deeds", "present"] as const;
-export type Cap = (typeof CAPS)[number];
 
 export const EDIT_ROLES: readonly Role[] = ["everyone", "editors"];
 export const PRESENT_ROLES: readonly Role[] = ["everyone"];

@@ -6,9 +6,8 @@ import { assert } from "../../shared/assert.ts";
 import { defineScripts } from "../../shared/io/redis.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { type Applied, type Batch, byRank, type BoardState, type Standing, type Use, type Uses } from "../boards/board.ts";
-import { type Keys, type Role, ROLES } from "../boards/keys.ts";
+import { type Cap, CAPS, type Keys, type Role, ROLES } from "../boards/keys.ts";
 import type { BoardReads, Boards, Write } from "../ports.ts";
-import { type Cap, CAPS } from "../counting/scoring.ts";
 import { reachedAtOf, STAMP_LENGTH, stampOf } from "../boards/stamp.ts";
 import type { Window } from "../boards/windows.ts";
 
