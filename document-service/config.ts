@@ -68,7 +68,7 @@ export const documentServiceSettings = {
   mergeBytesMax: { parse: positiveInteger, fallback: 2 * 1024 ** 2, meaning: "bytes of a room's edits that wait to be merged" },
   documentsBytesMax: { parse: positiveInteger, fallback: 256 * 1024 ** 2, meaning: "bytes of documents and waiting edits in memory; past it the log is not read on" },
   documentsMax: { parse: positiveInteger, fallback: 20_000, meaning: "rooms known in memory; past it the log is not read on" },
-  documentIdleMsMax: { parse: positiveInteger, fallback: 60_000, meaning: "a document that nobody edits or reads for so long leaves the memory" },
+  documentIdleMsMax: { parse: positiveInteger, fallback: 60_000, meaning: "a document that nobody edits or reads for so long leaves the memory; one that was never written in after 10 s" },
   documentOpeningsMax: { parse: positiveInteger, fallback: 64, meaning: "checkpoints looked up at a time" },
   documentSavesMax: { parse: positiveInteger, fallback: 4, meaning: "snapshots written at a time; logs are trimmed one by one" },
 } as const satisfies Settings;

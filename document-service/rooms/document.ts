@@ -71,6 +71,11 @@ export class Document {
     return this.#applied;
   }
 
+  /** Nothing was ever written in it. */
+  get isBlank(): boolean {
+    return this.#checkpoint === undefined && this.#applied.seq === 0;
+  }
+
   get uncovered(): Uncovered | undefined {
     return this.#uncovered;
   }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import { hasDocument } from "../../shared/bus/checkpoint.ts";
-import { encodeEditsRecord } from "../../shared/bus/record.ts";
+import { encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { Undecodable } from "../../shared/undecodable.ts";
 import { mergeEdits } from "../merge.ts";
@@ -432,4 +432,17 @@ test("[RMH35] nothing is merged for whoever waits for a seq that has not come", 
   await run.take(...recordsOf("abc"));
   expect([await run.room.serve("newest", 9e15), merges]).toEqual([{ kind: "loading" }, 0]);
   expect([await run.room.serve("newest", 3), merges]).toMatchObject([{ kind: "snapshot", position: { seq: 3 } }, 1]);
+});
+
+test("[RMH40] a room in which nothing was ever written is forgotten soon, any other once it was left alone for as long as the setting says", async () => {
+  const options = { documentIdleMsMax: 60_000 };
+  const epochRecord: StoredRecord = { ...recordsOf("a")[0]!, bytes: encodeEpochRecord({ id: "epoch", time: 0 as UnixMillis, epoch: 1 as Epoch, head: 0 as Seq }) };
+  const blank = new Run(new Stores(), options);
+  await blank.take(epochRecord);
+  const written = new Run(new Stores(), options);
+  await written.take(...recordsOf("ab"));
+  await written.saveAndTrim(10_000);
+  await written.saveAndTrim(20_000);
+  const retiring = (now: number): boolean[] => [blank, written].map(({ room }) => room.canRetire(now as Millis, { pressed: false }));
+  expect([retiring(10_000), retiring(10_001), retiring(80_001)]).toEqual([[false, false], [true, false], [true, true]]);
 });

@@ -62,6 +62,9 @@ export type Served =
   /** Not now: ask again. */
   | { kind: "loading" };
 
+/** A room in which nothing was ever written: whoever comes next costs a look for its checkpoint, and no snapshot is loaded again. */
+const BLANK_IDLE_MS_MAX = 10_000;
+
 export class RoomHost {
   readonly room: RoomKey;
   readonly #options: RoomOptions;
@@ -250,7 +253,8 @@ export class RoomHost {
     if (document === undefined || isOpening || this.#work.isBusy || this.#merges.isRunning) return false;
     if (this.isDeleted) return !this.#wipe.isDue;
     if (document.uncovered !== undefined) return false;
-    return pressed || (this.#trims.isDone(document) && now - this.#lastUsed > this.#options.documentIdleMsMax);
+    const idleMsMax = document.isBlank ? Math.min(BLANK_IDLE_MS_MAX, this.#options.documentIdleMsMax) : this.#options.documentIdleMsMax;
+    return pressed || (this.#trims.isDone(document) && now - this.#lastUsed > idleMsMax);
   }
 
   /** It let go of records, and can take them by now: whoever takes its place is to have the log from here on. */
