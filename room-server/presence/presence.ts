@@ -83,7 +83,6 @@ export class Presence {
   #newsFrom: Millis;
   #headAt: Millis;
   #headsLeft: number;
-  #whole: Uint8Array | undefined;
   readonly #counts = { statesReceived: 0, newsBytesTold: 0 };
 
   /** The first tick is due at once: it tells the epoch. */
@@ -184,7 +183,6 @@ export class Presence {
       known.version = version;
       for (const client of whole ? this.#leftOut(gateway, all.entered) : all.exited) this.#roster.exit(gateway, client);
       for (const member of all.entered) this.#noteLimit(this.#roster.enter(gateway, member), effects);
-      this.#whole = undefined;
     }
     effects.push({ kind: "answer", gateway, answer: { kind: "heard", epoch: this.#epoch, version: known.version, number: this.#number } });
   }
@@ -201,7 +199,6 @@ export class Presence {
     known.statesNumber = number;
     this.#counts.statesReceived += states.length;
     for (const { client, fields } of states) this.#noteLimit(this.#roster.setFields(gateway, client, fields, fresh), effects);
-    this.#whole = undefined;
   }
 
   /** One that has left the room meanwhile, unheard, does not answer. */
@@ -221,7 +218,6 @@ export class Presence {
     this.#asking.delete(gateway);
     if (!this.#gateways.delete(gateway)) return;
     for (const client of this.#roster.heldBy(gateway)) this.#roster.exit(gateway, client);
-    this.#whole = undefined;
   }
 
   #receiveTick(now: Millis, effects: PresenceEffect[]): void {
@@ -275,11 +271,10 @@ export class Presence {
     this.#headAt = (now + this.#options.beaconMs) as Millis;
   }
 
-  /** Written once for all who ask in one turn, and for as long as nothing changes. */
+  /** Written once for all who ask in one turn, and not kept: who is in a quiet room is not to weigh twice. */
   #answerSyncs(effects: PresenceEffect[]): void {
     if (this.#asking.size === 0) return;
-    this.#whole ??= encodeNews(this.#roster.whole());
-    const answer: PresenceAnswer = { kind: "whole", epoch: this.#epoch, number: this.#number, standing: this.#standing, news: this.#whole };
+    const answer: PresenceAnswer = { kind: "whole", epoch: this.#epoch, number: this.#number, standing: this.#standing, news: encodeNews(this.#roster.whole()) };
     for (const gateway of this.#asking) effects.push({ kind: "answer", gateway, answer });
     this.#asking.clear();
   }
