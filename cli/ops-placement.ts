@@ -2,18 +2,16 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { jetstream } from "@nats-io/jetstream";
-import type { KV } from "@nats-io/kv";
 import type { z } from "zod";
 
+import { assertNever } from "../shared/assert.ts";
 import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
-import { OrderReply, ownerReasonIn, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat, type ServerOrder } from "../shared/bus/placement-messages.ts";
+import { ownerReasonIn, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError, type Values } from "../shared/config.ts";
-import { parseRoomId, parseTenantId, roomKey, type RoomKey, type ServerId, type UnixMillis } from "../shared/ids.ts";
-import { kvBucket } from "../shared/io/copies.ts";
+import { parseRoomId, parseTenantId, roomKey, type RoomKey, type ServerId } from "../shared/ids.ts";
 import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
-import { askNats } from "../shared/io/nats-ask.ts";
+import { bucketOf, moveRoomTo, orderServer, type Placed, readEntry } from "../shared/io/room-moves.ts";
 import type { Say } from "./command.ts";
 import { connectOperator } from "./ops.ts";
 import type { opsDrainSettings, opsExplainSettings, opsMoveSettings, opsPinSettings, whereSettings } from "./ops-settings.ts";
@@ -24,10 +22,7 @@ type OfRoom = Values<typeof opsExplainSettings>;
 /** Whoever lives has been heard by then, unless servers say that they speak less often: then so many of their heartbeats later. */
 const LISTEN_MS = 800;
 const LISTEN_BEATS = 1.5;
-/** A warm copy is made first. */
-const MOVE_MS_MAX = 15_000;
 const DRAIN_MS_MAX = 60_000;
-const WRITTEN_DOWN_MS = 500;
 
 export function showServers(config: Where, say: Say): Promise<void> {
   return connected(config, async (nats) => {
@@ -66,24 +61,29 @@ export function explainRoom(config: OfRoom, say: Say): Promise<void> {
 
 export function moveRoom(config: Values<typeof opsMoveSettings>, say: Say): Promise<void> {
   return connected(config, async (nats) => {
-    const room = keyOf(config);
-    const subjects = subjectsOf(config.environment);
-    const to = config.to as ServerId;
-    const from = await orderOwner(nats, config, { kind: "hand-over", room, to, generation: 0 });
-    if (from === to) return say(`${room} is on ${to} already`);
-    const before = await read(nats, config, subjects.planBucket, room, PlannedRoom);
-    const kept = before?.replica === to ? undefined : before?.replica;
-    const reason = `an operator moved it from ${from}`;
-    const planned: PlannedRoom = { owner: to, ...(kept === undefined ? {} : { replica: kept }), reason, ownerReason: reason, generation: before?.generation ?? 1, at: Date.now() as UnixMillis };
-    await (await bucket(nats, config, subjects.planBucket)).put(room, encodeJson(planned));
-    say(`${room} has moved from ${from} to ${to}`);
+    const [room, to] = [keyOf(config), config.to as ServerId];
+    const outcome = await moveRoomTo(placed(nats, config), room, to);
+    switch (outcome.kind) {
+      case "moved":
+        return say(outcome.from === to ? `${room} is on ${to} already` : `${room} has moved from ${outcome.from} to ${to}`);
+      case "open-nowhere":
+        throw new SettingError(`${room} is open nowhere: there is nothing to move`);
+      case "refused":
+        throw new SettingError(outcome.reason);
+      case "silent":
+        throw notAnswering(outcome.server);
+      default:
+        return assertNever(outcome);
+    }
   });
 }
 
 /** Resolves when no room is left there. The server runs on, and takes none. One that is not heard may only be late, and have rooms still. */
 export function drainServer(config: Values<typeof opsDrainSettings>, say: Say): Promise<void> {
   return connected(config, async (nats) => {
-    await order(nats, config, config.server as ServerId, { kind: "drain" });
+    const server = config.server as ServerId;
+    const reply = await orderServer({ nats, subjects: subjectsOf(config.environment) }, server, { kind: "drain" });
+    if (reply?.kind !== "done") throw reply === undefined ? notAnswering(server) : new SettingError(reply.reason);
     const until = performance.now() + DRAIN_MS_MAX;
     let heartbeat: ServerHeartbeat | undefined;
     for (let left = Number.NaN; performance.now() < until; left = heartbeat?.rooms ?? left) {
@@ -100,7 +100,7 @@ export function drainServer(config: Values<typeof opsDrainSettings>, say: Say): 
 export function pinRoom(config: Values<typeof opsPinSettings>, say: Say): Promise<void> {
   return connected(config, async (nats) => {
     const room = keyOf(config);
-    const pins = await bucket(nats, config, subjectsOf(config.environment).pinsBucket);
+    const pins = await bucketOf(placed(nats, config), subjectsOf(config.environment).pinsBucket);
     const pin: RoomPin = { ...(config.pool === "" ? {} : { pool: config.pool }), ...(config.onHost === "" ? {} : { host: config.onHost }) };
     if (Object.keys(pin).length === 0) {
       await pins.delete(room);
@@ -120,31 +120,8 @@ async function connected(config: Where, run: (nats: NatsConnection) => Promise<v
   }
 }
 
-async function order(nats: NatsConnection, config: Where, server: ServerId, given: ServerOrder): Promise<void> {
-  const reply = await ask(nats, config, server, given);
-  if (reply?.kind !== "done") throw notDone(server, reply);
-}
-
-function ask(nats: NatsConnection, { environment }: Where, server: ServerId, given: ServerOrder): Promise<OrderReply | undefined> {
-  return askNats(nats, subjectsOf(environment).order(server), given, OrderReply, MOVE_MS_MAX);
-}
-
-function notDone(server: ServerId, reply: OrderReply & { kind: "refused" } | undefined): SettingError {
-  return new SettingError(reply?.reason ?? `${server} does not answer: coroom ops servers names those that live`);
-}
-
-/** Says who carried it out; the target itself where the room is there already. A room that has just come to somebody is written down a moment later: a refusal is asked about once more. */
-async function orderOwner(nats: NatsConnection, config: OfRoom, given: ServerOrder & { kind: "hand-over" }): Promise<ServerId> {
-  for (let asked: ServerId | undefined; ; ) {
-    const entry = await read(nats, config, subjectsOf(config.environment).roomsBucket, given.room, RoomEntry);
-    if (entry === undefined) throw new SettingError(`${given.room} is open nowhere: there is nothing to move`);
-    if (asked !== undefined && entry.owner === given.to) return asked; // It was done, and only the answer was late.
-    const reply = await ask(nats, config, entry.owner, given);
-    if (reply?.kind === "done") return entry.owner;
-    if (asked !== undefined) throw notDone(entry.owner, reply);
-    asked = entry.owner;
-    await sleep(WRITTEN_DOWN_MS);
-  }
+function notAnswering(server: ServerId): SettingError {
+  return new SettingError(`${server} does not answer: coroom ops servers names those that live`);
 }
 
 async function listen(nats: NatsConnection, { environment }: Where): Promise<ServerHeartbeat[]> {
@@ -162,14 +139,12 @@ async function listen(nats: NatsConnection, { environment }: Where): Promise<Ser
   return [...heard.values()].sort((a, b) => (a.server < b.server ? -1 : 1));
 }
 
-/** Created as placement would, where it has never run. */
-function bucket(nats: NatsConnection, { logReplicas }: OfRoom, name: string): Promise<KV> {
-  return kvBucket(jetstream(nats), name, { replicas: logReplicas });
+function placed(nats: NatsConnection, { environment, logReplicas }: OfRoom): Placed {
+  return { nats, subjects: subjectsOf(environment), replicas: logReplicas };
 }
 
 async function read<Entry>(nats: NatsConnection, config: OfRoom, name: string, room: RoomKey, schema: z.ZodType<Entry>): Promise<Entry | undefined> {
-  const entry = await (await bucket(nats, config, name)).get(room);
-  return entry === null || entry.operation !== "PUT" ? undefined : decodeJson(schema, entry.value);
+  return readEntry(await bucketOf(placed(nats, config), name), room, schema);
 }
 
 function keyOf({ tenant, room }: { tenant: string; room: string }): RoomKey {
