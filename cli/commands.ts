@@ -11,6 +11,7 @@ import {
   opsExplainSettings,
   opsLeftOutSettings,
   opsMoveSettings,
+  opsPassSettings,
   opsPinSettings,
   opsRoomSettings,
   opsServersSettings,
@@ -97,6 +98,13 @@ export const commands: readonly Command[] = [
     settings: opsPinSettings,
     examples: ["coroom ops pin --room notes --pool gold", "coroom ops pin --room notes --on-host north", "coroom ops pin --room notes"],
     run: async (config, say) => (await placement()).pinRoom(config, say),
+  }),
+  command({
+    name: "ops pass",
+    summary: "prints a pass that makes its bearer an operator for some hours",
+    settings: opsPassSettings,
+    examples: ["coroom ops pass", "coroom ops pass --ttl 1h"],
+    run: async (config, say) => say((await import("./ops-pass.ts")).operatorPass(config)),
   }),
   command({
     name: "ops left-out",

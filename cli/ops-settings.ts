@@ -4,6 +4,7 @@ import { documentServiceSettings } from "../document-service/config.ts";
 import { type Settings, text, wholeNumber } from "../shared/config.ts";
 import { ofOneCall } from "./of-one-call.ts";
 import { startSettings } from "./settings.ts";
+import { duration } from "./token-settings.ts";
 
 const { natsCredentials, natsCa, natsCert, natsKey, dataDir, environment, logReplicas, logPartitions } = startSettings;
 
@@ -37,6 +38,11 @@ export const opsPinSettings = {
     onHost: { parse: text, fallback: "", meaning: "keep the room on servers of this host (COROOM_SERVER_HOST)" },
   }),
   ...placedRoom,
+} as const satisfies Settings;
+export const opsPassSettings = {
+  ...ofOneCall({ ttl: { parse: duration, fallback: 8 * 3_600, meaning: "how long it is good: 15m, 8h, 7d at most" } }),
+  internalSecret: { ...startSettings.internalSecret, meaning: "the secret that the tiers share; empty: that of the local system" },
+  dataDir,
 } as const satisfies Settings;
 export const opsLeftOutSettings = { ...whereSettings, logReplicas } as const satisfies Settings;
 export const opsStepDownSettings = {

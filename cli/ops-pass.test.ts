@@ -1,0 +1,23 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { expect, onTestFinished, test } from "vitest";
+
+import { readSettings } from "../shared/config.ts";
+import type { UnixMillis } from "../shared/ids.ts";
+import { isOperatorPass } from "../shared/io/operator-pass.ts";
+import { operatorPass } from "./ops-pass.ts";
+import { opsPassSettings } from "./ops-settings.ts";
+import { localSecrets } from "./secrets.ts";
+
+test("[OPP1] a pass is made of the local system's secret or the one given, for hours and never for long", () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "coroom-pass-"));
+  onTestFinished(() => rmSync(dataDir, { recursive: true }));
+  const made = (flags: Record<string, string>) => operatorPass(readSettings(opsPassSettings, { flags: { dataDir, ...flags }, env: {} }));
+  const inHours = (hours: number) => (Date.now() + hours * 3_600_000) as UnixMillis;
+  const { internalSecret } = localSecrets(dataDir);
+  expect([isOperatorPass(made({}), internalSecret, inHours(7)), isOperatorPass(made({}), internalSecret, inHours(9))]).toEqual([true, false]);
+  expect(isOperatorPass(made({ internalSecret: "of a deployment", ttl: "1h" }), "of a deployment", inHours(0))).toBe(true);
+  expect(() => made({ ttl: "8d" })).toThrow(/at most 7d/);
+});
