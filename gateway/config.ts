@@ -77,6 +77,8 @@ export const gatewaySettings = {
   ...boardSettings,
   activityBurst: { parse: positiveInteger, fallback: 100, meaning: "times that one backend may tell a gateway of activities at once" },
   activitiesPerSecond: { parse: positiveInteger, fallback: 50, meaning: "times that one backend may tell a gateway of activities in the long run" },
+  adminReadBurst: { parse: positiveInteger, fallback: 100, meaning: "questions of operations consoles that one administrator, or all operators together, may ask a gateway at once; a console asks about two a second" },
+  adminReadsPerSecond: { parse: positiveInteger, fallback: 30, meaning: "those that they may ask in the long run" },
   helloMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a new connection has to say hello, and the gateway then has to check its token" },
   joinMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a join waits for an owner of the room" },
   pingIntervalMs: { parse: positiveInteger, fallback: 30_000, meaning: "how often a client is to ping" },
@@ -181,6 +183,11 @@ export function documentWriteOptions({ internalSecret, documentWriteBurst, docum
 /** What the boards' HTTP keeps to. */
 export function boardRouteOptions({ internalSecret, boardReadBurst, boardReadsPerSecond, connectionsMax }: GatewayConfig) {
   return { internalSecret, boardReads: { burst: boardReadBurst, perSecond: boardReadsPerSecond }, readersMax: connectionsMax };
+}
+
+/** What the operations console's questions keep to. */
+export function operationsRouteOptions({ internalSecret, adminReadBurst, adminReadsPerSecond, connectionsMax, environment }: GatewayConfig & { readonly environment: string }) {
+  return { internalSecret, environment, reads: { burst: adminReadBurst, perSecond: adminReadsPerSecond }, readersMax: connectionsMax };
 }
 
 /** What telling of activities keeps to. */

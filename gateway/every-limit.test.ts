@@ -42,6 +42,7 @@ const LIMITS: readonly Limit[] = [
   { settings: ["documentWriteBurst", "documentWritesPerSecond", "writesMax", "writeMsMax"], metric: "coroom_gateway_limits_reached_total", tests: ["WRI3", "WRI4"] },
   { settings: ["answerStallMsMax"], metric: "coroom_gateway_limits_reached_total", tests: ["SLOW2"] },
   { settings: ["boardReadBurst", "boardReadsPerSecond"], metric: "coroom_gateway_board_reads_total", tests: ["HTTP22"] },
+  { settings: ["adminReadBurst", "adminReadsPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["OPR6"] },
   { settings: ["activityBurst", "activitiesPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM11"] },
   { settings: ["boardsPerConnectionMax"], metric: "coroom_gateway_board_watchers", tests: ["GBO7"] },
   { settings: ["helloMsMax"], metric: "coroom_gateway_closes_total", tests: ["HALF2", "HALF3"] },

@@ -15,6 +15,7 @@ import { assembleGateway } from "./gateway.ts";
 import { clientIdOf } from "./io/client-ids.ts";
 import type { HttpRoute } from "./io/http-routes.ts";
 import { jwtTokens } from "./io/jwt-tokens.ts";
+import type { NotReady } from "./io/health-routes.ts";
 import { loadUws } from "./io/load-uws.ts";
 import { connectBus } from "./io/nats-bus.ts";
 import { redisSanctions } from "./io/redis-sanctions.ts";
@@ -58,8 +59,12 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   web.start(parts.lobby);
   const outbound = new OutboundHealth(config);
   const pressures = measuredPressures(bus.nats, web, () => rooms.backboneLostAt === undefined);
-  const stopWatching = watchPressure({ shed: new Shed(config), outbound }, pressures, (level) => parts.presence.receiveShed(level), { ...deps, operations: bus.operations });
-  serveHttp(app, config, { ...bus.services, ...parts, orders: bus.ports.orders, activities: bus.ports.activities, tokens, clientIdOf, notReady: () => unready() ?? (outbound.isDegraded ? "slow" : undefined), drain: () => (void clients.drain(config.drainMsMax), clients.size) }, routes, { ...deps, registry });
+  const shed = new Shed(config);
+  const stopWatching = watchPressure({ shed, outbound }, pressures, (level) => parts.presence.receiveShed(level), { ...deps, operations: bus.operations });
+  const notReady = (): NotReady | undefined => unready() ?? (outbound.isDegraded ? "slow" : undefined);
+  const drain = (): number => (void clients.drain(config.drainMsMax), clients.size);
+  bus.onGatewayAsked(() => ({ gateway, connections: clients.size, rooms: rooms.followed, shedLevel: shed.level, state: notReady() ?? "ready" }), drain);
+  serveHttp(app, config, { ...bus.services, ...bus.operators, ...parts, orders: bus.ports.orders, activities: bus.ports.activities, tokens, clientIdOf, notReady, drain }, routes, { ...deps, registry });
 
   const end = async (): Promise<void> => {
     await parts.stop(config.drainMsMax === 0 ? 0 : SETTLE_MS_MAX); // Nobody is waited for: NATS may be about to end as well.

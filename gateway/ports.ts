@@ -4,13 +4,17 @@ import type { Activity } from "../shared/bus/activity.ts";
 import type { BoardName, BoardWatch } from "../shared/bus/board-messages.ts";
 import type { Order, OrderAnswer, RoomMember, Sanction } from "../shared/bus/admin-messages.ts";
 import type { CountsReport } from "../shared/bus/counts-report.ts";
-import type { ClaimReply, ClaimRequest, LocateReply, LocateRequest } from "../shared/bus/placement-messages.ts";
+import type { GatewayAccount, RoomListAnswer, RoomListQuestion } from "../shared/bus/fleet-messages.ts";
+import type { ClaimReply, ClaimRequest, LocateReply, LocateRequest, OrderReply, PlannedRoom, RoomPin, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
+import type { RoomAccount } from "../shared/bus/room-account.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
+import type { MoveOutcome } from "../shared/move-outcome.ts";
 import type { CloseName } from "../shared/wire/close-codes.ts";
 import type { Channel } from "../shared/wire/frames.ts";
 import type { ClientAddress } from "../shared/client-address.ts";
 import type { TokenVerdict } from "./sessions/identity.ts";
 import type { Pressure } from "./limits/shed.ts";
+import type { EventsKept } from "./operations/events-kept.ts";
 
 declare const connection: unique symbol;
 /** One socket, for as long as it is open. */
@@ -123,6 +127,37 @@ export type OrderOutcome = { readonly kicked: number; readonly members: readonly
 export interface Orders {
   issue(order: Order): Promise<OrderOutcome>;
   onOrder(carryOut: (order: Order) => OrderAnswer): void;
+}
+
+/** Gateways and room servers, as the people who run them ask for. */
+export interface Fleet {
+  /** Room servers heard lately, by name. */
+  servers(): readonly ServerHeartbeat[];
+  /** This one among them. */
+  gateways(): Promise<readonly GatewayAccount[]>;
+  /** Which placement process leads. Undefined: none, or it cannot be read. */
+  leader(): Promise<string | undefined>;
+  /** Undefined: no gateway of that name answers. */
+  drainGateway(gateway: string): Promise<GatewayAccount | undefined>;
+  /** It is told to hand all its rooms over and to take none; answered at once. Undefined: it does not answer. */
+  drainServer(server: ServerId): Promise<OrderReply | undefined>;
+}
+
+/** Open rooms, as their owners and placement know them. */
+export interface OpenRooms {
+  /** What each room server answers that does in time. */
+  list(question: RoomListQuestion): Promise<readonly RoomListAnswer[]>;
+  describe(room: RoomKey): Promise<RoomDescription>;
+  move(room: RoomKey, to: ServerId): Promise<MoveOutcome>;
+}
+
+/** `account`: undefined where nobody owns the room. */
+export type RoomDescription = { readonly account: RoomAccount | undefined; readonly planned: PlannedRoom | undefined; readonly pin: RoomPin | undefined };
+
+/** What operations were told of lately. */
+export interface RecentEvents {
+  /** Resolves once those are known that were kept when it was first asked. */
+  read(): Promise<EventsKept>;
 }
 
 /** How a client takes what it is sent. `behind`: so much waits for it that only what must not be lost may be added. `stuck`: it takes nothing. */

@@ -27,8 +27,9 @@ import { natsClaims } from "./io/nats-claims.ts";
 import { natsHeartbeat } from "./io/nats-heartbeat.ts";
 import { natsOrders } from "./io/nats-orders.ts";
 import { natsPorts } from "./io/nats-ports.ts";
-import { answerQuestions } from "./io/nats-questions.ts";
+import { answerQuestions, answerRoomLists } from "./io/nats-questions.ts";
 import { LoadMeter } from "./load/load-meter.ts";
+import { listRooms } from "./load/room-list.ts";
 import { roomServerMetrics } from "./metrics.ts";
 import type { Epochs } from "./ports.ts";
 import { assembleRoomServer } from "./room-server.ts";
@@ -57,6 +58,7 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   natsClaims(nats, subjects, server, log).onClaim((request) => rooms.claim(request));
   natsOrders(nats, subjects, server, log).onOrder((order) => handOvers.answer(order));
   answerQuestions(nats, subjects, server, (room) => presence.accountOf(room));
+  answerRoomLists(nats, subjects, (question) => listRooms(server, presence, (room) => loads.editsPerSecondOf(room), question));
   await nats.flush();
   const stopHeart = beatHeart(describe, peers, clock, config.heartbeatMs);
   const share = new FairShare(config);

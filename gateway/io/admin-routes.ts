@@ -8,12 +8,13 @@ import { z } from "zod";
 
 import type { Sanction, Target } from "../../shared/bus/admin-messages.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { parseRoomId, parseTenantId, parseUserId, roomKey, type RoomKey, roomOf, type TenantId, tenantOf, type UnixMillis } from "../../shared/ids.ts";
+import { parseUserId, type RoomKey, roomOf, type TenantId, tenantOf, type UnixMillis } from "../../shared/ids.ts";
 import { clientAddressOf } from "../../shared/client-address.ts";
-import { type Identity, opens } from "../sessions/identity.ts";
+import { opens } from "../sessions/identity.ts";
 import type { Orders } from "../ports.ts";
 import type { SanctionsHost } from "../limits/sanctions-host.ts";
-import { decodeParameter, identify } from "./ask-services.ts";
+import { decodeParameter } from "./ask-services.ts";
+import { type Authority, authorityOf, type Place, placeOf, readBody } from "./authority.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "./http-routes.ts";
 import type { HttpTokens } from "./http-tokens.ts";
 import { isOperator } from "./operators.ts";
@@ -41,23 +42,12 @@ const Who = z.object({
 });
 type Who = z.infer<typeof Who>;
 
-/** Undefined: an operator, who may everywhere. */
-type Authority = Identity | undefined;
-type Place = { readonly tenant: TenantId; readonly room: RoomKey | undefined };
-
 export function adminRoutes({ tokens, orders, sanctions, drain }: AdminPorts, options: { internalSecret: string }, { clock }: { clock: Clock }): HttpRoute[] {
-  const authorityOf = async (question: HttpQuestion): Promise<{ readonly of: Authority } | HttpAnswer> => {
-    if (isOperator(question, options)) return { of: undefined };
-    const identity = await identify(question, tokens);
-    if ("status" in identity) return identity;
-    return identity.rights.admin ? { of: identity } : errorAnswer(403, "not-allowed", "this needs a token whose claim `rights` has `admin`");
-  };
-
   /** With what was asked for read and allowed. */
   const forAdmins = (answer: (who: Who, place: Place, authority: Authority) => HttpAnswer | Promise<HttpAnswer>) => async (question: HttpQuestion): Promise<HttpAnswer> => {
-    const authority = await authorityOf(question);
+    const authority = await authorityOf(question, tokens, options);
     if ("status" in authority) return authority;
-    const who = readBody(question);
+    const who = readBody(question, Who);
     if ("status" in who) return who;
     const place = placeOf(who, authority.of);
     return "status" in place ? place : answer(who, place, authority.of);
@@ -83,7 +73,7 @@ export function adminRoutes({ tokens, orders, sanctions, drain }: AdminPorts, op
   });
 
   const listMembers = async (question: HttpQuestion): Promise<HttpAnswer> => {
-    const authority = await authorityOf(question);
+    const authority = await authorityOf(question, tokens, options);
     if ("status" in authority) return authority;
     const place = placeOf({ tenant: question.query.get("tenant") ?? undefined, room: decodeParameter(question.parameters[0] ?? "") }, authority.of);
     if ("status" in place) return place;
@@ -92,7 +82,7 @@ export function adminRoutes({ tokens, orders, sanctions, drain }: AdminPorts, op
   };
 
   const listBans = async (question: HttpQuestion): Promise<HttpAnswer> => {
-    const authority = await authorityOf(question);
+    const authority = await authorityOf(question, tokens, options);
     if ("status" in authority) return authority;
     return jsonAnswer(200, { sanctions: sanctions.all.filter((sanction) => mayKnow(sanction, authority.of)).map(shown) });
   };
@@ -106,31 +96,6 @@ export function adminRoutes({ tokens, orders, sanctions, drain }: AdminPorts, op
     { method: "get", path: "/v1/admin/rooms/:room/members", answer: listMembers },
     { method: "post", path: "/v1/admin/drain", answer: (question) => (isOperator(question, options) ? jsonAnswer(202, { connections: drain() }) : errorAnswer(401, "not-an-operator", "only operators drain a gateway: give COROOM_INTERNAL_SECRET as Authorization: Bearer")) },
   ];
-}
-
-function readBody({ body }: HttpQuestion): Who | HttpAnswer {
-  try {
-    const { data, error } = Who.safeParse(JSON.parse(new TextDecoder().decode(body)));
-    return data ?? errorAnswer(400, "bad-request", error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "));
-  } catch (error) {
-    if (error instanceof SyntaxError) return errorAnswer(400, "bad-request", "the body is no JSON");
-    throw error;
-  }
-}
-
-/** Where it is to hold, if that is for this authority to say. */
-function placeOf(named: { tenant?: string | undefined; room?: string | undefined }, authority: Authority): Place | HttpAnswer {
-  const tenant = named.tenant === undefined ? (authority?.tenant ?? parseTenantId("default")) : parseTenantId(named.tenant);
-  if (tenant === undefined) return errorAnswer(400, "bad-request", "tenant: letters, digits, _ and -");
-  if (authority !== undefined && tenant !== authority.tenant) return errorAnswer(403, "not-allowed", "the token is of another tenant");
-  if (named.room === undefined) {
-    const isForAll = authority === undefined || authority.rooms.includes("*");
-    return isForAll ? { tenant, room: undefined } : errorAnswer(403, "not-allowed", "for all of the tenant the token must open the rooms `*`: name a room that it opens");
-  }
-  const room = parseRoomId(named.room);
-  if (room === undefined) return errorAnswer(400, "bad-request", "room: 1 to 128 characters without control characters");
-  if (authority !== undefined && !opens(authority, room)) return errorAnswer(403, "not-allowed", "the token does not open this room");
-  return { tenant, room: roomKey(tenant, room) };
 }
 
 function targetOf({ user, address }: Who, tenant: TenantId, authority: Authority): Target | HttpAnswer {

@@ -1,6 +1,6 @@
 /** Sanctions and orders between gateways, over core NATS: told to all, or asked of all and gathered. */
 
-import { errors, type NatsConnection } from "nats";
+import type { NatsConnection } from "nats";
 import { z } from "zod";
 
 import { Order, OrderAnswer, type RoomMember, Sanction } from "../../shared/bus/admin-messages.ts";
@@ -8,12 +8,11 @@ import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../shared/ids.ts";
 import { inParts } from "../../shared/in-parts.ts";
+import { GATHERED, isNoAnswer } from "../../shared/io/gathered.ts";
 import { crashing, respond, say } from "../../shared/io/nats.ts";
 import type { Orders, SanctionsLine } from "../ports.ts";
 
 const Sanctions = z.array(Sanction);
-/** Answers come within moments of each other: once nobody has answered for so long, nobody will. */
-const GATHERED = { strategy: "stall", stall: 300, maxWait: 2_000 } as const;
 /** Half of what NATS carries in one message by default. */
 const ANSWER_BYTES_MAX = 524_288;
 /** What one answer carries at most; more sanctions than that are known from having been told. */
@@ -83,9 +82,4 @@ export function natsOrders(nats: NatsConnection, subjects: Subjects): Orders {
 function inAnswers<Item>(items: readonly Item[]): Item[][] {
   const parts = inParts(items, (item) => encodeJson(item).byteLength + 1, ANSWER_BYTES_MAX);
   return parts.length === 0 ? [[]] : parts;
-}
-
-/** Nobody there, too slow, or the line is down or closing. */
-function isNoAnswer(error: unknown): boolean {
-  return [errors.RequestError, errors.NoRespondersError, errors.TimeoutError, errors.ConnectionError, errors.ClosedConnectionError, errors.DrainingConnectionError].some((expected) => error instanceof expected);
 }

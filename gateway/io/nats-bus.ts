@@ -1,5 +1,6 @@
 /** All that a gateway says and hears on NATS, each part by what it is for. */
 
+import type { GatewayAccount } from "../../shared/bus/fleet-messages.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../shared/ids.ts";
 import { closeNats, connectAs } from "../../shared/io/nats.ts";
@@ -13,6 +14,9 @@ import { logParts } from "./log-parts.ts";
 import { natsActivities } from "./nats-activities.ts";
 import { natsOrders, natsSanctions } from "./nats-admin.ts";
 import { type BoardListener, natsBoards } from "./nats-boards.ts";
+import { natsEvents } from "./nats-events.ts";
+import { answerGatewayQuestions, natsFleet } from "./nats-fleet.ts";
+import { natsOpenRooms } from "./nats-open-rooms.ts";
 import { natsPlacement } from "./nats-placement.ts";
 import { natsPresence } from "./nats-presence.ts";
 import { natsRooms } from "./nats-rooms.ts";
@@ -29,6 +33,7 @@ export async function connectBus(gateway: GatewayId, config: SharedConfig & Gate
   const { clock, metrics } = deps;
   const [rooms, presence] = [natsRooms(nats, subjects, gateway), natsPresence(nats, subjects, gateway, metrics)];
   const [documents, leaderboards] = [natsServices(nats, subjects.documents, clock, config.streamedAnswersMax), natsServices(nats, subjects.leaderboards, clock)];
+  const placement = natsPlacement(nats, subjects, config, clock);
   const boards = natsBoards(nats, subjects, leaderboards);
   return {
     nats,
@@ -40,11 +45,17 @@ export async function connectBus(gateway: GatewayId, config: SharedConfig & Gate
       presence: presence.rooms,
       boardBus: boards.boardBus,
       activities: natsActivities(nats, subjects, { ...config, mayTell: () => !parts.areOthers() }),
-      placement: natsPlacement(nats, subjects, config, clock),
+      placement,
       counts: natsCounts(nats, subjects),
       sanctionsLine: natsSanctions(nats, subjects, gateway),
       orders: natsOrders(nats, subjects),
     },
+    operators: {
+      fleet: natsFleet(nats, subjects, () => placement.servers(), config, clock),
+      openRooms: natsOpenRooms(nats, subjects, () => placement.servers().length, config),
+      events: natsEvents(nats, subjects, deps),
+    },
+    onGatewayAsked: (account: () => GatewayAccount, drain: () => void): void => answerGatewayQuestions(nats, subjects, account, drain),
     start: async (listeners: Listeners): Promise<void> => {
       await rooms.start(listeners.rooms);
       await presence.start(listeners.presence);

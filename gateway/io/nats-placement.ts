@@ -16,7 +16,7 @@ const CLAIM_MS_MAX = 2_000;
 /** Hundreds of rooms ask for the same server at once. */
 const GONE_KNOWN_MS = 100;
 
-export function natsPlacement(nats: NatsConnection, subjects: Subjects, options: { serverSilenceMsMax: number }, clock: Clock): Placement {
+export function natsPlacement(nats: NatsConnection, subjects: Subjects, options: { serverSilenceMsMax: number }, clock: Clock): Placement & { servers(): ServerHeartbeat[] } {
   const membership = new Membership({ silenceMsMax: options.serverSilenceMsMax });
   nats.subscribe(subjects.servers, {
     callback: crashing((error, msg) => {
@@ -53,6 +53,7 @@ export function natsPlacement(nats: NatsConnection, subjects: Subjects, options:
 
   return {
     isGone,
+    servers: () => membership.live(clock.now()),
     locate: (request) => askNats(nats, subjects.locate, request, LocateReply, LOCATE_MS_MAX),
     claim: (server, request) => askNats(nats, subjects.claim(server), request, ClaimReply, CLAIM_MS_MAX),
     candidates: (room) => rendezvous(room, membership.available(clock.now())),

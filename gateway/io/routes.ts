@@ -5,7 +5,7 @@ import type { TemplatedApp } from "uws-node20";
 
 import type { Clock } from "../../shared/clock.ts";
 import type { Log } from "../../shared/log.ts";
-import { activityRouteOptions, boardRouteOptions, documentReadOptions, documentWriteOptions, type GatewayConfig, streamedAnswersOptions } from "../config.ts";
+import { activityRouteOptions, boardRouteOptions, documentReadOptions, documentWriteOptions, type GatewayConfig, operationsRouteOptions, streamedAnswersOptions } from "../config.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Activities } from "../ports.ts";
 import { activityRoutes } from "./activity-routes.ts";
@@ -19,17 +19,18 @@ import { healthRoutes, type NotReady } from "./health-routes.ts";
 import { errorAnswer, type HttpRoute, serveRoutes } from "./http-routes.ts";
 import { type HttpTokenPorts, httpTokens } from "./http-tokens.ts";
 import type { Services } from "./nats-services.ts";
+import { type OperationsPorts, operationsRoutes } from "./operations-routes.ts";
 import { staticRoutes } from "./static-files.ts";
 import { SOCKET_PATH } from "./uws-server.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
 
-export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> & HttpTokenPorts & { readonly documents: Services; readonly leaderboards: Services; readonly rooms: DocumentReadPorts["rooms"]; readonly activities: Activities; readonly notReady: () => NotReady | undefined };
+export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> & HttpTokenPorts & OperationsPorts & { readonly documents: Services; readonly leaderboards: Services; readonly rooms: DocumentReadPorts["rooms"]; readonly activities: Activities; readonly notReady: () => NotReady | undefined };
 export type RouteDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics; readonly registry: Registry };
 
 const WANTS_UPGRADE = errorAnswer(426, "upgrade-required", "this takes a WebSocket: a proxy on the way has to pass the headers Upgrade and Connection on", { upgrade: "websocket" });
 
 /** `more`: of whoever starts the gateway. Files come last: their path is every path. */
-export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: RoutePorts, more: readonly HttpRoute[], deps: RouteDeps): void {
+export function serveHttp(app: TemplatedApp, config: GatewayConfig & { readonly environment: string }, ports: RoutePorts, more: readonly HttpRoute[], deps: RouteDeps): void {
   const { leaderboards, notReady } = ports;
   const tokens = httpTokens(ports, deps);
   const streamed = new StreamedAnswers(streamedAnswersOptions(config), deps.metrics);
@@ -43,6 +44,7 @@ export function serveHttp(app: TemplatedApp, config: GatewayConfig, ports: Route
     ...boardRoutes(tokens, leaderboards, boardRouteOptions(config), deps),
     ...activityRoutes(tokens, ports.activities, activityRouteOptions(config), deps),
     ...adminRoutes({ ...ports, tokens }, config, deps),
+    ...operationsRoutes(tokens, ports, operationsRouteOptions(config), deps),
     ...more,
     ...staticRoutes(config.staticDir),
   ];

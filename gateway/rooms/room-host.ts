@@ -56,6 +56,11 @@ export class RoomHost implements Backbone {
     ports.placement.onServerLost((server) => this.#receiveServerLost(server));
   }
 
+  /** Rooms that its members are in, or were a moment ago. */
+  get followed(): number {
+    return this.#directory.size;
+  }
+
   /** Undefined: NATS is there. */
   get backboneLostAt(): Millis | undefined {
     return this.#backboneLostAt;

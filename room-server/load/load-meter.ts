@@ -60,6 +60,11 @@ export class LoadMeter {
     return this.#load;
   }
 
+  /** Over the last few seconds, as of when it last looked. */
+  editsPerSecondOf(room: RoomKey): number {
+    return this.#rooms.get(room)?.editsPerSecond ?? 0;
+  }
+
   #fade(ms: number): void {
     const kept = Math.exp(-ms / MEMORY_MS);
     for (const [room, rates] of this.#rooms) {

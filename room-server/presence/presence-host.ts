@@ -96,6 +96,10 @@ export class PresenceHost {
     return this.#rooms.has(key);
   }
 
+  eachSize(tell: (key: RoomKey, participants: number) => void): void {
+    for (const { key, presence } of this.#rooms.values()) tell(key, presence.participants);
+  }
+
   eachCost(tell: (key: RoomKey, cost: number) => void): void {
     for (const { key, presence } of this.#rooms.values()) tell(key, presence.cost);
   }

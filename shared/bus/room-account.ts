@@ -1,4 +1,4 @@
-/** What the people who run Coroom may ask of a room's owner: how its presence stands. Asked from a terminal, so JSON. */
+/** What the people who run Coroom may ask of a room's owner: how its presence stands. Asked from a terminal or a console, so JSON. */
 
 import { z } from "zod";
 

@@ -14,7 +14,7 @@
  *   {env}.activity.{p}.{room}        gateway        -> JetStream        what is worth points and is no edit: stream {env}_activity_{p}
  *   {env}.appended.{server}.{token}  JetStream      -> owner            answers to appends
  *   {env}.server.{id}.claim          placement, gateway -> room server  "take this room": request and reply
- *   {env}.server.{id}.order          placement, operators, room server -> room server  "follow, hand over, drain, show that you are there": request and reply
+ *   {env}.server.{id}.order          placement, operators, gateway, room server -> room server  "follow, hand over, drain, show that you are there": request and reply
  *   {env}.servers                    room server    -> everyone         heartbeats
  *   {env}.servers.unreached          gateway        -> room servers     "nobody listens where this one should": it may be gone
  *   {env}.documents                  document service -> gateways       heartbeats, with the address of its HTTP
@@ -26,7 +26,9 @@
  *   {env}.sanctions                  gateway        -> gateways         who is banned or may only read; .all: "whom do you know of?", request and reply
  *   {env}.orders                     gateway        -> gateways         "kick them", "who is there?": a request, a reply of each
  *   {env}.placement.locate           gateway        -> placement        "who owns this room?": request and reply
- *   {env}.rooms.ask                  terminal       -> room servers     "how is this room?": request, and reply by its owner alone
+ *   {env}.rooms.ask                  terminal, gateway -> room servers  "how is this room?": request, and reply by its owner alone
+ *   {env}.rooms.list                 gateway        -> room servers     "which rooms have you?": a request, a reply of each
+ *   {env}.gateways.ask               gateway        -> gateways         "how are you?", "drain": a request, a reply of each
  *   {env}.webhook.{tenant}           document service, room server -> JetStream  what is to be told outside: stream {env}_webhooks
  *   {env}.ops.{kind}                 everyone       -> JetStream        events for the people who run it: stream {env}_ops
  *
@@ -82,6 +84,8 @@ export function subjectsOf(env: string) {
     orders: `${env}.orders`,
     locate: `${env}.placement.locate`,
     askRooms: `${env}.rooms.ask`,
+    listRooms: `${env}.rooms.list`,
+    askGateways: `${env}.gateways.ask`,
     operations: (kind: string) => `${env}.ops.${kind}`,
     allOperations: `${env}.ops.*`,
     webhook: (tenant: TenantId) => `${env}.webhook.${tenant}`,

@@ -1,0 +1,48 @@
+/** On whose authority something is asked that is for people who run rooms, and where that holds: operators everywhere, a token with the right `admin` in its tenant and the rooms it opens. */
+
+import { z } from "zod";
+
+import { parseRoomId, parseTenantId, roomKey, type RoomKey, type TenantId } from "../../shared/ids.ts";
+import { type Identity, opens } from "../sessions/identity.ts";
+import { identify } from "./ask-services.ts";
+import { errorAnswer, type HttpAnswer, type HttpQuestion } from "./http-routes.ts";
+import type { HttpTokens } from "./http-tokens.ts";
+import { isOperator } from "./operators.ts";
+
+/** Undefined: an operator, who may everywhere. */
+export type Authority = Identity | undefined;
+export type Place = { readonly tenant: TenantId; readonly room: RoomKey | undefined };
+export type NamedPlace = { readonly tenant?: string | undefined; readonly room?: string | undefined };
+
+export async function authorityOf(question: HttpQuestion, tokens: HttpTokens, options: { internalSecret: string }): Promise<{ readonly of: Authority } | HttpAnswer> {
+  if (isOperator(question, options)) return { of: undefined };
+  const identity = await identify(question, tokens);
+  if ("status" in identity) return identity;
+  return identity.rights.admin ? { of: identity } : errorAnswer(403, "not-allowed", "this needs a token whose claim `rights` has `admin`");
+}
+
+/** Where it is to hold, if that is for this authority to say. */
+export function placeOf(named: NamedPlace, authority: Authority): Place | HttpAnswer {
+  const tenant = named.tenant === undefined ? (authority?.tenant ?? parseTenantId("default")) : parseTenantId(named.tenant);
+  if (tenant === undefined) return errorAnswer(400, "bad-request", "tenant: letters, digits, _ and -");
+  if (authority !== undefined && tenant !== authority.tenant) return errorAnswer(403, "not-allowed", "the token is of another tenant");
+  if (named.room === undefined) {
+    const isForAll = authority === undefined || authority.rooms.includes("*");
+    return isForAll ? { tenant, room: undefined } : errorAnswer(403, "not-allowed", "for all of the tenant the token must open the rooms `*`: name a room that it opens");
+  }
+  const room = parseRoomId(named.room);
+  if (room === undefined) return errorAnswer(400, "bad-request", "room: 1 to 128 characters without control characters");
+  if (authority !== undefined && !opens(authority, room)) return errorAnswer(403, "not-allowed", "the token does not open this room");
+  return { tenant, room: roomKey(tenant, room) };
+}
+
+/** What was asked for, read by a schema; or what is wrong with it. */
+export function readBody<Body extends object>({ body }: HttpQuestion, schema: z.ZodType<Body>): Body | HttpAnswer {
+  try {
+    const { data, error } = schema.safeParse(JSON.parse(new TextDecoder().decode(body)));
+    return data ?? errorAnswer(400, "bad-request", error!.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "));
+  } catch (error) {
+    if (error instanceof SyntaxError) return errorAnswer(400, "bad-request", "the body is no JSON");
+    throw error;
+  }
+}
