@@ -14,7 +14,18 @@ export type { Participant, PresenceChange } from "./presence/participants.ts";
 export type { Presence } from "./presence/presence-fields.ts";
 export type { Problem, Refusal } from "./room/problems.ts";
 export type { ModeFacts } from "./presence/room-presence.ts";
-export type { DocumentChange, EditName, EditStore, KeptChange, KeptDocument, KeptEdit, KeptRoom, RoomStore, SentAs, StoredRoom } from "./keeping/edit-store.ts";
+export type {
+  DocumentChange,
+  EditName,
+  EditStore,
+  KeptChange,
+  KeptDocument,
+  KeptEdit,
+  KeptRoom,
+  RoomStore,
+  SentAs,
+  StoredRoom,
+} from "./keeping/edit-store.ts";
 export type { RoomEvents, RoomHostOptions as RoomConnectionOptions, Status, StatusChange } from "./room/room-events.ts";
 export type { Outage } from "./connection/connection-messages.ts";
 export type { RestoredEdit } from "./room/room-messages.ts";

@@ -77,24 +77,42 @@ export type DocumentServiceConfig = Values<typeof documentServiceSettings>;
 
 /** Throws where it may not, or cannot, be started so. */
 export function refuseUnfit(config: DocumentServiceConfig & Pick<SharedConfig, "webhookUrls">): void {
-  if (config.internalSecret === "") throw new SettingError("the document service answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
+  if (config.internalSecret === "") {
+    throw new SettingError("the document service answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
+  }
   refuseNowhere(whereDocumentsAre(config));
   refuseIncompleteStore(config);
   refuseUnsigned(config);
 }
 
-export type StoreSettings = Pick<DocumentServiceConfig, "snapshotsStore" | "snapshotsFolder" | "s3Url" | "s3Region" | "s3Bucket" | "s3AccessKeyId" | "s3SecretAccessKey">;
+export type StoreSettings = Pick<
+  DocumentServiceConfig,
+  "snapshotsStore" | "snapshotsFolder" | "s3Url" | "s3Region" | "s3Bucket" | "s3AccessKeyId" | "s3SecretAccessKey"
+>;
 
-export function refuseIncompleteStore({ snapshotsStore, snapshotsFolder, s3Url, s3Bucket, s3AccessKeyId, s3SecretAccessKey }: StoreSettings): void {
-  if (snapshotsStore === "folder" && snapshotsFolder === "") throw new SettingError("snapshots are to be kept in a folder: set COROOM_SNAPSHOTS_FOLDER to one that all document services see");
+export function refuseIncompleteStore({
+  snapshotsStore,
+  snapshotsFolder,
+  s3Url,
+  s3Bucket,
+  s3AccessKeyId,
+  s3SecretAccessKey,
+}: StoreSettings): void {
+  if (snapshotsStore === "folder" && snapshotsFolder === "") {
+    throw new SettingError("snapshots are to be kept in a folder: set COROOM_SNAPSHOTS_FOLDER to one that all document services see");
+  }
   if (snapshotsStore === "s3" && [s3Url, s3Bucket, s3AccessKeyId, s3SecretAccessKey].includes("")) {
-    throw new SettingError("snapshots are to be kept in S3: set COROOM_S3_URL, COROOM_S3_BUCKET, COROOM_S3_ACCESS_KEY_ID and COROOM_S3_SECRET_ACCESS_KEY");
+    throw new SettingError(
+      "snapshots are to be kept in S3: set COROOM_S3_URL, COROOM_S3_BUCKET, COROOM_S3_ACCESS_KEY_ID and COROOM_S3_SECRET_ACCESS_KEY",
+    );
   }
 }
 
 function refuseUnsigned({ webhookUrls, webhookSecrets: secrets }: DocumentServiceConfig & Pick<SharedConfig, "webhookUrls">): void {
   const unsigned = webhookUrls.filter(({ name }) => !secrets.has(name));
-  if (unsigned.length > 0) throw new SettingError(`webhooks are signed: give COROOM_WEBHOOK_SECRETS a secret for ${unsigned.map(({ name }) => name).join(", ")}`);
+  if (unsigned.length > 0) {
+    throw new SettingError(`webhooks are signed: give COROOM_WEBHOOK_SECRETS a secret for ${unsigned.map(({ name }) => name).join(", ")}`);
+  }
 }
 
 export function whereDocumentsAre({ documentsHost, documentsUrl }: DocumentServiceConfig): ServiceAddress {
@@ -107,5 +125,7 @@ const BESIDE_CLIENTS_BYTES = 8_192;
 /** Refuses checkpoints that NATS would not carry: `maxPayload` bytes a message. */
 export function refuseUnwritable({ checkpointClientsBytesMax }: DocumentServiceConfig, maxPayload: number | undefined): void {
   if (maxPayload === undefined || checkpointClientsBytesMax + BESIDE_CLIENTS_BYTES <= maxPayload) return;
-  throw new SettingError(`a checkpoint's writers may have ${checkpointClientsBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_CHECKPOINT_CLIENTS_BYTES_MAX`);
+  throw new SettingError(
+    `a checkpoint's writers may have ${checkpointClientsBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_CHECKPOINT_CLIENTS_BYTES_MAX`,
+  );
 }

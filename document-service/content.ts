@@ -18,11 +18,21 @@ export type Wanted = { readonly name: string; readonly kind: Kind };
 /** Value: a string of a text or of XML, else JSON. `empty`: nothing is in it that would tell its kind. */
 export type SharedType = { readonly kind: Kind | "empty"; readonly value: unknown };
 
-export type TextFound = { readonly kind: "text"; readonly text: Uint8Array } | { readonly kind: "no-such-text"; readonly names: readonly string[] };
+export type TextFound =
+  { readonly kind: "text"; readonly text: Uint8Array } | { readonly kind: "no-such-text"; readonly names: readonly string[] };
 export type Diff = { readonly kind: "diff"; readonly edit: Uint8Array } | { readonly kind: "bad-vector" };
 export type Made = { readonly kind: "edit"; readonly edit: Uint8Array } | { readonly kind: "bad-content"; readonly why: string };
 /** What a document is made of. XML is left out: it is written as an edit. */
-export type Content = { readonly types: Readonly<Record<string, { readonly kind: "text"; readonly value: string } | { readonly kind: "array"; readonly value: readonly unknown[] } | { readonly kind: "map"; readonly value: Readonly<Record<string, unknown>> }>> };
+export type Content = {
+  readonly types: Readonly<
+    Record<
+      string,
+      | { readonly kind: "text"; readonly value: string }
+      | { readonly kind: "array"; readonly value: readonly unknown[] }
+      | { readonly kind: "map"; readonly value: Readonly<Record<string, unknown>> }
+    >
+  >;
+};
 
 const encoder = new TextEncoder();
 
@@ -58,7 +68,9 @@ export function diffOf(state: Uint8Array, vector: Uint8Array): Diff {
 /** The edit, if Yjs takes it; it may build on others. */
 export function checkedEdit(edit: Uint8Array): Made {
   const { state, refused } = mergeEdits(EMPTY_STATE, [edit]);
-  return refused === 0 && state.byteLength > EMPTY_STATE.byteLength ? { kind: "edit", edit } : { kind: "bad-content", why: "the body is no Yjs update (version 1) with content: send what Y.encodeStateAsUpdate gives" };
+  return refused === 0 && state.byteLength > EMPTY_STATE.byteLength
+    ? { kind: "edit", edit }
+    : { kind: "bad-content", why: "the body is no Yjs update (version 1) with content: send what Y.encodeStateAsUpdate gives" };
 }
 
 /** One edit that makes all of it. The same content makes the same bytes, so that even applied twice it is there once. */
@@ -70,7 +82,9 @@ export function editOf(content: Content): Made {
       for (const [name, type] of Object.entries(content.types)) fill(doc, name, type);
     });
     const edit = Y.encodeStateAsUpdate(doc);
-    return edit.byteLength > EMPTY_STATE.byteLength ? { kind: "edit", edit } : { kind: "bad-content", why: "there is nothing in it: give at least one shared type something" };
+    return edit.byteLength > EMPTY_STATE.byteLength
+      ? { kind: "edit", edit }
+      : { kind: "bad-content", why: "there is nothing in it: give at least one shared type something" };
   } finally {
     doc.destroy();
   }

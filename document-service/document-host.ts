@@ -22,9 +22,17 @@ export class DocumentHost {
   readonly #deps: { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly news: News };
   readonly #ended: Promise<unknown>;
 
-  constructor(ports: PartitionPorts, options: DocumentHostOptions, deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics; news: News }) {
+  constructor(
+    ports: PartitionPorts,
+    options: DocumentHostOptions,
+    deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics; news: News },
+  ) {
     // Each has its share of the memory, so that one busy partition does not stop the others.
-    const share = { ...options, documentsBytesMax: options.documentsBytesMax / options.logPartitions, documentsMax: options.documentsMax / options.logPartitions };
+    const share = {
+      ...options,
+      documentsBytesMax: options.documentsBytesMax / options.logPartitions,
+      documentsMax: options.documentsMax / options.logPartitions,
+    };
     this.#partitions = Array.from({ length: options.logPartitions }, (_, partition) => new PartitionHost(partition, ports, share, deps));
     this.#options = options;
     this.#deps = deps;
@@ -45,7 +53,9 @@ export class DocumentHost {
     const partition = this.#partitions[partitionOf(room, this.#options.logPartitions)];
     if (partition === undefined) return { kind: "loading" };
     try {
-      return await within(this.#deps.clock, this.#options.documentsAnswerMsMax, partition.serve(room, freshness, minSeq), { kind: "loading" });
+      return await within(this.#deps.clock, this.#options.documentsAnswerMsMax, partition.serve(room, freshness, minSeq), {
+        kind: "loading",
+      });
     } catch (cause) {
       unlessMistake(cause);
       this.#deps.log.warn({ room, cause }, "a document could not be read; the client asks again");

@@ -34,7 +34,10 @@ import { documentServiceMetrics } from "./metrics.ts";
 /** What was asked of a nats-server that died is asked again after so long. */
 const ANSWER_MS_MAX = 2_000;
 
-export async function startDocumentService(config: SharedConfig & DocumentServiceConfig, { log, registry }: { log: Log; registry: Registry }): Promise<Running & { url: string }> {
+export async function startDocumentService(
+  config: SharedConfig & DocumentServiceConfig,
+  { log, registry }: { log: Log; registry: Registry },
+): Promise<Running & { url: string }> {
   refuseUnfit(config);
   const service = randomUUID();
   const subjects = subjectsOf(config.environment);
@@ -46,7 +49,11 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
   const streams = jetstream(nats, { timeout: ANSWER_MS_MAX });
   const threads = documentThreads(config, { clock: systemClock, log });
   const ports = {
-    log: await jetstreamLog(nats, subjects, { partitions: config.logPartitions, readMs: config.documentsReadMs, answerMsMax: ANSWER_MS_MAX }),
+    log: await jetstreamLog(nats, subjects, {
+      partitions: config.logPartitions,
+      readMs: config.documentsReadMs,
+      answerMsMax: ANSWER_MS_MAX,
+    }),
     checkpoints: await kvCheckpoints(streams, subjects.checkpointsBucket, config.logReplicas),
     leases: await kvLeases(streams, subjects.documentsBucket, config.logReplicas),
     boards: await kvLeases(streams, subjects.boardsBucket, config.logReplicas),
@@ -60,9 +67,18 @@ export async function startDocumentService(config: SharedConfig & DocumentServic
   const deps = { clock: systemClock, log, metrics };
   const webhooks = await startWebhooks(nats, streams, subjects, config, { ...deps, service });
   const host = new DocumentHost(ports, { ...config, service }, { ...deps, news: webhooks.news });
-  const http = await serveHttp([...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log), ...deleteRoutes(host)], config, { log, metrics, registry });
+  const http = await serveHttp(
+    [...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log), ...deleteRoutes(host)],
+    config,
+    { log, metrics, registry },
+  );
   const url = serviceAddress(whereDocumentsAre(config), http.port);
-  const heartbeats = sendHeartbeats(nats, subjects.documents, { service, url, everyMs: config.documentsHeartbeatMs, isServing: () => host.isServing }, systemClock);
+  const heartbeats = sendHeartbeats(
+    nats,
+    subjects.documents,
+    { service, url, everyMs: config.documentsHeartbeatMs, isServing: () => host.isServing },
+    systemClock,
+  );
 
   const stop = async (): Promise<void> => {
     heartbeats.stop();

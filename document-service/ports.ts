@@ -13,7 +13,8 @@ import type { Merged } from "./merge.ts";
 import type { Reverted } from "./past/reverting.ts";
 
 /** `at`: the last seq ordered; 0: none, though somebody has owned the room. */
-export type LogEnd = { readonly kind: "empty" } | { readonly kind: "at"; readonly seq: Seq } | { readonly kind: "deleted"; readonly streamSeq: number };
+export type LogEnd =
+  { readonly kind: "empty" } | { readonly kind: "at"; readonly seq: Seq } | { readonly kind: "deleted"; readonly streamSeq: number };
 export interface EditLog {
   /** The partition's records after the stream sequence `after`, in order, without end until the signal. Throws when the log does not answer: begin again after the last one received. */
   follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
@@ -112,7 +113,12 @@ export interface News {
 }
 
 /** `event` undefined: it does not decode. `attempt`: from 1. */
-export type QueuedEvent = { readonly id: string; readonly event: WebhookEvent | undefined; readonly attempt: number; readonly settle: (next: NextStep) => void };
+export type QueuedEvent = {
+  readonly id: string;
+  readonly event: WebhookEvent | undefined;
+  readonly attempt: number;
+  readonly settle: (next: NextStep) => void;
+};
 
 /** What is to be told outside, kept until it is told, within bounds. */
 export interface WebhookQueue {

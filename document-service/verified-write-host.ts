@@ -13,7 +13,11 @@ export async function writeVerified(store: ObjectStore, digest: Digest, object: 
 }
 
 /** Undefined: it is gone, or is not what was written. */
-export async function readVerified(store: ObjectStore, digest: Digest, { object, sha256 }: Omit<Written, "bytes">): Promise<Uint8Array | undefined> {
+export async function readVerified(
+  store: ObjectStore,
+  digest: Digest,
+  { object, sha256 }: Omit<Written, "bytes">,
+): Promise<Uint8Array | undefined> {
   const bytes = await store.read(object);
   return bytes !== undefined && digest(bytes) === sha256 ? bytes : undefined;
 }

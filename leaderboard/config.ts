@@ -58,7 +58,9 @@ export type LeaderboardConfig = Values<typeof leaderboardSettings>;
 
 /** Throws where it may not, or cannot, be started so. */
 export function refuseUnfit(config: LeaderboardConfig): void {
-  if (config.internalSecret === "") throw new SettingError("the leaderboard answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
+  if (config.internalSecret === "") {
+    throw new SettingError("the leaderboard answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
+  }
   refuseNowhere(whereBoardsAre(config));
 }
 
@@ -72,10 +74,17 @@ export const ARCHIVED_MEMBER_BYTES = 340;
 const BESIDE_MEMBERS_BYTES = 4_096;
 
 /** Refuses archived windows that NATS might not carry: `maxPayload` bytes a message. One that cannot be written has its part of the log counted anew, again and again. */
-export function refuseUnarchivable({ boardArchivedMax, boardRoles }: Pick<LeaderboardConfig, "boardArchivedMax" | "boardRoles">, maxPayload: number | undefined): void {
+export function refuseUnarchivable(
+  { boardArchivedMax, boardRoles }: Pick<LeaderboardConfig, "boardArchivedMax" | "boardRoles">,
+  maxPayload: number | undefined,
+): void {
   if (maxPayload === undefined) return;
   const membersMax = Math.floor((maxPayload - BESIDE_MEMBERS_BYTES) / ARCHIVED_MEMBER_BYTES / boardRoles.length);
-  if (boardArchivedMax > membersMax) throw new SettingError(`the archive may name ${boardArchivedMax} members of each board, and NATS takes no more than ${membersMax} of each of ${boardRoles.length} (max_payload ${maxPayload}): raise max_payload, or lower COROOM_BOARD_ARCHIVED_MAX`);
+  if (boardArchivedMax > membersMax) {
+    throw new SettingError(
+      `the archive may name ${boardArchivedMax} members of each board, and NATS takes no more than ${membersMax} of each of ${boardRoles.length} (max_payload ${maxPayload}): raise max_payload, or lower COROOM_BOARD_ARCHIVED_MAX`,
+    );
+  }
 }
 
 function roles(raw: string): readonly Role[] {

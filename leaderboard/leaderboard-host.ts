@@ -11,7 +11,13 @@ import { PartitionHost, type PartitionDeps, type PartitionOptions, type Partitio
 import type { Shown, StoredNames, TenantArchive, TenantBoards } from "./ports.ts";
 import { BoardReader, type ReadsOptions, type ReadsPorts } from "./reading/reads-host.ts";
 
-export type LeaderboardPorts = PartitionPorts & ReadsPorts & { readonly shown: Shown; readonly names: StoredNames; readonly tenants: TenantBoards; readonly tenantArchive: TenantArchive };
+export type LeaderboardPorts = PartitionPorts &
+  ReadsPorts & {
+    readonly shown: Shown;
+    readonly names: StoredNames;
+    readonly tenants: TenantBoards;
+    readonly tenantArchive: TenantArchive;
+  };
 export type LeaderboardOptions = PartitionOptions & ReadsOptions & LiveOptions & NamesOptions;
 
 export class LeaderboardHost {
@@ -22,12 +28,21 @@ export class LeaderboardHost {
   readonly #live: LiveHost;
   readonly #ended: Promise<unknown>;
 
-  constructor(ports: LeaderboardPorts, options: LeaderboardOptions, deps: Omit<PartitionDeps, "onCounted" | "watchedRooms" | "countedPartitions">) {
+  constructor(
+    ports: LeaderboardPorts,
+    options: LeaderboardOptions,
+    deps: Omit<PartitionDeps, "onCounted" | "watchedRooms" | "countedPartitions">,
+  ) {
     this.reader = new BoardReader(ports, options, deps.clock);
     this.names = new NamesHost(ports.names, options, deps);
     this.tenants = new TenantReader(ports, options, deps.clock);
     const count = options.logPartitions;
-    const ofPartitions = { ...deps, onCounted: (room: RoomKey) => this.#live.receiveChange(room), watchedRooms: () => this.#live.watchedRooms, countedPartitions: () => this.#partitions.filter(({ isHeld }) => isHeld).length };
+    const ofPartitions = {
+      ...deps,
+      onCounted: (room: RoomKey) => this.#live.receiveChange(room),
+      watchedRooms: () => this.#live.watchedRooms,
+      countedPartitions: () => this.#partitions.filter(({ isHeld }) => isHeld).length,
+    };
     this.#partitions = Array.from({ length: count }, (_, partition) => new PartitionHost(partition, ports, options, ofPartitions));
     const partitionWith = (room: RoomKey): PartitionHost | undefined => this.#partitions[partitionOf(room, count)];
     const counted = (room: RoomKey): Counted => partitionWith(room)?.counted ?? "elsewhere";

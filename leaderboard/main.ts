@@ -32,7 +32,10 @@ import { LeaderboardHost, type LeaderboardPorts } from "./leaderboard-host.ts";
 import { leaderboardMetrics } from "./metrics.ts";
 import { HURRY, ReadingPace } from "./counting/reading-pace.ts";
 
-export async function startLeaderboard(config: SharedConfig & LeaderboardConfig, { log, registry }: { log: Log; registry: Registry }): Promise<Running & { url: string }> {
+export async function startLeaderboard(
+  config: SharedConfig & LeaderboardConfig,
+  { log, registry }: { log: Log; registry: Registry },
+): Promise<Running & { url: string }> {
   refuseUnfit(config);
   const [subjects, keys] = [subjectsOf(config.environment), keysOf(config.environment)];
   const { logPartitions: partitions, logReplicas: replicas } = config;
@@ -44,7 +47,11 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
   const redis = redisLine(config.redisUrl, log);
   const boards = redisBoard(redis.redis, keys, { hotMembers: 2 * config.boardShownMax, tail: config.boardTail, roles: config.boardRoles });
   const tenants = redisTenants(redis.redis, keys, { roles: config.boardRoles });
-  const paces = () => Array.from({ length: partitions }, () => new ReadingPace(systemClock, { restMs: () => (host.isWatched ? config.boardWatchedReadMs : config.boardReadMs), ...HURRY }));
+  const paces = () =>
+    Array.from(
+      { length: partitions },
+      () => new ReadingPace(systemClock, { restMs: () => (host.isWatched ? config.boardWatchedReadMs : config.boardReadMs), ...HURRY }),
+    );
   let named = 0;
   const ports: LeaderboardPorts = {
     boards,
@@ -52,10 +59,19 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
     closings: redisClosings(redis, keys),
     progress: redisProgress(redis, keys),
     log: await jetstreamLog(nats, subjects, paces()),
-    activities: await jetstreamActivities(nats, subjects, paces(), { partitions, replicas, bytesMax: config.boardActivityBytesMax, dedupeMs: config.boardActivityDedupeMs }),
+    activities: await jetstreamActivities(nats, subjects, paces(), {
+      partitions,
+      replicas,
+      bytesMax: config.boardActivityBytesMax,
+      dedupeMs: config.boardActivityDedupeMs,
+    }),
     activityRemoval: await activityRemoval(nats, subjects, partitions),
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, replicas),
-    checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas, partitions, newName: () => `${service}-${++named}` }),
+    checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, {
+      replicas,
+      partitions,
+      newName: () => `${service}-${++named}`,
+    }),
     ...(await kvArchive(nats, subjects, { replicas, daysMax: config.boardArchiveDaysMax })),
     tenants,
     closedTenants: tenants,
@@ -67,7 +83,12 @@ export async function startLeaderboard(config: SharedConfig & LeaderboardConfig,
   hearNames(nats, subjects, (name) => host.receiveName(name));
   const http = await serveHttp(host, config, { log, metrics, registry });
   const url = serviceAddress(whereBoardsAre(config), http.port);
-  const heartbeats = sendHeartbeats(nats, subjects.leaderboards, { service, url, everyMs: config.boardsHeartbeatMs, isServing: () => true }, systemClock);
+  const heartbeats = sendHeartbeats(
+    nats,
+    subjects.leaderboards,
+    { service, url, everyMs: config.boardsHeartbeatMs, isServing: () => true },
+    systemClock,
+  );
   const stop = async (): Promise<void> => {
     heartbeats.stop();
     await http.stop();

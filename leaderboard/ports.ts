@@ -56,7 +56,9 @@ export interface Boards {
 
 /** `first`: the place of the first, from 0 on. `ahead`: how many have more points than it. */
 export type OrderedPlaces = { readonly first: number; readonly ahead: number; readonly standings: readonly Standing[] };
-export type PlacesAsked = { readonly kind: "around"; readonly member: string; readonly around: number } | { readonly kind: "from"; readonly offset: number; readonly limit: number };
+export type PlacesAsked =
+  | { readonly kind: "around"; readonly member: string; readonly around: number }
+  | { readonly kind: "from"; readonly offset: number; readonly limit: number };
 
 /** The boards of rooms, for those who look. */
 export interface BoardReads {
@@ -101,7 +103,12 @@ export interface Closings {
 }
 
 /** A board as it was when its window closed: everyone counted, the first of them by name. */
-export type ArchivedBoard = { readonly role: Role; readonly members: number; readonly points: number; readonly standings: readonly Standing[] };
+export type ArchivedBoard = {
+  readonly role: Role;
+  readonly members: number;
+  readonly points: number;
+  readonly standings: readonly Standing[];
+};
 export type ArchivedWindow = { readonly applied: Applied; readonly boards: readonly ArchivedBoard[] };
 
 export interface Archive {
@@ -120,7 +127,11 @@ export interface Checkpoints {
   mark(room: RoomKey): Promise<CheckpointMark>;
   read(room: RoomKey): Promise<BoardsDump | undefined>;
   /** Replaces exactly `revision`. Throws when it cannot be known whether it did. */
-  write(room: RoomKey, dump: BoardsDump, revision: number): Promise<{ readonly kind: "written"; readonly revision: number } | { readonly kind: "superseded" }>;
+  write(
+    room: RoomKey,
+    dump: BoardsDump,
+    revision: number,
+  ): Promise<{ readonly kind: "written"; readonly revision: number } | { readonly kind: "superseded" }>;
   /** Every room of the partition that has one. */
   rooms(partition: number): Promise<RoomKey[]>;
   /** The room is deleted: none is written any more. Resolves with the windows that were counted. */

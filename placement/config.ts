@@ -21,5 +21,13 @@ export type PlacementConfig = Values<typeof placementSettings>;
 
 /** As the decision calls them. */
 export function decideOptions(config: PlacementConfig): DecideOptions {
-  return { hotShare: config.hotRoomPercent / 100, imbalance: config.imbalancePercent / 100, movesMax: config.movesPerPlanMax, followsMax: config.followsPerPlanMax, fullShare: config.fullServerPercent / 100, reliefMax: config.reliefsPerPlanMax, keepsReplicas: config.warmCopies };
+  return {
+    hotShare: config.hotRoomPercent / 100,
+    imbalance: config.imbalancePercent / 100,
+    movesMax: config.movesPerPlanMax,
+    followsMax: config.followsPerPlanMax,
+    fullShare: config.fullServerPercent / 100,
+    reliefMax: config.reliefsPerPlanMax,
+    keepsReplicas: config.warmCopies,
+  };
 }

@@ -31,7 +31,9 @@ export class Copies {
     if (kept !== undefined && this.isWellKept(owner, kept)) return undefined;
     const best = this.#best(room, owner);
     if (best === undefined || best === kept) return undefined;
-    if (kept !== undefined && this.#mayKeep(room, kept) && this.#tallies.apart(owner, best) <= this.#tallies.apart(owner, kept)) return undefined;
+    if (kept !== undefined && this.#mayKeep(room, kept) && this.#tallies.apart(owner, best) <= this.#tallies.apart(owner, kept)) {
+      return undefined;
+    }
     if (kept !== undefined) this.#tallies.countCopy(owner, kept, -1);
     this.#tallies.countCopy(owner, best, 1);
     const reason = `${best.state.server} keeps its warm copy: ${APART[this.#tallies.apart(owner, best)]} than its owner ${owner.state.server}`;

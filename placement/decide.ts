@@ -78,7 +78,15 @@ class Decision {
       const from = this.#movable(room);
       if (from === undefined || from.state.pool === DEDICATED || from.rooms <= 1) continue;
       const to = this.#coolerFor(share, from);
-      if (to !== undefined) this.#move(room, from, to, share, `it takes ${percent(share)} of its server's budget, over ${percent(this.#options.hotShare)}; ${to.state.server} has most to spare`);
+      if (to !== undefined) {
+        this.#move(
+          room,
+          from,
+          to,
+          share,
+          `it takes ${percent(share)} of its server's budget, over ${percent(this.#options.hotShare)}; ${to.state.server} has most to spare`,
+        );
+      }
     }
   }
 
@@ -88,8 +96,19 @@ class Decision {
       if (this.#moves.size >= this.#options.movesMax) return;
       const from = this.#movable(room);
       const share = this.#world.shares.get(room) ?? 0;
-      const to = least(this.#tallies.takers.filter((tally) => tally.state.pool === "" && hasRoomFor(tally, share)), byRooms);
-      if (from?.state.pool === DEDICATED && to !== undefined) this.#move(room, from, to, share, `it takes ${percent(share)} of its server's budget, and has not been hot for a while; ${to.state.server} has the fewest rooms of those with as much to spare`);
+      const to = least(
+        this.#tallies.takers.filter((tally) => tally.state.pool === "" && hasRoomFor(tally, share)),
+        byRooms,
+      );
+      if (from?.state.pool === DEDICATED && to !== undefined) {
+        this.#move(
+          room,
+          from,
+          to,
+          share,
+          `it takes ${percent(share)} of its server's budget, and has not been hot for a while; ${to.state.server} has the fewest rooms of those with as much to spare`,
+        );
+      }
     }
   }
 
@@ -101,7 +120,10 @@ class Decision {
       const shares = known.filter(([room]) => this.#movable(room) === from);
       const rest = from.used - shares.reduce((sum, [, share]) => sum + share, 0);
       const others = Math.max(1, from.rooms - shares.length);
-      const candidates = [...shares, ...(this.#ordinaryRooms().get(from.state.server) ?? []).map((room) => [room, Math.max(0, rest) / others] as const)];
+      const candidates = [
+        ...shares,
+        ...(this.#ordinaryRooms().get(from.state.server) ?? []).map((room) => [room, Math.max(0, rest) / others] as const),
+      ];
       this.#relieve(from, candidates);
     }
   }
@@ -181,7 +203,13 @@ class Decision {
       const to = least(others, byUse);
       if (to === undefined || !isFull(from) || moved >= this.#options.reliefMax || this.#moves.size >= this.#options.movesMax) return;
       if (!hasRoomFor(to, share) || to.used + share > from.used - MARGIN) continue;
-      this.#move(room, from, to, share, `${from.state.server} uses ${percent(from.used)} of its budget, ${to.state.server} ${percent(to.used)}`);
+      this.#move(
+        room,
+        from,
+        to,
+        share,
+        `${from.state.server} uses ${percent(from.used)} of its budget, ${to.state.server} ${percent(to.used)}`,
+      );
       moved += 1;
     }
   }
@@ -197,7 +225,13 @@ class Decision {
       const [from, to] = [least(tallies, byRoomsDown)!, least(tallies, byRooms)!];
       const room = movable.get(from.state.server)?.pop();
       if (isBalanced(from, to) || room === undefined) return;
-      this.#move(room, from, to, 0, `${from.state.server} has ${from.rooms} rooms and ${to.state.server} ${to.rooms}; the mean is ${Math.round(mean)}`);
+      this.#move(
+        room,
+        from,
+        to,
+        0,
+        `${from.state.server} has ${from.rooms} rooms and ${to.state.server} ${to.rooms}; the mean is ${Math.round(mean)}`,
+      );
     }
   }
 
@@ -232,7 +266,9 @@ class Decision {
       const move = this.#moves.get(room)?.action;
       const isOwnerToBe = move !== undefined && "to" in move && move.to === replica;
       if (replica === undefined || isOwnerToBe || !this.#world.rooms.has(room)) continue;
-      if (steps.push({ room, action: { kind: "unfollow", by: replica }, reason: "no warm copies are kept" }) >= this.#options.followsMax) break;
+      if (steps.push({ room, action: { kind: "unfollow", by: replica }, reason: "no warm copies are kept" }) >= this.#options.followsMax) {
+        break;
+      }
     }
     return steps;
   }

@@ -18,7 +18,12 @@ import { type Plan, type Step, replicaAfter } from "./plan.ts";
 import type { Plans, RoomServers } from "./ports.ts";
 import type { View } from "./view.ts";
 
-export type LeaderPorts = { readonly leases: Leases; readonly plans: Plans; readonly servers: RoomServers; readonly operations: Operations };
+export type LeaderPorts = {
+  readonly leases: Leases;
+  readonly plans: Plans;
+  readonly servers: RoomServers;
+  readonly operations: Operations;
+};
 export type LeaderOptions = DecideOptions & CooledOptions & LeadershipOptions & { readonly controlLoopMs: number };
 export type LeaderDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: PlacementMetrics };
 
@@ -135,7 +140,11 @@ export class Leader {
   async #renew(generation: number): Promise<void> {
     const renewal = this.#leadership.renewal(generation);
     if (renewal === undefined) return;
-    this.#leadership.receiveWritten(renewal.lease, await this.#ports.leases.write(LEASE, renewal.lease, renewal.revision), this.#deps.clock.now());
+    this.#leadership.receiveWritten(
+      renewal.lease,
+      await this.#ports.leases.write(LEASE, renewal.lease, renewal.revision),
+      this.#deps.clock.now(),
+    );
     if (this.#leadership.leads) return;
     this.#queue(NO_STEPS);
     this.#deps.metrics.leads.set(0);
@@ -159,7 +168,9 @@ export class Leader {
     for (const { room, replica } of this.#view.released()) {
       if (this.#busy.has(room)) continue;
       this.#write(room, undefined);
-      if (replica !== undefined) void this.#ports.servers.order(replica, { kind: "unfollow", room, generation: this.#leadership.generation });
+      if (replica !== undefined) {
+        void this.#ports.servers.order(replica, { kind: "unfollow", room, generation: this.#leadership.generation });
+      }
     }
   }
 
@@ -219,8 +230,21 @@ export class Leader {
     if (owner === undefined) return;
     const replica = replicaAfter(action, this.#view.replicaOf(room));
     const ownerReason = "to" in action ? reason : this.#view.ownerReasonOf(room);
-    this.#write(room, { owner, ...(replica === undefined ? {} : { replica }), reason, ...(ownerReason === undefined ? {} : { ownerReason }), generation, at: this.#deps.clock.wallNow() });
-    this.#ports.operations.report({ kind: "room_placed", room, action: action.kind, server: "to" in action ? action.to : action.by, reason });
+    this.#write(room, {
+      owner,
+      ...(replica === undefined ? {} : { replica }),
+      reason,
+      ...(ownerReason === undefined ? {} : { ownerReason }),
+      generation,
+      at: this.#deps.clock.wallNow(),
+    });
+    this.#ports.operations.report({
+      kind: "room_placed",
+      room,
+      action: action.kind,
+      server: "to" in action ? action.to : action.by,
+      reason,
+    });
   }
 
   /** Undefined: done. Else why not. */

@@ -44,7 +44,9 @@ export class Leadership {
 
   /** What to write to go on leading, and over which revision. */
   renewal(generation: number): { lease: Lease; revision: number } | undefined {
-    return this.#held === undefined ? undefined : { lease: { holder: this.#options.holder, floor: Math.max(generation, this.#held.generation) }, revision: this.#held.revision };
+    return this.#held === undefined
+      ? undefined
+      : { lease: { holder: this.#options.holder, floor: Math.max(generation, this.#held.generation) }, revision: this.#held.revision };
   }
 
   receiveWritten(lease: Lease, written: Replaced, now: Millis): void {

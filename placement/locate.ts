@@ -14,11 +14,25 @@ export type Servers = {
 };
 
 /** `replica`: who keeps a warm copy, if anybody. `suspects`: servers that the asker got no answer from; passed over, though their heartbeats may look well. */
-export function decideOwner(request: LocateRequest, entry: RoomEntry | undefined, replica: ServerId | undefined, servers: Servers): LocateReply {
-  if (entry !== undefined && servers.isLive(entry.owner) && !request.suspects.includes(entry.owner)) return { kind: "server", server: entry.owner };
+export function decideOwner(
+  request: LocateRequest,
+  entry: RoomEntry | undefined,
+  replica: ServerId | undefined,
+  servers: Servers,
+): LocateReply {
+  if (entry !== undefined && servers.isLive(entry.owner) && !request.suspects.includes(entry.owner)) {
+    return { kind: "server", server: entry.owner };
 
-  if (replica !== undefined && servers.available.includes(replica) && !request.suspects.includes(replica)) return { kind: "server", server: replica };
+  }
+  if (replica !== undefined && servers.available.includes(replica) && !request.suspects.includes(replica)) {
+    return { kind: "server", server: replica };
 
-  const [best] = rendezvous(request.room, servers.available.filter((server) => !request.suspects.includes(server)));
-  return best === undefined ? { kind: "none", reason: "no room server is alive that was not tried: start one, or look at why those there do not answer" } : { kind: "server", server: best };
+  }
+  const [best] = rendezvous(
+    request.room,
+    servers.available.filter((server) => !request.suspects.includes(server)),
+  );
+  return best === undefined
+    ? { kind: "none", reason: "no room server is alive that was not tried: start one, or look at why those there do not answer" }
+    : { kind: "server", server: best };
 }

@@ -21,7 +21,10 @@ import { natsRoomServers } from "./io/nats-room-servers.ts";
 import { placementMetrics } from "./metrics.ts";
 import { hostPlacement } from "./placement-host.ts";
 
-export async function startPlacement(config: SharedConfig & PlacementConfig, { log, registry }: { log: Log; registry: Registry }): Promise<Running> {
+export async function startPlacement(
+  config: SharedConfig & PlacementConfig,
+  { log, registry }: { log: Log; registry: Registry },
+): Promise<Running> {
   const subjects = subjectsOf(config.environment);
   const holder = `placement-${randomBytes(8).toString("hex")}`;
   const metrics = placementMetrics(registry);

@@ -14,7 +14,13 @@ import { View } from "./view.ts";
 
 export type PlacementPorts = LeaderPorts & { readonly rooms: Rooms; readonly pins: Pins; readonly questions: Questions };
 /** `holder`: the name of this run; no other ever has it. */
-export type PlacementOptions = DecideOptions & CooledOptions & { readonly holder: string; readonly serverSilenceMsMax: number; readonly placementLeaseMs: number; readonly controlLoopMs: number };
+export type PlacementOptions = DecideOptions &
+  CooledOptions & {
+    readonly holder: string;
+    readonly serverSilenceMsMax: number;
+    readonly placementLeaseMs: number;
+    readonly controlLoopMs: number;
+  };
 
 export function hostPlacement(ports: PlacementPorts, options: PlacementOptions, deps: LeaderDeps): { stop(): void } {
   const { clock, log, metrics } = deps;
@@ -25,7 +31,10 @@ export function hostPlacement(ports: PlacementPorts, options: PlacementOptions, 
   const locate = async (request: LocateRequest): Promise<LocateReply> => {
     const entry = await ports.rooms.entry(request.room);
     const now = clock.now();
-    const servers = { available: membership.available(now), isLive: (server: LocateRequest["suspects"][number]) => membership.isLive(server, now) };
+    const servers = {
+      available: membership.available(now),
+      isLive: (server: LocateRequest["suspects"][number]) => membership.isLive(server, now),
+    };
     const reply = decideOwner(request, entry, view.replicaOf(request.room), servers);
     metrics.locates.inc({ answer: reply.kind });
     if (reply.kind === "none") log.warn({ room: request.room, suspects: request.suspects }, "no room server for a room");

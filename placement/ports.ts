@@ -1,6 +1,17 @@
 /** What placement needs from the world. `io/` implements each. */
 
-import type { ClaimReply, ClaimRequest, LocateReply, LocateRequest, OrderReply, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat, ServerOrder } from "../shared/bus/placement-messages.ts";
+import type {
+  ClaimReply,
+  ClaimRequest,
+  LocateReply,
+  LocateRequest,
+  OrderReply,
+  PlannedRoom,
+  RoomEntry,
+  RoomPin,
+  ServerHeartbeat,
+  ServerOrder,
+} from "../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 
 export interface Rooms {

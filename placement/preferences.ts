@@ -21,7 +21,11 @@ export class Preferences {
 
   describe(room: RoomKey): string {
     const { pool, host } = this.#pins.get(room) ?? {};
-    return [pool === undefined ? "" : `the pool ${pool}`, host === undefined ? "" : `the host ${host}`].filter((part) => part !== "").join(" and ") || "the general pool";
+    return (
+      [pool === undefined ? "" : `the pool ${pool}`, host === undefined ? "" : `the host ${host}`]
+        .filter((part) => part !== "")
+        .join(" and ") || "the general pool"
+    );
   }
 
   mayTake(room: RoomKey, { pool, host }: ServerState): boolean {

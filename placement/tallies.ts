@@ -27,7 +27,9 @@ export class Tallies {
   readonly #apartMax: readonly number[];
 
   constructor(servers: readonly ServerState[], fullAt: number) {
-    const tallies = [...servers].sort((a, b) => (a.server < b.server ? -1 : 1)).map((state, index): Tally => ({ index, state, rooms: 0, used: state.used, replicas: 0, fullAt }));
+    const tallies = [...servers]
+      .sort((a, b) => (a.server < b.server ? -1 : 1))
+      .map((state, index): Tally => ({ index, state, rooms: 0, used: state.used, replicas: 0, fullAt }));
     this.takers = tallies.filter(({ state }) => !state.draining);
     this.#byServer = new Map(tallies.map((tally) => [tally.state.server, tally]));
     this.#count = tallies.length;

@@ -26,7 +26,15 @@ export class View {
 
   receivePlanned(room: RoomKey, planned: PlannedRoom | undefined): void {
     if (planned === undefined) this.#planned.delete(room);
-    else if (planned.generation >= (this.#planned.get(room)?.generation ?? 0)) this.#planned.set(room, { replica: planned.replica, reason: planned.reason, generation: planned.generation, owner: planned.owner, ownerReason: planned.ownerReason });
+    else if (planned.generation >= (this.#planned.get(room)?.generation ?? 0)) {
+      this.#planned.set(room, {
+        replica: planned.replica,
+        reason: planned.reason,
+        generation: planned.generation,
+        owner: planned.owner,
+        ownerReason: planned.ownerReason,
+      });
+    }
     this.#forgetCopyOfOwner(room);
   }
 

@@ -3,7 +3,14 @@
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 
 /** A room server that is heard. `pool`: empty for the general one. `used`: the share of its budget that is in use, by what is scarcest. */
-export type ServerState = { readonly server: ServerId; readonly host: string; readonly zone: string; readonly pool: string; readonly draining: boolean; readonly used: number };
+export type ServerState = {
+  readonly server: ServerId;
+  readonly host: string;
+  readonly zone: string;
+  readonly pool: string;
+  readonly draining: boolean;
+  readonly used: number;
+};
 
 /** As the rooms bucket has it. */
 export type RoomState = { readonly owner: ServerId };

@@ -28,7 +28,9 @@ export type EdgeConfig = { readonly production: boolean; readonly allowedOrigins
 
 /** Throws where it may not, or cannot, be started so. */
 export function refuseUnsafe({ yGatewayUrl, production, allowedOrigins }: YWebsocketConfig & EdgeConfig): void {
-  if (production && allowedOrigins.length === 0) throw new SettingError("in production the pages that may connect must be named: set COROOM_ALLOWED_ORIGINS");
+  if (production && allowedOrigins.length === 0) {
+    throw new SettingError("in production the pages that may connect must be named: set COROOM_ALLOWED_ORIGINS");
+  }
   try {
     addressOf(yGatewayUrl);
   } catch {

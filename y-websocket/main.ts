@@ -35,7 +35,13 @@ export async function startYWebsocket(config: YWebsocketConfig & EdgeConfig, { l
 
   const newClient = ({ room, token, address }: YSeat, socket: YSocket): YClient => {
     const world = worldOf(addressHeader === "" ? {} : { [addressHeader]: address }, log);
-    return new YClient(socket, config, { openRoom: (doc) => new YjsProvider({ url, token, room, doc }, world), budget, clock, log, metrics });
+    return new YClient(socket, config, {
+      openRoom: (doc) => new YjsProvider({ url, token, room, doc }, world),
+      budget,
+      clock,
+      log,
+      metrics,
+    });
   };
   const reception = new Reception({ places: new Places(config), metrics, newClient });
   const listening = { host: config.yHost, port: config.yPort, allowedOrigins: config.allowedOrigins, addressHeader };

@@ -46,7 +46,9 @@ function read(input: decoding.Decoder): YMessage {
     }
     case AWARENESS: {
       const bytes = decoding.readVarUint8Array(input);
-      return bytes.byteLength > AWARENESS_BYTES_MAX ? { kind: "unknown" } : { kind: "awareness", states: readStates(decoding.createDecoder(bytes)) };
+      return bytes.byteLength > AWARENESS_BYTES_MAX
+        ? { kind: "unknown" }
+        : { kind: "awareness", states: readStates(decoding.createDecoder(bytes)) };
     }
     case AWARENESS_REQUEST:
       return { kind: "awareness-request" };
@@ -58,7 +60,11 @@ function read(input: decoding.Decoder): YMessage {
 function readStates(input: decoding.Decoder): YState[] {
   const count = decoding.readVarUint(input);
   if (count > input.arr.byteLength) throw new Error("more states than bytes");
-  return Array.from({ length: count }, () => ({ client: decoding.readVarUint(input), clock: decoding.readVarUint(input), json: decoding.readVarString(input) }));
+  return Array.from({ length: count }, () => ({
+    client: decoding.readVarUint(input),
+    clock: decoding.readVarUint(input),
+    json: decoding.readVarString(input),
+  }));
 }
 
 /** Asks for what the client has beyond this. */

@@ -117,7 +117,11 @@ function fieldsOf(json: string): Fields | undefined {
   if (json.length > STATE_CHARACTERS_MAX) return undefined;
   const state = parsed(json);
   if (typeof state !== "object" || state === null || Array.isArray(state)) return undefined;
-  return Object.fromEntries(Object.entries(state).filter(([name]) => name.length >= 1 && name.length <= NAME_LENGTH_MAX && name.isWellFormed() && !name.startsWith("@") && !RESERVED.has(name)));
+  return Object.fromEntries(
+    Object.entries(state).filter(
+      ([name]) => name.length >= 1 && name.length <= NAME_LENGTH_MAX && name.isWellFormed() && !name.startsWith("@") && !RESERVED.has(name),
+    ),
+  );
 }
 
 function parsed(json: string): unknown {

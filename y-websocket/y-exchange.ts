@@ -18,7 +18,10 @@ import { encodeAwareness, encodeDenied, encodeSyncAnswer, encodeSyncRequest, enc
 import type { YAwareness } from "./y-awareness.ts";
 import { Y_CLOSE, type YLine } from "./y-line.ts";
 
-export type YExchangeOptions = Pick<YWebsocketConfig, "yAnswerBytesBurst" | "yAnswerBytesPerSecond" | "yUpdateBytesBurst" | "yUpdateBytesPerSecond">;
+export type YExchangeOptions = Pick<
+  YWebsocketConfig,
+  "yAnswerBytesBurst" | "yAnswerBytesPerSecond" | "yUpdateBytesBurst" | "yUpdateBytesPerSecond"
+>;
 export type YExchangeParts = {
   readonly doc: Y.Doc;
   readonly room: Pick<YjsProvider, "room" | "rights" | "awareness">;

@@ -8,7 +8,15 @@ import type { YSocket } from "./ports.ts";
 import { encodeDenied } from "./protocol.ts";
 
 /** 4400 to 4499: clients of y-websocket 3.1 and later do not reconnect by themselves. */
-export const Y_CLOSE = { unreadable: 4400, refused: 4401, tokenExpired: 4501, silent: 4508, tooFast: 4529, goingAway: 1001, overloaded: 1013 } as const;
+export const Y_CLOSE = {
+  unreadable: 4400,
+  refused: 4401,
+  tokenExpired: 4501,
+  silent: 4508,
+  tooFast: 4529,
+  goingAway: 1001,
+  overloaded: 1013,
+} as const;
 
 /** `left`: the client closed its socket. `refused`: it was closed from here. */
 export type LineEnd = "left" | "refused";
@@ -37,7 +45,9 @@ export class YLine {
   /** One message may be as long as the document, so what counts is what the client had not taken before it. */
   tell(bytes: Uint8Array): void {
     if (!this.#isOpen) return;
-    if (this.#socket.waitingBytes > this.#options.yWaitingBytesMax) return this.refuse(Y_CLOSE.overloaded, "it does not take what it is sent");
+    if (this.#socket.waitingBytes > this.#options.yWaitingBytesMax) {
+      return this.refuse(Y_CLOSE.overloaded, "it does not take what it is sent");
+    }
     this.#socket.send(bytes);
   }
 

@@ -36,7 +36,10 @@ export class Board {
   #ranking: readonly RankedUser[] = [];
   #told = "";
 
-  constructor({ role, window, shown }: Required<BoardOptions>, deps: { onUnsubscribe: (board: Board) => void; reportError: (error: unknown) => void }) {
+  constructor(
+    { role, window, shown }: Required<BoardOptions>,
+    deps: { onUnsubscribe: (board: Board) => void; reportError: (error: unknown) => void },
+  ) {
     this.role = role;
     this.window = window;
     this.shown = shown;
@@ -103,7 +106,9 @@ export class Board {
   /** To be seen already, and told soon. */
   know(facts: BoardFacts): void {
     this.#facts = facts;
-    this.#ranking = facts.places.slice(0, this.shown).map(({ user, name, score }, index) => ({ rank: index + 1, user, name: name === "" ? user : name, score }));
+    this.#ranking = facts.places
+      .slice(0, this.shown)
+      .map(({ user, name, score }, index) => ({ rank: index + 1, user, name: name === "" ? user : name, score }));
   }
 
   /** Nobody listens any more. */
@@ -130,7 +135,10 @@ export class Leaderboard {
     assert(window in BOARD_WINDOWS, `a window is ${Object.keys(BOARD_WINDOWS).join(", ")}`);
     assert(role in BOARD_ROLES, `a role is ${Object.keys(BOARD_ROLES).join(", ")}`);
     assert(Number.isSafeInteger(shown) && shown > 0, "shown is how many places, a whole number from 1");
-    const board = new Board({ window, role, shown }, { onUnsubscribe: (ended) => this.#remove(ended), reportError: this.#world.reportError });
+    const board = new Board(
+      { window, role, shown },
+      { onUnsubscribe: (ended) => this.#remove(ended), reportError: this.#world.reportError },
+    );
     const shared = this.#boards.get(keyOf(board)) ?? { views: new Set(), facts: NOTHING_SHOWN };
     this.#boards.set(keyOf(board), shared);
     shared.views.add(board);

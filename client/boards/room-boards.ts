@@ -83,7 +83,9 @@ export class RoomBoards {
   }
 
   #ask({ role, window }: BoardName, shown: number): BoardsEffect[] {
-    return this.#channel === undefined ? [] : [{ kind: "send", frame: { type: "watch-board", channel: this.#channel, role, window, shown } }];
+    return this.#channel === undefined
+      ? []
+      : [{ kind: "send", frame: { type: "watch-board", channel: this.#channel, role, window, shown } }];
   }
 
   #lose(): BoardsEffect[] {

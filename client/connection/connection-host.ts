@@ -137,7 +137,9 @@ export class ConnectionHost {
   }
 
   #newLine(): Line {
-    const core = new Connection({ ...defaults.CONNECTION, agent: AGENT, tokenIsFixed: typeof this.#token === "string" }, () => this.#world.chance.unit());
+    const core = new Connection({ ...defaults.CONNECTION, agent: AGENT, tokenIsFixed: typeof this.#token === "string" }, () =>
+      this.#world.chance.unit(),
+    );
     return { core, socket: undefined, tokensAsked: 0 };
   }
 
@@ -149,7 +151,9 @@ export class ConnectionHost {
   #take(line: Line, input: ConnectionInput): void {
     if (line !== this.#line && line !== this.#next) return; // Given up meanwhile.
     for (const effect of line.core.receive(input, this.#world.clock.now())) this.#carryOut(line, effect);
-    if (line === this.#line && input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown") this.#rooms.route(input.frame);
+    if (line === this.#line && input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown") {
+      this.#rooms.route(input.frame);
+    }
     if (this.#next !== undefined && !this.#line.core.isOpen) this.#abandonNext(this.#next); // From here on the line comes back by itself.
     this.#alarm.setFor(earlier(this.#line.core.dueAt, this.#next?.core.dueAt));
     this.#tellStatus();
@@ -171,7 +175,11 @@ export class ConnectionHost {
         return;
       case "line-open":
         if (line === this.#next) this.#moveTo(line);
-        return this.#rooms.receiveOpened({ kind: "line-open", limits: effect.limits, pace: new Pace(effect.limits, this.#world.clock.now()) });
+        return this.#rooms.receiveOpened({
+          kind: "line-open",
+          limits: effect.limits,
+          pace: new Pace(effect.limits, this.#world.clock.now()),
+        });
       case "line-lost":
         return this.#rooms.receiveLost({ kind: "line-lost", heardAt: effect.heardAt });
       case "move":

@@ -34,7 +34,20 @@ type State =
   | { readonly kind: "asking-token"; readonly until: Millis }
   | { readonly kind: "opening"; readonly token: string; readonly until: Millis }
   | { readonly kind: "greeting"; readonly until: Millis }
-  | { readonly kind: "open"; readonly limits: Limits; readonly since: Millis; heardAt: Millis; pingAt: Millis; moveAt: Millis | undefined; isDegraded: boolean; /** The gateway said so. */ isGoingAway: boolean; renewAt: Millis | undefined; /** Of the token function, in a row. */ renewFailures: number };
+  | {
+      readonly kind: "open";
+      readonly limits: Limits;
+      readonly since: Millis;
+      heardAt: Millis;
+      pingAt: Millis;
+      moveAt: Millis | undefined;
+      isDegraded: boolean;
+      /** The gateway said so. */
+      isGoingAway: boolean;
+      renewAt: Millis | undefined;
+      /** Of the token function, in a row. */
+      renewFailures: number;
+    };
 
 type OpenState = State & { kind: "open" };
 
@@ -95,7 +108,12 @@ export class Connection {
       case "greeting":
         return state.until;
       case "open":
-        return Math.min(state.pingAt, state.moveAt ?? Infinity, state.renewAt ?? Infinity, state.heardAt + state.limits.silenceMsMax) as Millis;
+        return Math.min(
+          state.pingAt,
+          state.moveAt ?? Infinity,
+          state.renewAt ?? Infinity,
+          state.heardAt + state.limits.silenceMsMax,
+        ) as Millis;
       case "idle":
       case "refused":
         return undefined;
@@ -155,7 +173,9 @@ export class Connection {
   #receiveFrame(frame: ServerFrame | UnknownFrame | undefined, now: Millis): ConnectionEffect[] {
     const state = this.#state;
     if (state.kind === "open") state.heardAt = now;
-    if (frame === undefined) return this.#giveUp(connectionRefused(CLOSE.badFrame.code, "the server sent bytes that are no frame: it may speak another protocol"));
+    if (frame === undefined) {
+      return this.#giveUp(connectionRefused(CLOSE.badFrame.code, "the server sent bytes that are no frame: it may speak another protocol"));
+    }
     if (frame.type === "error") this.#said = frame.message;
     if (frame.type === "retry-later") this.#retry.asked(frame.retryAfterMs);
     if (frame.type === "going-away" && state.kind === "open") {
@@ -169,14 +189,28 @@ export class Connection {
     }
     if (frame.type !== "welcome" || state.kind !== "greeting") return [];
     const { limits, tokenExpiresInMs } = frame;
-    this.#state = { kind: "open", limits, since: now, heardAt: now, pingAt: (now + limits.pingIntervalMs) as Millis, moveAt: undefined, isDegraded: false, isGoingAway: false, renewAt: this.#renewAt(tokenExpiresInMs, now), renewFailures: 0 };
+    this.#state = {
+      kind: "open",
+      limits,
+      since: now,
+      heardAt: now,
+      pingAt: (now + limits.pingIntervalMs) as Millis,
+      moveAt: undefined,
+      isDegraded: false,
+      isGoingAway: false,
+      renewAt: this.#renewAt(tokenExpiresInMs, now),
+      renewFailures: 0,
+    };
     return [{ kind: "line-open", limits }];
   }
 
   #receiveClosed({ code, why }: ConnectionInput & { kind: "socket-closed" }, now: Millis): ConnectionEffect[] {
     const { kind } = this.#state;
     if (kind !== "opening" && kind !== "greeting" && kind !== "open") return [];
-    const said = kind === "opening" ? unreachable(why) : `${this.#said ?? meaningOfClose(code) ?? why ?? "the connection was lost"} (close code ${code})`;
+    const said =
+      kind === "opening"
+        ? unreachable(why)
+        : `${this.#said ?? meaningOfClose(code) ?? why ?? "the connection was lost"} (close code ${code})`;
     const reconnect = reconnectAfterClose(code);
     switch (reconnect) {
       case "never":
@@ -205,7 +239,9 @@ export class Connection {
       case "greeting":
         return now < state.until ? [] : this.#breakOff(`the server did not answer within ${this.#options.openMsMax} ms`, now);
       case "open": {
-        if (now - state.heardAt >= state.limits.silenceMsMax) return this.#breakOff(`nothing was heard of the server for ${state.limits.silenceMsMax} ms`, now);
+        if (now - state.heardAt >= state.limits.silenceMsMax) {
+          return this.#breakOff(`nothing was heard of the server for ${state.limits.silenceMsMax} ms`, now);
+        }
         return [...this.#moveIfDue(state, now), ...this.#renewIfDue(state, now), ...this.#pingIfDue(state, now)];
       }
       case "idle":
@@ -293,7 +329,11 @@ function unreachable(why: string | undefined): string {
 }
 
 /** Nobody moves twice: told again, it keeps to the first time. A gateway that goes away is not stayed with. */
-function receiveDegraded(state: OpenState, { backbone, reconnectAfterMs }: ServerFrame & { type: "degraded" }, now: Millis): ConnectionEffect[] {
+function receiveDegraded(
+  state: OpenState,
+  { backbone, reconnectAfterMs }: ServerFrame & { type: "degraded" },
+  now: Millis,
+): ConnectionEffect[] {
   const wasDegraded = state.isDegraded;
   state.isDegraded = backbone === "lost";
   if (state.isDegraded && !wasDegraded) state.moveAt ??= (now + reconnectAfterMs) as Millis;

@@ -37,7 +37,10 @@ export class RoomsOnLine {
   /** Throws where another takes part for the room: the application's mistake. */
   assertFree(member: Member): void {
     const there = this.#members.get(member.room);
-    assert(there === undefined || there === member, `room ${JSON.stringify(member.room)} is on this connection already: one RoomConnection or provider a room`);
+    assert(
+      there === undefined || there === member,
+      `room ${JSON.stringify(member.room)} is on this connection already: one RoomConnection or provider a room`,
+    );
   }
 
   enter(member: Member): void {

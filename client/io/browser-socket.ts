@@ -7,7 +7,8 @@ export const openSocket: OpenSocket = (url, listener) => {
   socket.binaryType = "arraybuffer";
   socket.onopen = () => listener.opened();
   // A text message is no frame; read as no bytes, it is refused as one.
-  socket.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) => listener.received(typeof data === "string" ? new Uint8Array() : new Uint8Array(data));
+  socket.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) =>
+    listener.received(typeof data === "string" ? new Uint8Array() : new Uint8Array(data));
   socket.onclose = ({ code }) => listener.closed(code);
   socket.onerror = () => {}; // "close" follows; what went wrong stands in the browser's console alone.
   return {

@@ -7,7 +7,12 @@ import type { SnapshotAnswer } from "../ports.ts";
 /** Without the answer's head, and then without any more of its body. */
 const SILENCE_MS_MAX = 30_000;
 
-export async function fetchSnapshot(url: string, token: string, signal: AbortSignal, silenceMsMax = SILENCE_MS_MAX): Promise<SnapshotAnswer> {
+export async function fetchSnapshot(
+  url: string,
+  token: string,
+  signal: AbortSignal,
+  silenceMsMax = SILENCE_MS_MAX,
+): Promise<SnapshotAnswer> {
   const line = new AbortController();
   const end = (): void => line.abort(signal.reason);
   const giveUp = (): void => line.abort(new Error(`nothing came for ${silenceMsMax} ms`));
@@ -21,9 +26,17 @@ export async function fetchSnapshot(url: string, token: string, signal: AbortSig
     if (signal.aborted) end();
     const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal: line.signal });
     if (answer.status === 404) return { kind: "none" };
-    if (!answer.ok) return { kind: "unavailable", retryAfterMs: secondsOf(answer.headers.get("retry-after")) * 1000, why: `HTTP ${answer.status}` };
+    if (!answer.ok) {
+      return { kind: "unavailable", retryAfterMs: secondsOf(answer.headers.get("retry-after")) * 1000, why: `HTTP ${answer.status}` };
+    }
     const position = positionOf(answer.headers);
-    if (position === undefined) return { kind: "unavailable", retryAfterMs: 0, why: "the answer does not say its position (x-coroom-epoch, x-coroom-seq): a proxy may drop these headers" };
+    if (position === undefined) {
+      return {
+        kind: "unavailable",
+        retryAfterMs: 0,
+        why: "the answer does not say its position (x-coroom-epoch, x-coroom-seq): a proxy may drop these headers",
+      };
+    }
     heard();
     return { kind: "snapshot", position, last: editNamed(answer.headers.get("x-coroom-last-edit")), payload: await bodyOf(answer, heard) };
   } finally {

@@ -6,7 +6,17 @@
 
 import type { EditStore, KeptChange, KeptRoom, RoomStore, StoredRoom } from "../keeping/edit-store.ts";
 import { ALL, KeptDatabase, whole } from "./kept-database.ts";
-import { allOf, type Condense, type Left, leftBehind, ownBytes, readDocument, replacePieces, takeOver, writeDocument } from "./kept-rows.ts";
+import {
+  allOf,
+  type Condense,
+  type Left,
+  leftBehind,
+  ownBytes,
+  readDocument,
+  replacePieces,
+  takeOver,
+  writeDocument,
+} from "./kept-rows.ts";
 import { alone, livePages, lock, lockOf, type PageId } from "./page-locks.ts";
 
 export type IndexedDbStoreOptions = {
@@ -18,10 +28,20 @@ export type IndexedDbStoreOptions = {
 };
 
 /** What one page has open. */
-type Part = { readonly key: string; readonly page: PageId; readonly condense: Condense; /** Taken over with the next write. */ readonly left: Left[] };
+type Part = {
+  readonly key: string;
+  readonly page: PageId;
+  readonly condense: Condense;
+  /** Taken over with the next write. */
+  readonly left: Left[];
+};
 
 /** `closed`: for their locks go a moment later. `leaving`: each with a promise that is kept once it is closed. */
-type Here = { readonly name: string; readonly closed: Set<PageId>; readonly leaving: Map<PageId, { readonly key: string; readonly left: Promise<void> }> };
+type Here = {
+  readonly name: string;
+  readonly closed: Set<PageId>;
+  readonly leaving: Map<PageId, { readonly key: string; readonly left: Promise<void> }>;
+};
 
 const PAGE_ID_BYTES = 12;
 /** Outlasts the page and the browser; the last moments before a power cut it need not. Edits wait for it: a disk's flush would take too long. */
@@ -38,7 +58,12 @@ export async function forgetIndexedDbStore({ owner }: IndexedDbStoreOptions): Pr
   await new Promise<void>((resolve, reject) => {
     const request = indexedDB.deleteDatabase(databaseOf(owner));
     request.onsuccess = () => resolve();
-    request.onerror = () => reject(new Error("what is kept on this device could not be removed: try again when no other page of this application is open", { cause: request.error }));
+    request.onerror = () =>
+      reject(
+        new Error("what is kept on this device could not be removed: try again when no other page of this application is open", {
+          cause: request.error,
+        }),
+      );
   });
 }
 
@@ -47,8 +72,12 @@ function databaseOf(owner: string): string {
 }
 
 async function openRoom({ name, closed, leaving }: Here, { server, room, condense, lost = () => {} }: StoredRoom): Promise<RoomStore> {
-  if (typeof indexedDB === "undefined") throw new Error("there is no IndexedDB here: leave the option `store` out in Node, or give a store of your own");
-  if (typeof navigator === "undefined" || navigator.locks === undefined) throw new Error("there are no Web Locks here: serve the page over https (or from localhost)");
+  if (typeof indexedDB === "undefined") {
+    throw new Error("there is no IndexedDB here: leave the option `store` out in Node, or give a store of your own");
+  }
+  if (typeof navigator === "undefined" || navigator.locks === undefined) {
+    throw new Error("there are no Web Locks here: serve the page over https (or from localhost)");
+  }
   const key = `${server} ${room}`;
   const page = randomId();
   const database = await KeptDatabase.open(name, lost);
@@ -92,12 +121,19 @@ async function readKept(database: KeptDatabase, part: Part, live: ReadonlySet<Pa
     return await whole(db.transaction(ALL, "readwrite"), async (transaction) => {
       const left = await leftBehind(transaction, key, live);
       await takeOver(transaction, part, left);
-      return { document: condense && (await readDocument(transaction, key, condense, (head, payload) => replacePieces(transaction, head, payload))), edits: left.map(({ edit }) => edit) };
+      return {
+        document:
+          condense && (await readDocument(transaction, key, condense, (head, payload) => replacePieces(transaction, head, payload))),
+        edits: left.map(({ edit }) => edit),
+      };
     });
   } catch {
     return await whole(db.transaction(ALL, "readonly"), async (transaction) => { // A full device takes nothing, and has all that it had.
       part.left.push(...(await leftBehind(transaction, key, live)));
-      return { document: condense && (await readDocument(transaction, key, condense, async () => {})), edits: part.left.map(({ edit }) => edit) };
+      return {
+        document: condense && (await readDocument(transaction, key, condense, async () => {})),
+        edits: part.left.map(({ edit }) => edit),
+      };
     });
   }
 }
@@ -116,13 +152,23 @@ async function write(database: KeptDatabase, part: Part, { put, drop, document }
     left.length = 0;
   } catch (cause) {
     const isFull = cause instanceof DOMException && cause.name === "QuotaExceededError";
-    throw new Error(isFull ? "the browser gives this site no more storage: free some on this device" : "the browser's database did not take them: load the page again", { cause });
+    throw new Error(
+      isFull
+        ? "the browser gives this site no more storage: free some on this device"
+        : "the browser's database did not take them: load the page again",
+      { cause },
+    );
   }
 }
 
 async function forgetRoom(database: KeptDatabase, key: string): Promise<void> {
   const transaction = (await database.connection()).transaction(ALL, "readwrite");
-  await Promise.all([transaction.objectStore("heads").delete(key), transaction.objectStore("pieces").delete(allOf(key)), transaction.objectStore("edits").delete(allOf(key)), transaction.done]);
+  await Promise.all([
+    transaction.objectStore("heads").delete(key),
+    transaction.objectStore("pieces").delete(allOf(key)),
+    transaction.objectStore("edits").delete(allOf(key)),
+    transaction.done,
+  ]);
 }
 
 function randomId(): string {

@@ -21,7 +21,16 @@ export interface Schema extends DBSchema {
   edits: { key: [string, string, number]; value: KeptEdit & { readonly room: string; readonly page: string } };
 }
 
-export type Head = { readonly room: string; readonly position: Position; readonly last: EditName | undefined; /** Of the last piece. */ readonly place: number; /** Of the pieces behind the first. */ readonly bytes: number; readonly condensedBytes: number };
+export type Head = {
+  readonly room: string;
+  readonly position: Position;
+  readonly last: EditName | undefined;
+  /** Of the last piece. */
+  readonly place: number;
+  /** Of the pieces behind the first. */
+  readonly bytes: number;
+  readonly condensedBytes: number;
+};
 type Stores = ["heads", "pieces", "edits"];
 export type Reading = IDBPTransaction<Schema, Stores, "readonly" | "readwrite">;
 export type Writing = IDBPTransaction<Schema, Stores, "readwrite">;
@@ -57,7 +66,9 @@ export class KeptDatabase {
 
   /** Asked again only once the last is answered. */
   async connection(): Promise<IDBPDatabase<Schema>> {
-    if (this.#isTaken) throw new Error("another page of this application has removed what was kept here, or is of a later version: load the page again");
+    if (this.#isTaken) {
+      throw new Error("another page of this application has removed what was kept here, or is of a later version: load the page again");
+    }
     this.#connection ??= await this.#open();
     if (this.#isClosed) this.close();
     return this.#connection;
@@ -107,13 +118,24 @@ async function openDatabase(name: string, { taken, cutOff }: { taken: () => void
     });
   } catch (cause) {
     const isLater = cause instanceof DOMException && cause.name === "VersionError";
-    throw new Error(isLater ? "what is kept here was written by a later version of this application, and is left alone: load the page again" : "the browser does not open its database: in private windows some do not", { cause });
+    throw new Error(
+      isLater
+        ? "what is kept here was written by a later version of this application, and is left alone: load the page again"
+        : "the browser does not open its database: in private windows some do not",
+      { cause },
+    );
   }
 }
 
 /** All that is asked in it, or nothing. */
-export async function whole<Mode extends "readonly" | "readwrite", Result>(transaction: IDBPTransaction<Schema, Stores, Mode>, run: (transaction: IDBPTransaction<Schema, Stores, Mode>) => Promise<Result>): Promise<Result> {
-  const done = transaction.done.then(() => undefined, (cause: unknown) => ({ cause }));
+export async function whole<Mode extends "readonly" | "readwrite", Result>(
+  transaction: IDBPTransaction<Schema, Stores, Mode>,
+  run: (transaction: IDBPTransaction<Schema, Stores, Mode>) => Promise<Result>,
+): Promise<Result> {
+  const done = transaction.done.then(
+    () => undefined,
+    (cause: unknown) => ({ cause }),
+  );
   try {
     const result = await run(transaction);
     const failed = await done;

@@ -18,14 +18,23 @@ export async function leftBehind(transaction: Reading, key: string, live: Readon
   return edits.map(({ page, place, payload, made, sent }, index) => ({ page, place, edit: { place: index + 1, payload, made, sent } }));
 }
 
-export async function takeOver(transaction: Writing, { key, page }: { readonly key: string; readonly page: PageId }, left: readonly Left[]): Promise<void> {
+export async function takeOver(
+  transaction: Writing,
+  { key, page }: { readonly key: string; readonly page: PageId },
+  left: readonly Left[],
+): Promise<void> {
   const edits = transaction.objectStore("edits");
   for (const { page: from, place } of left) await edits.delete([key, from, place]);
   for (const { edit } of left) await edits.put({ ...edit, room: key, page });
 }
 
 /** `replace`: where it came in several pieces. */
-export async function readDocument(transaction: Reading, key: string, condense: NonNullable<Condense>, replace: (head: Head, payload: Uint8Array) => Promise<void>): Promise<KeptDocument | undefined> {
+export async function readDocument(
+  transaction: Reading,
+  key: string,
+  condense: NonNullable<Condense>,
+  replace: (head: Head, payload: Uint8Array) => Promise<void>,
+): Promise<KeptDocument | undefined> {
   const head = await transaction.objectStore("heads").get(key);
   if (head === undefined) return undefined;
   const all = (await transaction.objectStore("pieces").getAll(allOf(key))).flatMap(({ payloads }) => payloads);
@@ -35,7 +44,12 @@ export async function readDocument(transaction: Reading, key: string, condense: 
   return { position: head.position, last: head.last, payload };
 }
 
-export async function writeDocument(transaction: Writing, key: string, change: DocumentChange, condense: NonNullable<Condense>): Promise<void> {
+export async function writeDocument(
+  transaction: Writing,
+  key: string,
+  change: DocumentChange,
+  condense: NonNullable<Condense>,
+): Promise<void> {
   const [heads, pieces] = [transaction.objectStore("heads"), transaction.objectStore("pieces")];
   const before = await heads.get(key);
   switch (change.kind) {
@@ -46,7 +60,14 @@ export async function writeDocument(transaction: Writing, key: string, change: D
     case "begun":
       if (before !== undefined && isBehind(change.position, before.position)) return;
       await pieces.delete(allOf(key));
-      await heads.put({ room: key, position: change.position, last: change.last, place: 1, bytes: 0, condensedBytes: change.payload.byteLength });
+      await heads.put({
+        room: key,
+        position: change.position,
+        last: change.last,
+        place: 1,
+        bytes: 0,
+        condensedBytes: change.payload.byteLength,
+      });
       await pieces.put({ room: key, place: 1, payloads: [ownBytes(change.payload)] });
       return;
     case "continued": {
@@ -54,10 +75,19 @@ export async function writeDocument(transaction: Writing, key: string, change: D
       const from = before?.position.seq ?? (0 as Seq);
       if (from < after || position.seq <= from || position.epoch < (before?.position.epoch ?? 0)) return; // It leaves a hole, or is known.
       const payloads = change.payloads.slice(from - after).map(ownBytes);
-      const head = { room: key, position, last, place: (before?.place ?? 0) + 1, bytes: (before?.bytes ?? 0) + bytesOf(payloads), condensedBytes: before?.condensedBytes ?? 0 };
+      const head = {
+        room: key,
+        position,
+        last,
+        place: (before?.place ?? 0) + 1,
+        bytes: (before?.bytes ?? 0) + bytesOf(payloads),
+        condensedBytes: before?.condensedBytes ?? 0,
+      };
       await heads.put(head);
       await pieces.put({ room: key, place: head.place, payloads });
-      if (head.bytes > Math.max(CONDENSE_BYTES_MIN, head.condensedBytes)) await readDocument(transaction, key, condense, (of, payload) => replacePieces(transaction, of, payload));
+      if (head.bytes > Math.max(CONDENSE_BYTES_MIN, head.condensedBytes)) {
+        await readDocument(transaction, key, condense, (of, payload) => replacePieces(transaction, of, payload));
+      }
     }
   }
 }

@@ -11,7 +11,10 @@ const CLOSING_MS_MAX = 1_000;
 export const openSocket: OpenSocket = (url, listener) => openSocketWith({}, url, listener);
 
 /** `headers`: said to the server beside what a WebSocket says. */
-export const openSocketWith = (headers: Readonly<Record<string, string>>, ...[url, listener]: Parameters<OpenSocket>): ReturnType<OpenSocket> => {
+export const openSocketWith = (
+  headers: Readonly<Record<string, string>>,
+  ...[url, listener]: Parameters<OpenSocket>
+): ReturnType<OpenSocket> => {
   const socket = new WebSocket(url, { headers, perMessageDeflate: false, maxPayload: PAYLOAD_BYTES_MAX });
   socket.binaryType = "arraybuffer";
   let heard = true;

@@ -36,5 +36,7 @@ export async function alone<Result>(name: string, run: () => Promise<Result>): P
 export async function livePages(name: string, closed: ReadonlySet<PageId>): Promise<ReadonlySet<PageId>> {
   const prefix = lockOf(name, "");
   const { held = [] } = await navigator.locks.query();
-  return new Set(held.flatMap(({ name: lock }) => (lock?.startsWith(prefix) ? [lock.slice(prefix.length)] : [])).filter((page) => !closed.has(page)));
+  return new Set(
+    held.flatMap(({ name: lock }) => (lock?.startsWith(prefix) ? [lock.slice(prefix.length)] : [])).filter((page) => !closed.has(page)),
+  );
 }

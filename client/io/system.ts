@@ -22,7 +22,8 @@ const KEY_LENGTH = 22;
 
 export const systemChance: Chance = {
   unit: () => Math.random(),
-  clientKey: () => Array.from(crypto.getRandomValues(new Uint8Array(KEY_LENGTH)), (byte) => KEY_LETTERS[byte % KEY_LETTERS.length]).join("") as ClientKey,
+  clientKey: () =>
+    Array.from(crypto.getRandomValues(new Uint8Array(KEY_LENGTH)), (byte) => KEY_LETTERS[byte % KEY_LETTERS.length]).join("") as ClientKey,
 };
 
 /** Throws where whoever watches for uncaught errors sees it. */

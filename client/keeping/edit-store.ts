@@ -54,7 +54,12 @@ export type KeptEdit = {
 };
 
 /** `client`: as others see who sent it, where that is known. */
-export type SentAs = { readonly clientKey: ClientKey; readonly client?: ClientId | undefined; readonly counter: Counter; readonly parentSeq: Seq };
+export type SentAs = {
+  readonly clientKey: ClientKey;
+  readonly client?: ClientId | undefined;
+  readonly counter: Counter;
+  readonly parentSeq: Seq;
+};
 /** What tells an edit from every other one. */
 export type EditName = { readonly client: ClientId; readonly counter: Counter };
 
@@ -68,7 +73,13 @@ export type KeptChange = {
 
 export type DocumentChange =
   /** The edits behind `after`, up to the position. What is kept may be further: other pages keep the same document. What does not join on to it is left out. */
-  | { readonly kind: "continued"; readonly after: Seq; readonly position: Position; readonly last: EditName; readonly payloads: readonly Uint8Array[] }
+  | {
+      readonly kind: "continued";
+      readonly after: Seq;
+      readonly position: Position;
+      readonly last: EditName;
+      readonly payloads: readonly Uint8Array[];
+    }
   /** A snapshot; left out where what is kept is further. `last`: as of a document. */
   | { readonly kind: "begun"; readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array }
   /** It is not of the server's log. */

@@ -43,7 +43,14 @@ type State =
 type Wait = { readonly until: Millis; readonly isSecondHalf: boolean };
 
 /** What it puts right once it is kept. */
-type Write = { readonly number: number; readonly clientKey: ClientKey; readonly through: Counter; readonly made: number; readonly settled: number; readonly changes: number };
+type Write = {
+  readonly number: number;
+  readonly clientKey: ClientKey;
+  readonly through: Counter;
+  readonly made: number;
+  readonly settled: number;
+  readonly changes: number;
+};
 
 /** No count of the outbox. */
 const NOTHING_KEPT = -1;
@@ -118,9 +125,13 @@ export class Keeping {
   /** The store could not be opened, or a write failed: it is tried again, and edits wait for it no longer. */
   failed(number: number | undefined, cause: unknown, now: Millis, effects: RoomEffect[]): void {
     const state = this.#state;
-    if (state.kind === "opening" && number === undefined) this.#state = { kind: "off" };
-    else if (state.kind === "writing" && number === state.write.number) this.#state = { kind: "failed", until: (now + this.#options.retryMs) as Millis };
-    else return; // It took too long, and was told then.
+    if (state.kind === "opening" && number === undefined) {
+      this.#state = { kind: "off" };
+    } else if (state.kind === "writing" && number === state.write.number) {
+      this.#state = { kind: "failed", until: (now + this.#options.retryMs) as Millis };
+    } else {
+      return; // It took too long, and was told then.
+    }
     if (state.kind === "opening" || !state.isRetry) effects.push({ kind: "problem", problem: storageFailed(cause) });
   }
 
@@ -150,8 +161,11 @@ export class Keeping {
     if (this.#state.kind === "off") return;
     this.#laterAt = this.#hasChanges ? (this.#laterAt ?? ((now + this.#options.delayMs) as Millis)) : undefined;
     this.#goOn(now, effects);
-    if (this.#state.kind === "ready" && (this.#hasUrgentChanges || (this.#hasChanges && (isEnd || now >= this.#laterAt!)))) this.#write(clientKey, false, now, effects);
-    else if (this.#state.kind === "failed" && (isEnd || now >= this.#state.until)) this.#write(clientKey, true, now, effects);
+    if (this.#state.kind === "ready" && (this.#hasUrgentChanges || (this.#hasChanges && (isEnd || now >= this.#laterAt!)))) {
+      this.#write(clientKey, false, now, effects);
+    } else if (this.#state.kind === "failed" && (isEnd || now >= this.#state.until)) {
+      this.#write(clientKey, true, now, effects);
+    }
     this.#outbox.keepFirst(this.#state.kind === "ready" || (this.#state.kind === "writing" && !this.#state.isRetry));
   }
 
@@ -167,10 +181,13 @@ export class Keeping {
   #goOn(now: Millis, effects: RoomEffect[]): void {
     const state = this.#state;
     if (state.kind !== "opening" && state.kind !== "writing") return;
-    if (state.until === undefined) this.#state = { ...state, ...this.#wait(state.kind, now, false) };
-    else if (now < state.until) return;
-    else if (!state.isSecondHalf) this.#state = { ...state, ...this.#wait(state.kind, now, true) };
-    else this.failed(state.kind === "writing" ? state.write.number : undefined, new Error("the store did not answer in time"), now, effects);
+    if (state.until === undefined) {
+      this.#state = { ...state, ...this.#wait(state.kind, now, false) };
+    } else if (now >= state.until && !state.isSecondHalf) {
+      this.#state = { ...state, ...this.#wait(state.kind, now, true) };
+    } else if (now >= state.until) {
+      this.failed(state.kind === "writing" ? state.write.number : undefined, new Error("the store did not answer in time"), now, effects);
+    }
   }
 
   #wait(what: "opening" | "writing", now: Millis, isSecondHalf: boolean): Wait {

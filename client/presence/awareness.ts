@@ -33,7 +33,10 @@ const NOTHING = new Uint8Array();
 
 /** What an application shows must not take the place of that. */
 export function refuseReserved(fields: object): void {
-  assert(!Object.hasOwn(fields, YJS_CLIENT), `a field cannot be named "${YJS_CLIENT}": it tells others which Yjs client this is; name it otherwise`);
+  assert(
+    !Object.hasOwn(fields, YJS_CLIENT),
+    `a field cannot be named "${YJS_CLIENT}": it tells others which Yjs client this is; name it otherwise`,
+  );
 }
 
 export class RoomAwareness extends Observable<string> {
@@ -77,7 +80,10 @@ export class RoomAwareness extends Observable<string> {
     const { clientID } = this;
     const before = this.getLocalState();
     const gone = Object.keys(before ?? {}).filter((field) => state === null || !Object.hasOwn(state, field));
-    const fields = [...gone.map((field) => ownField(field, undefined)), ...Object.entries(state ?? {}).map(([field, value]) => ownField(field, value))];
+    const fields = [
+      ...gone.map((field) => ownField(field, undefined)),
+      ...Object.entries(state ?? {}).map(([field, value]) => ownField(field, value)),
+    ];
     if (state === null) this.states.delete(clientID);
     else this.states.set(clientID, state);
     this.#count(clientID);

@@ -5,7 +5,15 @@
 
 import type { ClientId, UserId } from "../../shared/ids.ts";
 import { decodePoint, decodeRectangle, decodeSpan, type Point, type Rectangle, type Span } from "../../shared/wire/positions.ts";
-import { CURSOR, type ParticipantNumber, type PresenceField, type PresenceNews, SELECTION, type Participant as Told, VIEWPORT } from "../../shared/wire/presence.ts";
+import {
+  CURSOR,
+  type ParticipantNumber,
+  type PresenceField,
+  type PresenceNews,
+  SELECTION,
+  type Participant as Told,
+  VIEWPORT,
+} from "../../shared/wire/presence.ts";
 import { decodeValue, sameBytes } from "./presence-values.ts";
 
 /** As the application sees them. Replaced, never altered, when anything of it changes. */
@@ -26,7 +34,11 @@ export type Participant = {
 };
 
 /** `changed`: were there and still are, with something else of them. */
-export type PresenceChange = { readonly entered: readonly ClientId[]; readonly changed: readonly ClientId[]; readonly left: readonly ClientId[] };
+export type PresenceChange = {
+  readonly entered: readonly ClientId[];
+  readonly changed: readonly ClientId[];
+  readonly left: readonly ClientId[];
+};
 
 /** `roster`: somebody came, went or is another now; not only what is shown has changed. */
 export type Merged = PresenceChange & { readonly roster: boolean };
@@ -150,13 +162,20 @@ function withFields(values: Values, fields: readonly PresenceField[]): Values {
 function shownOf({ told, values }: Entry, self: boolean, before: Shown | undefined): Shown {
   const { client, user, name, canWrite, spectator } = told;
   const whoever = { client, user, name, role: spectator ? "spectator" : "editor", canWrite, self } as const;
-  const sameValues = before !== undefined && before.values.size === values.size && [...values].every(([field, value]) => isSame(before.values.get(field), value));
+  const sameValues =
+    before !== undefined &&
+    before.values.size === values.size &&
+    [...values].every(([field, value]) => isSame(before.values.get(field), value));
   if (sameValues && sameIdentity(before.participant, whoever)) return before;
   const value = <Value>(field: string, decode: (bytes: Uint8Array) => Value): Value | undefined => {
     const bytes = values.get(field);
     return bytes === undefined ? undefined : decode(bytes);
   };
-  const positions = { cursor: value(CURSOR, decodePoint), selection: value(SELECTION, decodeSpan), viewport: value(VIEWPORT, decodeRectangle) };
+  const positions = {
+    cursor: value(CURSOR, decodePoint),
+    selection: value(SELECTION, decodeSpan),
+    viewport: value(VIEWPORT, decodeRectangle),
+  };
   return { told, values, participant: { ...whoever, ...positions, fields: ownFieldsOf(values, before) } };
 }
 
@@ -165,7 +184,9 @@ function ownFieldsOf(values: Values, before: Shown | undefined): Participant["fi
   const own = ownNamesIn(values);
   const sameAsBefore = (name: string): boolean => isSame(before?.values.get(name), values.get(name)!);
   if (before !== undefined && ownNamesIn(before.values).length === own.length && own.every(sameAsBefore)) return before.participant.fields;
-  const decoded = own.map((name) => [name, sameAsBefore(name) ? before?.participant.fields[name] : decodeValue(values.get(name)!)] as const);
+  const decoded = own.map(
+    (name) => [name, sameAsBefore(name) ? before?.participant.fields[name] : decodeValue(values.get(name)!)] as const,
+  );
   return Object.fromEntries(decoded.filter(([, value]) => value !== undefined)); // Whatever the names are: `__proto__` too becomes a field.
 }
 
@@ -180,5 +201,7 @@ function isSame(a: Uint8Array | undefined, b: Uint8Array): boolean {
 type Identity = Pick<Participant, "client" | "user" | "name" | "role" | "canWrite" | "self">;
 
 function sameIdentity(a: Identity, b: Identity): boolean {
-  return a.client === b.client && a.user === b.user && a.name === b.name && a.role === b.role && a.canWrite === b.canWrite && a.self === b.self;
+  return (
+    a.client === b.client && a.user === b.user && a.name === b.name && a.role === b.role && a.canWrite === b.canWrite && a.self === b.self
+  );
 }

@@ -21,16 +21,23 @@ const NOTHING = new Uint8Array();
 
 export function fieldsOf({ cursor, selection, viewport, ...own }: Presence): PresenceField[] {
   const fields: PresenceField[] = [];
-  if (cursor !== undefined) fields.push({ name: CURSOR, value: cursor === null ? NOTHING : encodePoint({ x: Math.round(cursor.x), y: Math.round(cursor.y) }) });
+  if (cursor !== undefined) {
+    fields.push({ name: CURSOR, value: cursor === null ? NOTHING : encodePoint({ x: Math.round(cursor.x), y: Math.round(cursor.y) }) });
+  }
   if (selection !== undefined) fields.push({ name: SELECTION, value: selection === null ? NOTHING : encodeSpan(selection) });
   if (viewport !== undefined) fields.push({ name: VIEWPORT, value: viewport === null ? NOTHING : encodeRectangle(roundedOut(viewport)) });
-  for (const [name, value] of Object.entries(own)) if (value !== undefined) fields.push(value === null ? { name, value: NOTHING } : ownField(name, value));
+  for (const [name, value] of Object.entries(own)) {
+    if (value !== undefined) fields.push(value === null ? { name, value: NOTHING } : ownField(name, value));
+  }
   return fields;
 }
 
 /** What is no value of JSON takes the field back. */
 export function ownField(name: string, value: unknown): PresenceField {
-  assert(name.length >= 1 && name.length <= NAME_LENGTH_MAX && name.isWellFormed() && !name.startsWith("@"), `a presence field is named by 1 to ${NAME_LENGTH_MAX} characters, the first no @: ${JSON.stringify(name)} is not`);
+  assert(
+    name.length >= 1 && name.length <= NAME_LENGTH_MAX && name.isWellFormed() && !name.startsWith("@"),
+    `a presence field is named by 1 to ${NAME_LENGTH_MAX} characters, the first no @: ${JSON.stringify(name)} is not`,
+  );
   return { name, value: encodeValue(value) };
 }
 

@@ -71,11 +71,17 @@ function isPlace(value: unknown): value is Place {
   const { type, tname, item, assoc = 0 } = value;
   if (!Number.isSafeInteger(assoc)) return false;
   if (isId(item)) return true;
-  return (item ?? undefined) === undefined && ((typeof tname === "string" && (type ?? undefined) === undefined) || ((tname ?? undefined) === undefined && isId(type)));
+  return (
+    (item ?? undefined) === undefined &&
+    ((typeof tname === "string" && (type ?? undefined) === undefined) || ((tname ?? undefined) === undefined && isId(type)))
+  );
 }
 
 function isId(value: unknown): boolean {
-  return hasOnly(value, ["client", "clock"]) && [value["client"], value["clock"]].every((part) => Number.isSafeInteger(part) && (part as number) >= 0);
+  return (
+    hasOnly(value, ["client", "clock"]) &&
+    [value["client"], value["clock"]].every((part) => Number.isSafeInteger(part) && (part as number) >= 0)
+  );
 }
 
 function hasOnly(value: unknown, names: readonly string[]): value is Record<string, unknown> {

@@ -18,7 +18,12 @@ export type ShowInput = { kind: "show"; fields: readonly PresenceField[] };
 export type PresenceInput = RoomInput | ShowInput;
 
 /** `participants`: as the server counts them. `shed`: 0, or how much is left out under pressure. */
-export type ModeFacts = { readonly mode: RoomMode; readonly participants: number; readonly presencePerSecond: number; readonly shed: number };
+export type ModeFacts = {
+  readonly mode: RoomMode;
+  readonly participants: number;
+  readonly presencePerSecond: number;
+  readonly shed: number;
+};
 
 export type PresenceEffect =
   | { kind: "send"; frame: ClientFrame }

@@ -84,7 +84,9 @@ export class CatchingUp {
 
   repair(channel: Channel, now: Millis, effects: RoomEffect[]): Next {
     const repair = this.#feed.planRepair(now);
-    if (repair?.kind === "replay") effects.push({ kind: "send", frame: { type: "replay-request", channel, after: repair.after, through: repair.through } });
+    if (repair?.kind === "replay") {
+      effects.push({ kind: "send", frame: { type: "replay-request", channel, after: repair.after, through: repair.through } });
+    }
     return repair?.kind === "rejoin" ? "rejoin" : "go-on";
   }
 

@@ -92,7 +92,12 @@ export class EditFeed {
     if (!this.#own.has(client, counter)) show(this.#tentative.receiveCommitted(client, counter), effects);
   }
 
-  receiveCommitted({ edits: { epoch, firstSeq, edits } }: RoomFrame & { type: "committed" }, catchingUp: boolean, now: Millis, effects: RoomEffect[]): void {
+  receiveCommitted(
+    { edits: { epoch, firstSeq, edits } }: RoomFrame & { type: "committed" },
+    catchingUp: boolean,
+    now: Millis,
+    effects: RoomEffect[],
+  ): void {
     const batch: RoomEdit[] = [];
     for (const [index, { client, counter, payload }] of edits.entries()) {
       const own = this.#own.has(client, counter);
@@ -110,7 +115,9 @@ export class EditFeed {
     if (client === undefined) return;
     const edits: RoomEdit[] = [];
     for (const edit of this.#outbox.receiveAck(counter + count - 1, now)) {
-      if (edit.counter >= counter) edits.push({ seq: (seq + edit.counter - counter) as Seq, client, counter: edit.counter, payload: edit.payload, own: true });
+      if (edit.counter >= counter) {
+        edits.push({ seq: (seq + edit.counter - counter) as Seq, client, counter: edit.counter, payload: edit.payload, own: true });
+      }
     }
     this.#deliver({ epoch, edits }, catchingUp, now, effects);
     // Those that were settled before, by ACKED_THROUGH, are not known here any more.

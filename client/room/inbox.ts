@@ -7,7 +7,13 @@ import { type ClientId, type Epoch, type Millis, type Position, type Seq, START 
 import type { Counter } from "../../shared/wire/frames.ts";
 
 /** A committed edit as the application gets it. `own`: it made the edit itself, or was given it back as `restored`: it has it. */
-export type RoomEdit = { readonly seq: Seq; readonly client: ClientId; readonly counter: Counter; readonly payload: Uint8Array; readonly own: boolean };
+export type RoomEdit = {
+  readonly seq: Seq;
+  readonly client: ClientId;
+  readonly counter: Counter;
+  readonly payload: Uint8Array;
+  readonly own: boolean;
+};
 
 /** Edits whose seqs follow each other. */
 export type Batch = { readonly epoch: Epoch; readonly edits: readonly RoomEdit[] };

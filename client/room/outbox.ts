@@ -78,7 +78,9 @@ export class Outbox {
 
   /** All that waits here. `clientKey`: of what was sent. */
   pending(clientKey: ClientKey): Pending {
-    const sent = [{ clientKey, sent: this.#sent }, ...this.#inherited].flatMap(({ clientKey: key, sent: edits }) => edits.map((edit) => [edit, { clientKey: key, client: edit.client, counter: edit.counter, parentSeq: edit.parentSeq }] as const));
+    const sent = [{ clientKey, sent: this.#sent }, ...this.#inherited].flatMap(({ clientKey: key, sent: edits }) =>
+      edits.map((edit) => [edit, { clientKey: key, client: edit.client, counter: edit.counter, parentSeq: edit.parentSeq }] as const),
+    );
     return { sent, unsent: this.#unsent.waiting };
   }
 
@@ -162,7 +164,9 @@ export class Outbox {
     if (now < this.#waitUntil || this.#cursor > this.#ackedThrough + Math.max(1, windowMax)) return false;
     if (this.#cursor <= this.lastSent) return !this.#keepsFirst || this.#cursor <= this.#keptThrough;
     if (this.#keyIsStale || this.#unsent.isEmpty) return false;
-    return this.#sent.length === 0 || (this.#sent.length < this.#options.inFlightEditsMax && this.#sentBytes < this.#options.inFlightBytesMax);
+    return (
+      this.#sent.length === 0 || (this.#sent.length < this.#options.inFlightEditsMax && this.#sentBytes < this.#options.inFlightBytesMax)
+    );
   }
 
   /** Only after `hasNext`. */

@@ -41,11 +41,18 @@ export function connectionRefused(code: number, said: string | undefined): Refus
 }
 
 export function socketForbidden(): Refusal {
-  return { kind: "connection-refused", code: POLICY_VIOLATION, message: "a page over https may open no ws: socket: give `url` as wss: or https:" };
+  return {
+    kind: "connection-refused",
+    code: POLICY_VIOLATION,
+    message: "a page over https may open no ws: socket: give `url` as wss: or https:",
+  };
 }
 
 export function tokenExpired(): Refusal {
-  return { kind: "token-expired", message: "the token has expired: give `token` as a function that fetches a new one, or connect again with another" };
+  return {
+    kind: "token-expired",
+    message: "the token has expired: give `token` as a function that fetches a new one, or connect again with another",
+  };
 }
 
 export function rightsRevoked(): Refusal {
@@ -53,7 +60,11 @@ export function rightsRevoked(): Refusal {
 }
 
 export function roomDeleted(): Refusal {
-  return { kind: "room-refused", reason: "deleted", message: "the room was deleted for good, and with it what was kept of it on this device" };
+  return {
+    kind: "room-refused",
+    reason: "deleted",
+    message: "the room was deleted for good, and with it what was kept of it on this device",
+  };
 }
 
 export function snapshotUnavailable(why: string): Problem {
@@ -65,7 +76,12 @@ export function readOnly(): Problem {
 }
 
 export function tooLarge(payload: Uint8Array, bytesMax: number): Problem {
-  return { kind: "edit-too-large", payload, bytesMax, message: `an edit has ${payload.byteLength} bytes and the server takes ${bytesMax}: make it in smaller pieces` };
+  return {
+    kind: "edit-too-large",
+    payload,
+    bytesMax,
+    message: `an edit has ${payload.byteLength} bytes and the server takes ${bytesMax}: make it in smaller pieces`,
+  };
 }
 
 export function outboxFull(payload: Uint8Array): Problem {
@@ -73,9 +89,17 @@ export function outboxFull(payload: Uint8Array): Problem {
 }
 
 export function storageFailed(cause: unknown): Problem {
-  return { kind: "storage-failed", cause, message: `edits cannot be kept on this device, and are in memory only until they are acknowledged: ${cause instanceof Error ? cause.message : String(cause)}` };
+  return {
+    kind: "storage-failed",
+    cause,
+    message: `edits cannot be kept on this device, and are in memory only until they are acknowledged: ${cause instanceof Error ? cause.message : String(cause)}`,
+  };
 }
 
 export function presenceTooLarge(bytesMax: number): Problem {
-  return { kind: "presence-too-large", bytesMax, message: `what this client shows of itself would have more than ${bytesMax} bytes, or too many fields, and was not taken: show less, and put what should last into the document` };
+  return {
+    kind: "presence-too-large",
+    bytesMax,
+    message: `what this client shows of itself would have more than ${bytesMax} bytes, or too many fields, and was not taken: show less, and put what should last into the document`,
+  };
 }

@@ -83,7 +83,9 @@ export class RoomDialogue {
         return this.#receiveLeft(frame.reason, now, effects);
       case "committed":
       case "ack":
-        if (this.#membership.joined !== undefined) this.#rejoinIf(this.#catchingUp.receiveSequenced(frame, this.#feed.client, now, effects), now, effects);
+        if (this.#membership.joined !== undefined) {
+          this.#rejoinIf(this.#catchingUp.receiveSequenced(frame, this.#feed.client, now, effects), now, effects);
+        }
         return this.#deliveredSoFar(now, effects);
       case "acked-through":
         this.#outbox.receiveAck(frame.counter, now);

@@ -13,7 +13,9 @@ import type { ModeFacts } from "../presence/room-presence.ts";
 import type { EditFormat } from "./unsent.ts";
 
 /** `connection`: one that is shared with other rooms. Else the room has its own, made of url and token. */
-export type Reach = { readonly url: string; readonly token: Token; readonly connection?: never } | { readonly connection: ConnectionHost; readonly url?: never; readonly token?: never };
+export type Reach =
+  | { readonly url: string; readonly token: Token; readonly connection?: never }
+  | { readonly connection: ConnectionHost; readonly url?: never; readonly token?: never };
 
 /** How waiting edits are merged, and large ones cut. Without it they are sent as they are. */
 export type RoomHostOptions = RoomOptions & { readonly format?: EditFormat };

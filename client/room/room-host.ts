@@ -57,7 +57,12 @@ export class RoomHost {
     assert(room !== undefined, "a room's id has 1 to 128 characters and no control characters");
     this.room = room;
     this.#clock = world.clock;
-    const outbox = { ...defaults.OUTBOX, format: options.format, mergeUnsent: options.mergeUnsent ?? true, inFlightEditsMax: options.inFlightEditsMax ?? defaults.OUTBOX.inFlightEditsMax };
+    const outbox = {
+      ...defaults.OUTBOX,
+      format: options.format,
+      mergeUnsent: options.mergeUnsent ?? true,
+      inFlightEditsMax: options.inFlightEditsMax ?? defaults.OUTBOX.inFlightEditsMax,
+    };
     const keeping = { ...defaults.ROOM.keeping, isWanted: options.store !== undefined, keepsDocument: options.format !== undefined };
     this.#session = new RoomSession({ ...defaults.ROOM, outbox, keeping }, world.chance);
     this.#alarm = new Alarm(world.clock, () => this.receive({ kind: "tick" }));

@@ -8,7 +8,10 @@ import type { Pace } from "./pace.ts";
 import type { SnapshotAnswer } from "../ports.ts";
 import type { Problem, Refusal } from "./problems.ts";
 
-export type RoomFrame = Exclude<ServerFrame, { type: "welcome" | "pong" | "error" | "going-away" | "degraded" | "renewed" | "retry-later" }>;
+export type RoomFrame = Exclude<
+  ServerFrame,
+  { type: "welcome" | "pong" | "error" | "going-away" | "degraded" | "renewed" | "retry-later" }
+>;
 
 /** An open connection: what the server asks for, and the pace that its rooms share. */
 export type Line = { readonly limits: Limits; readonly pace: Pace };

@@ -10,7 +10,14 @@ import type { Events } from "../events.ts";
 import type { RoomEvents, Status } from "./room-events.ts";
 
 /** A view that goes along. */
-export type RoomFacts = { readonly status: Status; readonly synced: boolean; readonly saved: boolean; readonly stored: boolean; readonly saving: SavingState; readonly seq: Seq };
+export type RoomFacts = {
+  readonly status: Status;
+  readonly synced: boolean;
+  readonly saved: boolean;
+  readonly stored: boolean;
+  readonly saving: SavingState;
+  readonly seq: Seq;
+};
 /** What goes with them. */
 export type RoomCauses = { readonly outage: Outage | undefined };
 

@@ -54,7 +54,15 @@ export class RoomSession {
     this.#catchingUp = new CatchingUp(this.#feed, new Resync(options.resyncBackoff, unit));
     this.#keeping = new Keeping(options.keeping, this.#outbox);
     this.#writer = new WriterKey(this.#outbox, () => chance.clientKey(), options.dedupeMs);
-    const parts = { outbox: this.#outbox, feed: this.#feed, sender: this.#sender, catchingUp: this.#catchingUp, keeping: this.#keeping, membership: this.#membership, writer: this.#writer };
+    const parts = {
+      outbox: this.#outbox,
+      feed: this.#feed,
+      sender: this.#sender,
+      catchingUp: this.#catchingUp,
+      keeping: this.#keeping,
+      membership: this.#membership,
+      writer: this.#writer,
+    };
     this.#dialogue = new RoomDialogue(options, parts, chance);
   }
 

@@ -98,7 +98,8 @@ export class Unsent {
   }
 
   #takeCut(first: UnsentEdit, bytesMax: number): Taken {
-    const pieces = this.#format?.split(first.payload, Math.min(bytesMax, this.#pieceBytesMax)) ?? this.#format?.split(first.payload, bytesMax);
+    const pieces =
+      this.#format?.split(first.payload, Math.min(bytesMax, this.#pieceBytesMax)) ?? this.#format?.split(first.payload, bytesMax);
     this.#drop(1);
     if (pieces === undefined) return { kind: "too-large", payload: first.payload };
     this.putBack(pieces.map((payload, index) => ({ payload, made: index === pieces.length - 1 ? first.made : 0 })));

@@ -29,7 +29,10 @@ export class App {
   readonly facts: string[] = [];
 
   constructor(server: ModelServer, seed: number, options: Partial<RoomHostOptions> = {}) {
-    this.host = new RoomHost({ url: "ws://h", token: () => "t", room: NOTES, connect: false, ...options } as RoomHostOptions, server.world(seed));
+    this.host = new RoomHost(
+      { url: "ws://h", token: () => "t", room: NOTES, connect: false, ...options } as RoomHostOptions,
+      server.world(seed),
+    );
     this.host.on("edit", ({ seq, payload, own }) => this.edits.push(`${seq}:${payload}${own ? " own" : ""}`));
     this.host.on("tentative", (edits) => this.tentative.push(...edits.map(({ payload }) => `${payload}`)));
     this.host.on("status", ({ status }) => this.statuses.push(status));

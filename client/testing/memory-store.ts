@@ -2,7 +2,12 @@
 
 import type { EditStore, KeptChange, KeptDocument, KeptEdit, RoomStore, StoredRoom } from "../keeping/edit-store.ts";
 
-type Kept = { document: (Omit<KeptDocument, "payload"> & { payloads: Uint8Array[] }) | undefined; readonly pages: Map<object, Map<number, KeptEdit>>; readonly open: Set<object>; readonly leaving: Map<object, Promise<void>> };
+type Kept = {
+  document: (Omit<KeptDocument, "payload"> & { payloads: Uint8Array[] }) | undefined;
+  readonly pages: Map<object, Map<number, KeptEdit>>;
+  readonly open: Set<object>;
+  readonly leaving: Map<object, Promise<void>>;
+};
 
 export class MemoryStore implements EditStore {
   readonly #rooms = new Map<string, Kept>();
@@ -24,14 +29,19 @@ export class MemoryStore implements EditStore {
     const page = {};
     const left = [...kept.pages].filter(([other]) => !kept.open.has(other));
     for (const [other] of left) kept.pages.delete(other);
-    const edits = left.flatMap(([, rows]) => [...rows.values()].sort((a, b) => a.place - b.place)).map((edit, index) => ({ ...edit, place: index + 1 }));
+    const edits = left
+      .flatMap(([, rows]) => [...rows.values()].sort((a, b) => a.place - b.place))
+      .map((edit, index) => ({ ...edit, place: index + 1 }));
     kept.pages.set(page, new Map(edits.map((edit) => [edit.place, edit])));
     kept.open.add(page);
     this.#lost.add(lost);
     const { document } = kept;
     let tellLeft = (): void => {};
     return {
-      kept: { document: document && condense && { position: document.position, last: document.last, payload: condense(document.payloads) }, edits },
+      kept: {
+        document: document && condense && { position: document.position, last: document.last, payload: condense(document.payloads) },
+        edits,
+      },
       keep: async (change) => {
         if (!kept.open.has(page)) throw new Error("closed");
         await this.#answer();
@@ -63,7 +73,13 @@ export class MemoryStore implements EditStore {
         const { kept, keep, forget, leave, close } = await this.open(room);
         stores.push({ kept, keep, forget, close });
         if (isDead) close();
-        return { kept, leave: () => isDead || leave?.(), close, forget: () => (isDead ? new Promise(() => {}) : forget()), keep: (change) => (isDead ? new Promise(() => {}) : keep(change)) };
+        return {
+          kept,
+          leave: () => isDead || leave?.(),
+          close,
+          forget: () => (isDead ? new Promise(() => {}) : forget()),
+          keep: (change) => (isDead ? new Promise(() => {}) : keep(change)),
+        };
       },
       die: () => {
         isDead = true;
@@ -91,13 +107,20 @@ function apply(kept: Kept, rows: Map<number, KeptEdit>, { put, drop, document }:
   for (const edit of put) rows.set(edit.place, edit);
   for (const change of document) {
     const before = kept.document;
-    if (change.kind === "forgotten") kept.document = undefined;
-    else if (change.kind === "begun") {
-      if (before === undefined || change.position.seq > before.position.seq || change.position.epoch > before.position.epoch) kept.document = { position: change.position, last: change.last, payloads: [change.payload] };
+    if (change.kind === "forgotten") {
+      kept.document = undefined;
+    } else if (change.kind === "begun") {
+      if (before === undefined || change.position.seq > before.position.seq || change.position.epoch > before.position.epoch) {
+        kept.document = { position: change.position, last: change.last, payloads: [change.payload] };
+      }
     } else {
       const from = before?.position.seq ?? 0;
       if (from < change.after || change.position.seq <= from || change.position.epoch < (before?.position.epoch ?? 0)) continue;
-      kept.document = { position: change.position, last: change.last, payloads: [...(before?.payloads ?? []), ...change.payloads.slice(from - change.after)] };
+      kept.document = {
+        position: change.position,
+        last: change.last,
+        payloads: [...(before?.payloads ?? []), ...change.payloads.slice(from - change.after)],
+      };
     }
   }
 }

@@ -11,14 +11,26 @@ export class ModelPresence {
   #lastNumber = 0;
 
   get whole(): PresenceNews {
-    const states = [...this.#fields].map(([number, fields]): PresenceState => ({ number, fields: [...fields].map(([name, value]) => ({ name, value })) }));
+    const states = [...this.#fields].map(([number, fields]): PresenceState => ({
+      number,
+      fields: [...fields].map(([name, value]) => ({ name, value })),
+    }));
     return { whole: true, present: [...this.#present.values()], gone: [], states: states.filter(({ fields }) => fields.length > 0) };
   }
 
   /** Who is there already keeps their place. */
   enter(client: ClientId, more: Partial<Participant> = {}): PresenceNews {
     const before = this.#present.get(client);
-    const participant: Participant = { number: before?.number ?? ++this.#lastNumber, client, user: `user of ${client}` as UserId, name: client, canWrite: true, spectator: false, ...before, ...more };
+    const participant: Participant = {
+      number: before?.number ?? ++this.#lastNumber,
+      client,
+      user: `user of ${client}` as UserId,
+      name: client,
+      canWrite: true,
+      spectator: false,
+      ...before,
+      ...more,
+    };
     this.#present.set(client, participant);
     if (before === undefined) this.#fields.set(participant.number, new Map());
     return { ...NO_NEWS, present: [participant] };

@@ -7,7 +7,8 @@ import type { ClientId, Epoch, Position, Seq, UserId } from "../../shared/ids.ts
 import type { CommittedEdit, NackReason, ResyncReason, SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
 
 export type SubmittedEdit = Omit<TentativeEdit, "epoch" | "mac" | "user">;
-export type Verdict = { kind: "accepted" } | { kind: "waiting" } | { kind: "committed"; seq: Seq } | { kind: "refused"; reason: NackReason; expected: number };
+export type Verdict =
+  { kind: "accepted" } | { kind: "waiting" } | { kind: "committed"; seq: Seq } | { kind: "refused"; reason: NackReason; expected: number };
 
 export class ModelRoom {
   epoch = 1 as Epoch;
@@ -48,7 +49,12 @@ export class ModelRoom {
   /** Seqs of what is in the log now and was not before. */
   commit(): { first: Seq; edits: CommittedEdit[] } {
     const first = (this.head + 1) as Seq;
-    const edits = this.#waiting.map(({ client, counter, parentSeq, payload }) => ({ client, counter, parentSeq: Math.min(parentSeq, first - 1) as Seq, payload }));
+    const edits = this.#waiting.map(({ client, counter, parentSeq, payload }) => ({
+      client,
+      counter,
+      parentSeq: Math.min(parentSeq, first - 1) as Seq,
+      payload,
+    }));
     this.#waiting = [];
     for (const edit of edits) {
       this.log.push({ ...edit, epoch: this.epoch });

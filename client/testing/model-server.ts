@@ -14,7 +14,16 @@ import { Line } from "./model-line.ts";
 import { ModelPresence } from "./model-presence.ts";
 import { ModelRoom, type SubmittedEdit } from "./model-room.ts";
 
-export const LIMITS: Limits = { pingIntervalMs: 1_000, silenceMsMax: 3_000, frameBytesMax: 10_000, editBytesMax: 5_000, editBurst: 30, editsPerSecond: 10, bytesBurst: 1_000_000, bytesPerSecond: 100_000 };
+export const LIMITS: Limits = {
+  pingIntervalMs: 1_000,
+  silenceMsMax: 3_000,
+  frameBytesMax: 10_000,
+  editBytesMax: 5_000,
+  editBurst: 30,
+  editsPerSecond: 10,
+  bytesBurst: 1_000_000,
+  bytesPerSecond: 100_000,
+};
 
 /** Chances in [0, 1), each for one frame or edit. */
 export type Faults = {
@@ -119,7 +128,13 @@ export class ModelServer {
     this.heard.push(frame);
     switch (frame.type) {
       case "hello":
-        return line.toClient({ type: "welcome", version: 1, connection: "c", limits: this.limits, tokenExpiresInMs: this.tokenExpiresInMs });
+        return line.toClient({
+          type: "welcome",
+          version: 1,
+          connection: "c",
+          limits: this.limits,
+          tokenExpiresInMs: this.tokenExpiresInMs,
+        });
       case "renew":
         return line.toClient({ type: "renewed", tokenExpiresInMs: this.tokenExpiresInMs });
       case "ping":
@@ -132,7 +147,13 @@ export class ModelServer {
       case "edit": {
         const member = line.members.get(frame.channel);
         assert(member !== undefined, "an edit names a channel that is joined");
-        const edit = { client: member.client, counter: frame.counter, ackedThrough: frame.ackedThrough, parentSeq: frame.parentSeq, payload: frame.payload };
+        const edit = {
+          client: member.client,
+          counter: frame.counter,
+          ackedThrough: frame.ackedThrough,
+          parentSeq: frame.parentSeq,
+          payload: frame.payload,
+        };
         if (this.happens(this.faults.editLost)) return;
         this.#receiveEdit(member.room, edit);
         if (this.happens(this.faults.editTwice)) this.#receiveEdit(member.room, edit);
@@ -145,7 +166,13 @@ export class ModelServer {
       }
       case "presence": {
         const { client, room } = line.members.get(frame.channel)!;
-        return this.tellPresence(room, this.presence(room).show(client, frame.fields.map(({ name, value }) => ({ name, value: value.slice() }))));
+        return this.tellPresence(
+          room,
+          this.presence(room).show(
+            client,
+            frame.fields.map(({ name, value }) => ({ name, value: value.slice() })),
+          ),
+        );
       }
       case "replay-request": {
         if (!this.answersReplays) return;
@@ -167,14 +194,20 @@ export class ModelServer {
     this.commits = saving === "saved";
     this.#publish(id, { type: "saving", channel: this.channelOf(id), state: saving });
     if (saving === "saved") this.commit(id);
-    else for (const edit of this.room(id).waiting) this.#publish(id, { type: "tentative", channel: this.channelOf(id), edit: this.room(id).tentativeOf(edit) });
+    else {
+      for (const edit of this.room(id).waiting) {
+        this.#publish(id, { type: "tentative", channel: this.channelOf(id), edit: this.room(id).tentativeOf(edit) });
+      }
+    }
   }
 
   /** A member has left, or its line is no more. */
   receiveGone(line: Line, channel: Channel): void {
     const member = line.members.get(channel);
     line.members.delete(channel);
-    if (member !== undefined && this.presence(member.room).has(member.client)) this.tellPresence(member.room, this.presence(member.room).leave(member.client));
+    if (member !== undefined && this.presence(member.room).has(member.client)) {
+      this.tellPresence(member.room, this.presence(member.room).leave(member.client));
+    }
   }
 
   tellPresence(id: RoomId, news: PresenceNews): void {
@@ -204,7 +237,10 @@ export class ModelServer {
     const verdict = this.happens(this.faults.editRefused) ? undefined : room.receiveEdit(edit);
     switch (verdict?.kind) {
       case undefined: // Only what is not accepted yet can be refused.
-        if (counter > (room.log.findLast((logged) => logged.client === client)?.counter ?? edit.ackedThrough) && !room.waiting.some((waiting) => waiting.client === client && waiting.counter >= counter)) {
+        if (
+          counter > (room.log.findLast((logged) => logged.client === client)?.counter ?? edit.ackedThrough) &&
+          !room.waiting.some((waiting) => waiting.client === client && waiting.counter >= counter)
+        ) {
           this.#answer(client, { type: "nack", channel, counter, reason: "write-backpressure", expected: counter, retryAfterMs: 200 });
         }
         return;
@@ -218,7 +254,14 @@ export class ModelServer {
         if (verdict.seq > 0) this.#answer(client, { type: "acked-through", channel, epoch: room.epoch, counter, seq: room.head });
         return;
       case "refused":
-        return this.#answer(client, { type: "nack", channel, counter, reason: verdict.reason, expected: verdict.expected, retryAfterMs: verdict.reason === "gap" ? 0 : 200 });
+        return this.#answer(client, {
+          type: "nack",
+          channel,
+          counter,
+          reason: verdict.reason,
+          expected: verdict.expected,
+          retryAfterMs: verdict.reason === "gap" ? 0 : 200,
+        });
     }
   }
 
@@ -229,7 +272,11 @@ export class ModelServer {
       const { epoch } = edits[start]!;
       let end = start;
       while (end < edits.length && edits[end]!.epoch === epoch && end - start < 10) end += 1;
-      line.toClient({ type: "committed", channel: this.channelOf(id), edits: { epoch, firstSeq: (after + start + 1) as Seq, edits: edits.slice(start, end) } });
+      line.toClient({
+        type: "committed",
+        channel: this.channelOf(id),
+        edits: { epoch, firstSeq: (after + start + 1) as Seq, edits: edits.slice(start, end) },
+      });
       start = end;
     }
   }
@@ -266,7 +313,12 @@ export class ModelServer {
     if (!this.snapshotsAvailable) return { kind: "unavailable", retryAfterMs: 100, why: "HTTP 503" };
     if (room.trimmedThrough === 0) return { kind: "none" };
     const through = room.snapshotThrough ?? room.trimmedThrough;
-    return { kind: "snapshot", position: this.#positionAt(id, through), last: room.log[through - 1], payload: this.snapshotOf(room.log.slice(0, through)) };
+    return {
+      kind: "snapshot",
+      position: this.#positionAt(id, through),
+      last: room.log[through - 1],
+      payload: this.snapshotOf(room.log.slice(0, through)),
+    };
   }
 
   #headOf(id: RoomId): Position {

@@ -17,7 +17,10 @@ export class Page {
     this.doc.clientID = seed; // So that a seed replays exactly.
     const { world, die } = mortal(server.world(seed));
     const store = device?.forPage();
-    this.provider = new YjsProvider({ url: "ws://h", token: "t", room: "notes", doc: this.doc, ...(store && { store }), ...options } as ProviderOptions, world);
+    this.provider = new YjsProvider(
+      { url: "ws://h", token: "t", room: "notes", doc: this.doc, ...(store && { store }), ...options } as ProviderOptions,
+      world,
+    );
     this.provider.on("restored", () => this.told.push("restored"));
     this.provider.on("error", ({ kind }) => this.told.push(kind));
     this.#end = () => {

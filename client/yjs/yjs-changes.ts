@@ -10,7 +10,11 @@ import type * as Y from "yjs";
 import { type Clocks, clocksBefore, contentSince, isUpdate, lackingIn, saysNothing, splitEdit } from "./yjs-edits.ts";
 
 /** Where they go. `waiting`: what it was given and will have. */
-export type ChangesRoom = { send(payload: Uint8Array): void; readonly editBytesMax: number | undefined; readonly waiting: readonly Uint8Array[] };
+export type ChangesRoom = {
+  send(payload: Uint8Array): void;
+  readonly editBytesMax: number | undefined;
+  readonly waiting: readonly Uint8Array[];
+};
 
 type Mode =
   /** Not known yet what the room holds. `received`: what has come of it; `made`: changes meanwhile. */

@@ -136,10 +136,14 @@ function cutStruct(struct: Struct, bytesMax: number): Struct[] {
 }
 
 function cutContent(content: Y.Item["content"], bytesMax: number): Y.Item["content"][] {
-  if (content instanceof Y.ContentString) return cutText(content.str, Math.floor(bytesMax / UNIT_BYTES_MAX)).map((text) => new Y.ContentString(text));
+  if (content instanceof Y.ContentString) {
+    return cutText(content.str, Math.floor(bytesMax / UNIT_BYTES_MAX)).map((text) => new Y.ContentString(text));
+  }
   if (content instanceof Y.ContentAny && content.arr.length > 1) {
     const middle = content.arr.length >> 1;
-    return [content.arr.slice(0, middle), content.arr.slice(middle)].map((entries) => new Y.ContentAny(entries)).flatMap((half) => (sizeOf(half) <= bytesMax ? [half] : cutContent(half, bytesMax)));
+    return [content.arr.slice(0, middle), content.arr.slice(middle)]
+      .map((entries) => new Y.ContentAny(entries))
+      .flatMap((half) => (sizeOf(half) <= bytesMax ? [half] : cutContent(half, bytesMax)));
   }
   return [content];
 }

@@ -252,7 +252,12 @@ export class YjsProvider {
           read.push(payload);
         } catch (cause) {
           // Bytes that are no Yjs update, from whoever wrote them: the room goes on without.
-          this.#events.emit("error", { kind: "edit-unreadable", seq: seq ?? this.seq, message: "an edit of the room is no Yjs update and was left out", cause });
+          this.#events.emit("error", {
+            kind: "edit-unreadable",
+            seq: seq ?? this.seq,
+            message: "an edit of the room is no Yjs update and was left out",
+            cause,
+          });
         }
       }
     };

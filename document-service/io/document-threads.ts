@@ -13,10 +13,18 @@ import type { Merging, Reading, Reverting, Unread } from "../ports.ts";
 import type { Answer, Question, Task, Threw } from "./document-worker.ts";
 import { pack } from "./packed-edits.ts";
 
-export type ThreadOptions = { readonly mergeMsMax: number; readonly mergeThreads: number; readonly readsWaitingMax: number; readonly worker?: URL };
+export type ThreadOptions = {
+  readonly mergeMsMax: number;
+  readonly mergeThreads: number;
+  readonly readsWaitingMax: number;
+  readonly worker?: URL;
+};
 
 /** The compiled file: Node 20 runs no TypeScript in a thread, so from the sources the build's is taken. */
-const WORKER = new URL(import.meta.url.endsWith(".ts") ? "../../dist/document-service/io/document-worker.js" : "./document-worker.js", import.meta.url);
+const WORKER = new URL(
+  import.meta.url.endsWith(".ts") ? "../../dist/document-service/io/document-worker.js" : "./document-worker.js",
+  import.meta.url,
+);
 const THREAD_IDLE_MS_MAX = 60_000;
 /**
  * Measured on a document of 20 MB: four merges in a row bring the process from 90 to 540 MB in one thread, to 300 in one
@@ -30,10 +38,23 @@ const DEATHS_MAX = 3;
 const DEATHS_OF_STATE_MAX = 12;
 
 /** `worker`: the file that the threads run. `waiting`: questions that no thread has taken yet. */
-export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions, { clock, log }: { readonly clock: Clock; readonly log: Pick<Log, "info" | "warn"> }): Merging & Reading & Reverting & { readonly waiting: number; stop(): Promise<void> } {
+export function documentThreads(
+  { mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions,
+  { clock, log }: { readonly clock: Clock; readonly log: Pick<Log, "info" | "warn"> },
+): Merging & Reading & Reverting & { readonly waiting: number; stop(): Promise<void> } {
   const poolOf = (idleTimeout: number): Piscina => {
-    const pool = new Piscina({ filename: worker.href, name: "run", minThreads: 0, maxThreads: mergeThreads, idleTimeout, execArgv: [], recordTiming: false }); // Flags of this process may make no sense for the file: `execArgv`.
-    pool.on("error", (cause: unknown) => log.warn({ cause }, "a thread for documents died idle, or did not begin; the next question starts another")); // What waits for one that does not begin overruns.
+    const pool = new Piscina({
+      filename: worker.href,
+      name: "run",
+      minThreads: 0,
+      maxThreads: mergeThreads,
+      idleTimeout,
+      execArgv: [],
+      recordTiming: false,
+    }); // Flags of this process may make no sense for the file: `execArgv`.
+    pool.on("error", (cause: unknown) =>
+      log.warn({ cause }, "a thread for documents died idle, or did not begin; the next question starts another"),
+    ); // What waits for one that does not begin overruns.
     return pool;
   };
   const [lasting, passing] = [poolOf(THREAD_IDLE_MS_MAX), poolOf(0)];
@@ -73,10 +94,15 @@ export function documentThreads({ mergeMsMax, mergeThreads, readsWaitingMax, wor
       giveThread();
     }
   };
-  const askAsReader: typeof ask = async (task, question, signal) => (waiting.length >= readsWaitingMax ? "busy" : ask(task, question, signal));
+  const askAsReader: typeof ask = async (task, question, signal) =>
+    waiting.length >= readsWaitingMax ? "busy" : ask(task, question, signal);
 
   /** `name`: of the question. Asked for ever, one that no thread has memory for would cost a thread each time. */
-  const askOf = async <T extends Task>(task: T, question: Question<T> & { readonly state: Uint8Array }, name: string): Promise<Answer<T> | Unread> => {
+  const askOf = async <T extends Task>(
+    task: T,
+    question: Question<T> & { readonly state: Uint8Array },
+    name: string,
+  ): Promise<Answer<T> | Unread> => {
     const ofState = deaths.get(question.state) ?? new Map<string, number>();
     const died = ofState.get(name) ?? 0;
     if (died >= DEATHS_MAX || sumOf(ofState.values()) >= DEATHS_OF_STATE_MAX) return "unreadable";

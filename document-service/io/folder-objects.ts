@@ -27,9 +27,16 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
     await mkdir(unfinished, { recursive: true });
     await removeAbandoned(unfinished);
   } catch (cause) {
-    throw new StartError(`the folder ${root} cannot be written: make it writable for this user, or set COROOM_SNAPSHOTS_FOLDER to another`, { cause });
+    throw new StartError(
+      `the folder ${root} cannot be written: make it writable for this user, or set COROOM_SNAPSHOTS_FOLDER to another`,
+      { cause },
+    );
   }
-  if (await isCaseIgnored(root)) throw new StartError(`the folder ${root} takes capitals for small letters, so that the rooms Notes and notes would have the same files: set COROOM_SNAPSHOTS_FOLDER to one on a file system that tells them apart`);
+  if (await isCaseIgnored(root)) {
+    throw new StartError(
+      `the folder ${root} takes capitals for small letters, so that the rooms Notes and notes would have the same files: set COROOM_SNAPSHOTS_FOLDER to one on a file system that tells them apart`,
+    );
+  }
   const fileOf = (name: string) => join(root, ...pathOf(name).split("/"));
 
   return {
@@ -59,14 +66,18 @@ async function filesOf(folder: string, entries: readonly Dirent[]): Promise<stri
   for (const entry of entries) {
     const path = join(folder, entry.name);
     if (entry.isFile()) files.push(path);
-    else if (entry.isDirectory()) files.push(...(await filesOf(path, (await readdir(path, { withFileTypes: true }).catch((error: unknown) => orUndefined(error))) ?? [])));
+    if (!entry.isDirectory()) continue;
+    const inside = await readdir(path, { withFileTypes: true }).catch((error: unknown) => orUndefined(error));
+    files.push(...(await filesOf(path, inside ?? [])));
   }
   return files;
 }
 
 /** Whether the folder that is there is found under a name in capitals as well. */
 async function isCaseIgnored(root: string): Promise<boolean> {
-  const [small, capital] = await Promise.all([UNFINISHED, UNFINISHED.toUpperCase()].map((name) => stat(join(root, name)).catch((error: unknown) => orUndefined(error))));
+  const [small, capital] = await Promise.all(
+    [UNFINISHED, UNFINISHED.toUpperCase()].map((name) => stat(join(root, name)).catch((error: unknown) => orUndefined(error))),
+  );
   return small !== undefined && capital?.ino === small.ino;
 }
 

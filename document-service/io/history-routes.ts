@@ -30,19 +30,23 @@ type Ask = (past: PastHost, question: RoomQuestion) => Promise<InternalAnswer>;
 /** `host.past`: undefined where the room is answered for elsewhere. */
 export function historyRoutes(host: { past(room: RoomKey): Promise<PastHost | "deleted" | undefined> }, log: Log): RoomRoute[] {
   /** The world failing is answered like a past that is not there yet. */
-  const asked = (ask: Ask) => async (question: RoomQuestion): Promise<InternalAnswer> => {
-    const past = await host.past(question.room);
-    if (past === undefined) return LOADING;
-    if (past === "deleted") return DELETED;
-    try {
-      return await ask(past, question);
-    } catch (cause) {
-      unlessMistake(cause);
-      log.warn({ room: question.room, cause }, "a room's past could not be read or written; the client asks again");
-      return LOADING;
-    }
-  };
-  const reads = inTurn(READS_AT_ONCE, async (ask: Ask, past: PastHost, question: RoomQuestion) => (question.signal.aborted ? LOADING : ask(past, question)));
+  const asked =
+    (ask: Ask) =>
+    async (question: RoomQuestion): Promise<InternalAnswer> => {
+      const past = await host.past(question.room);
+      if (past === undefined) return LOADING;
+      if (past === "deleted") return DELETED;
+      try {
+        return await ask(past, question);
+      } catch (cause) {
+        unlessMistake(cause);
+        log.warn({ room: question.room, cause }, "a room's past could not be read or written; the client asks again");
+        return LOADING;
+      }
+    };
+  const reads = inTurn(READS_AT_ONCE, async (ask: Ask, past: PastHost, question: RoomQuestion) =>
+    question.signal.aborted ? LOADING : ask(past, question),
+  );
   const askedInTurn = (ask: Ask) => asked((past, question) => reads(ask, past, question));
   return [
     { method: "GET", place: "versions", answer: asked(listVersions) },
@@ -80,7 +84,9 @@ async function nameVersion(past: PastHost, { body }: RoomQuestion): Promise<Inte
 }
 
 async function removeVersion(past: PastHost, { parameters: [id = ""] }: RoomQuestion): Promise<InternalAnswer> {
-  return (await past.removeVersion(id)) ? { status: 204, name: "removed" } : refusal(404, "no-such-version", "the room has no such version: GET versions lists them");
+  return (await past.removeVersion(id))
+    ? { status: 204, name: "removed" }
+    : refusal(404, "no-such-version", "the room has no such version: GET versions lists them");
 }
 
 async function readPast(past: PastHost, question: RoomQuestion): Promise<InternalAnswer> {
@@ -88,7 +94,12 @@ async function readPast(past: PastHost, question: RoomQuestion): Promise<Interna
   if ("status" in moment) return moment;
   const found = await past.readAt(moment, question.signal);
   if (found.kind !== "state") return noPast(found);
-  return { status: 200, name: "past", headers: { ...BINARY, "x-coroom-seq": found.position.seq, "x-coroom-epoch": found.position.epoch }, body: found.state };
+  return {
+    status: 200,
+    name: "past",
+    headers: { ...BINARY, "x-coroom-seq": found.position.seq, "x-coroom-epoch": found.position.epoch },
+    body: found.state,
+  };
 }
 
 async function readSessions(past: PastHost, { query, signal }: RoomQuestion): Promise<InternalAnswer> {
@@ -114,7 +125,9 @@ async function revert(past: PastHost, question: RoomQuestion): Promise<InternalA
 function momentOf({ query }: RoomQuestion): Moment | InternalAnswer {
   const [seq, time] = [query.get("seq"), query.get("time")];
   const number = Number(seq ?? time ?? Number.NaN);
-  if ((seq === null) === (time === null) || !Number.isSafeInteger(number) || number < 0) return refusal(400, "bad-moment", "say which moment: seq=, or time= in milliseconds since 1970");
+  if ((seq === null) === (time === null) || !Number.isSafeInteger(number) || number < 0) {
+    return refusal(400, "bad-moment", "say which moment: seq=, or time= in milliseconds since 1970");
+  }
   return seq === null ? { time: number as UnixMillis } : { seq: number as Seq };
 }
 
@@ -125,7 +138,11 @@ function noPast(found: NoPast): InternalAnswer {
     case "not-kept":
       return refusal(410, "not-kept", "that is not kept any more, or was not yet: GET versions says from where on everything is");
     case "too-much":
-      return refusal(413, "too-much", "more edits lie between that seq and the version before it than one question may read: ask for a version's seq");
+      return refusal(
+        413,
+        "too-much",
+        "more edits lie between that seq and the version before it than one question may read: ask for a version's seq",
+      );
     case "loading":
       return LOADING;
     case "unreadable":

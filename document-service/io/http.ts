@@ -15,13 +15,39 @@ import type { DocumentServiceMetrics } from "../metrics.ts";
 /** Asked of a room. `parameters`: what stands for the `:name`s of the place, in their order. */
 export type RoomQuestion = InternalQuestion & { readonly room: RoomKey; readonly parameters: readonly string[] };
 /** `place`: what follows the room, such as `snapshot` or `versions/:version`; empty: the room itself. */
-export type RoomRoute = { readonly method: "GET" | "POST" | "PUT" | "DELETE"; readonly place: string; readonly answer: (question: RoomQuestion) => Promise<InternalAnswer> };
+export type RoomRoute = {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly place: string;
+  readonly answer: (question: RoomQuestion) => Promise<InternalAnswer>;
+};
 
-export type HttpOptions = { readonly documentsHost: string; readonly documentsPort: number; readonly internalSecret: string; readonly documentBodyBytesMax: number };
+export type HttpOptions = {
+  readonly documentsHost: string;
+  readonly documentsPort: number;
+  readonly internalSecret: string;
+  readonly documentBodyBytesMax: number;
+};
 
-export function serveHttp(routes: readonly RoomRoute[], { documentsHost, documentsPort, internalSecret, documentBodyBytesMax }: HttpOptions, { log, metrics, registry }: { log: Log; metrics: DocumentServiceMetrics; registry: Registry }): Promise<{ port: number; stop(): Promise<void> }> {
-  const listening = { host: documentsHost, port: documentsPort, secret: internalSecret, bodyBytesMax: documentBodyBytesMax, tier: "document service", portSetting: "COROOM_DOCUMENTS_PORT", registry, log };
-  return serveInternal(listening, (question) => answerBy(routes, question), (answer) => metrics.reads.inc({ answer }));
+export function serveHttp(
+  routes: readonly RoomRoute[],
+  { documentsHost, documentsPort, internalSecret, documentBodyBytesMax }: HttpOptions,
+  { log, metrics, registry }: { log: Log; metrics: DocumentServiceMetrics; registry: Registry },
+): Promise<{ port: number; stop(): Promise<void> }> {
+  const listening = {
+    host: documentsHost,
+    port: documentsPort,
+    secret: internalSecret,
+    bodyBytesMax: documentBodyBytesMax,
+    tier: "document service",
+    portSetting: "COROOM_DOCUMENTS_PORT",
+    registry,
+    log,
+  };
+  return serveInternal(
+    listening,
+    (question) => answerBy(routes, question),
+    (answer) => metrics.reads.inc({ answer }),
+  );
 }
 
 function answerBy(routes: readonly RoomRoute[], question: InternalQuestion): Promise<InternalAnswer> | InternalAnswer {
@@ -30,11 +56,19 @@ function answerBy(routes: readonly RoomRoute[], question: InternalQuestion): Pro
     const parameters = parametersOf(route.place === "" ? [] : route.place.split("/"), place);
     return parameters === undefined ? [] : { route, parameters };
   });
-  if (rooms !== "rooms" || there.length === 0) return refusal(404, "not-found", `there is nothing here: /v1/rooms/{room}/ is followed by ${[...new Set(routes.map((route) => route.place))].filter((name) => name !== "").join(", ")}`);
+  if (rooms !== "rooms" || there.length === 0) {
+    return refusal(
+      404,
+      "not-found",
+      `there is nothing here: /v1/rooms/{room}/ is followed by ${[...new Set(routes.map((route) => route.place))].filter((name) => name !== "").join(", ")}`,
+    );
+  }
   const chosen = there.find(({ route }) => route.method === question.method);
   if (chosen === undefined) return refusal(405, "method-not-allowed", `this takes ${there.map(({ route }) => route.method).join(", ")}`);
   const room = roomOf(question.tenant, roomText);
-  if (room === undefined) return refusal(404, "no-such-room", "a room id has 1 to 128 characters and no control characters; x-coroom-tenant names its tenant");
+  if (room === undefined) {
+    return refusal(404, "no-such-room", "a room id has 1 to 128 characters and no control characters; x-coroom-tenant names its tenant");
+  }
   return chosen.route.answer({ ...question, room, parameters: chosen.parameters });
 }
 

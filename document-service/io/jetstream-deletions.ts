@@ -15,11 +15,21 @@ import type { Deletions } from "../ports.ts";
 /** An owner does not reply: it looks at the log, and is gone the next time. */
 const OWNER_MS_MAX = 300;
 
-export function jetstreamDeletions(nats: NatsConnection, jetstream: JetStreamClient, subjects: Subjects, { partitions }: { partitions: number }, clock: Pick<Clock, "wallNow">): Deletions {
+export function jetstreamDeletions(
+  nats: NatsConnection,
+  jetstream: JetStreamClient,
+  subjects: Subjects,
+  { partitions }: { partitions: number },
+  clock: Pick<Clock, "wallNow">,
+): Deletions {
   return {
     append: async (room) => {
       const id = `deletion.${randomUUID()}`;
-      const { seq } = await jetstream.publish(subjects.log(partitionOf(room, partitions), room), encodeDeletedRecord({ id, time: clock.wallNow() }), { msgID: id });
+      const { seq } = await jetstream.publish(
+        subjects.log(partitionOf(room, partitions), room),
+        encodeDeletedRecord({ id, time: clock.wallNow() }),
+        { msgID: id },
+      );
       return seq;
     },
     tellOwner: async (room) => {

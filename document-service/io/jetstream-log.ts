@@ -9,7 +9,11 @@ import { followLog, readLog } from "../../shared/io/follow-log.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { EditLog } from "../ports.ts";
 
-export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, options: { partitions: number; readMs: number; answerMsMax: number }): Promise<EditLog> {
+export async function jetstreamLog(
+  nats: NatsConnection,
+  subjects: Subjects,
+  options: { partitions: number; readMs: number; answerMsMax: number },
+): Promise<EditLog> {
   const manager = await jetstreamManager(nats, { timeout: options.answerMsMax });
   const placeOf = (room: RoomKey) => {
     const partition = partitionOf(room, options.partitions);
@@ -23,7 +27,9 @@ export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, opt
       const message = await manager.streams.getMessage(stream, { last_by_subj: subject });
       if (message === null) return { kind: "empty" };
       const record = decodeRecord(message.data);
-      if (record === undefined) throw new Error(`the log of room ${room} ends in something that is no record: was it written by a newer version?`);
+      if (record === undefined) {
+        throw new Error(`the log of room ${room} ends in something that is no record: was it written by a newer version?`);
+      }
       return record.kind === "deleted" ? { kind: "deleted", streamSeq: message.seq } : { kind: "at", seq: headOf(record) };
     },
     untrimmed: async (partition) => {

@@ -1,6 +1,16 @@
 /** The queue of webhooks in JetStream: one stream within bounds, and a durable consumer for each endpoint, which all services share. */
 
-import { AckPolicy, DeliverPolicy, DiscardPolicy, type JetStreamClient, JetStreamApiError, jetstreamManager, type JetStreamManager, type JsMsg, StorageType } from "@nats-io/jetstream";
+import {
+  AckPolicy,
+  DeliverPolicy,
+  DiscardPolicy,
+  type JetStreamClient,
+  JetStreamApiError,
+  jetstreamManager,
+  type JetStreamManager,
+  type JsMsg,
+  StorageType,
+} from "@nats-io/jetstream";
 
 import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
@@ -29,7 +39,12 @@ const STREAM_NOT_FOUND = 10_059;
 const CONSUMER_NOT_FOUND = 10_014;
 const ID_HEADER = "Nats-Msg-Id";
 
-export async function jetstreamWebhooks(nats: NatsConnection, jetstream: JetStreamClient, subjects: Subjects, options: WebhookQueueOptions): Promise<WebhookQueue> {
+export async function jetstreamWebhooks(
+  nats: NatsConnection,
+  jetstream: JetStreamClient,
+  subjects: Subjects,
+  options: WebhookQueueOptions,
+): Promise<WebhookQueue> {
   const manager = await jetstreamManager(nats);
   const stream = subjects.webhooksStream;
   await onceSettled(() => ensureQueue(manager, subjects, options));
@@ -60,21 +75,41 @@ export async function jetstreamWebhooks(nats: NatsConnection, jetstream: JetStre
 /** Stream and consumers are made where they are missing, and given these limits where they have others. */
 async function ensureQueue(manager: JetStreamManager, subjects: Subjects, options: WebhookQueueOptions): Promise<void> {
   const stream = subjects.webhooksStream;
-  const limits = { max_msgs: options.webhookEventsMax, max_bytes: options.webhookBytesMax, max_age: options.webhookKeptMsMax * NANOS_PER_MS };
+  const limits = {
+    max_msgs: options.webhookEventsMax,
+    max_bytes: options.webhookBytesMax,
+    max_age: options.webhookKeptMsMax * NANOS_PER_MS,
+  };
   try {
     await manager.streams.update(stream, limits);
   } catch (error) {
     if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
-    await manager.streams.add({ name: stream, subjects: [subjects.allWebhooks], storage: StorageType.File, discard: DiscardPolicy.Old, num_replicas: options.logReplicas, ...limits });
+    await manager.streams.add({
+      name: stream,
+      subjects: [subjects.allWebhooks],
+      storage: StorageType.File,
+      discard: DiscardPolicy.Old,
+      num_replicas: options.logReplicas,
+      ...limits,
+    });
   }
   await ensureCopies(manager, stream, options.logReplicas);
   for (const { name, tenant } of options.webhookUrls) {
-    const delivery = { filter_subject: tenant === undefined ? subjects.allWebhooks : subjects.webhook(tenant), ack_wait: (2 * options.webhookTimeoutMs + SETTLE_MS_MAX) * NANOS_PER_MS, max_ack_pending: UNSETTLED_MAX };
+    const delivery = {
+      filter_subject: tenant === undefined ? subjects.allWebhooks : subjects.webhook(tenant),
+      ack_wait: (2 * options.webhookTimeoutMs + SETTLE_MS_MAX) * NANOS_PER_MS,
+      max_ack_pending: UNSETTLED_MAX,
+    };
     try {
       await manager.consumers.update(stream, name, delivery);
     } catch (error) {
       if (!(error instanceof JetStreamApiError) || error.code !== CONSUMER_NOT_FOUND) throw error;
-      await manager.consumers.add(stream, { durable_name: name, ack_policy: AckPolicy.Explicit, deliver_policy: DeliverPolicy.New, ...delivery });
+      await manager.consumers.add(stream, {
+        durable_name: name,
+        ack_policy: AckPolicy.Explicit,
+        deliver_policy: DeliverPolicy.New,
+        ...delivery,
+      });
     }
   }
 }

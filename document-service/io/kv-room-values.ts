@@ -17,7 +17,13 @@ export type RoomValues<Value> = {
 };
 
 /** `bucket` is created where it is missing, with `replicas` copies. `what`: the values, for errors. */
-export async function kvRoomValues<Value extends object>(jetstream: JetStreamClient, bucket: string, replicas: number, schema: z.ZodType<Value>, what: string): Promise<RoomValues<Value>> {
+export async function kvRoomValues<Value extends object>(
+  jetstream: JetStreamClient,
+  bucket: string,
+  replicas: number,
+  schema: z.ZodType<Value>,
+  what: string,
+): Promise<RoomValues<Value>> {
   const kv = await kvBucket(jetstream, bucket, { replicas });
   return {
     read: async (room) => {

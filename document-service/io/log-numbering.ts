@@ -23,7 +23,12 @@ const UNANSWERED_MAX = 1_000;
 const FILLED_MS_MAX = 10_000;
 
 /** The last number that each part of the log gave out, and the highest that anything in NATS speaks of. */
-export async function numberingOf(nats: NatsConnection, subjects: Subjects, partitions: number, spokenOf: ReadonlyMap<RoomKey, number>): Promise<Numbering[]> {
+export async function numberingOf(
+  nats: NatsConnection,
+  subjects: Subjects,
+  partitions: number,
+  spokenOf: ReadonlyMap<RoomKey, number>,
+): Promise<Numbering[]> {
   const manager = await jetstreamManager(nats);
   const kvm = new Kvm(jetstream(nats));
   const numberings: Numbering[] = [];

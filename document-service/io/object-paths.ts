@@ -10,7 +10,10 @@ const PART_CHARACTERS = 200;
 
 export function pathOf(name: string): string {
   if (name.split("/").every((part) => part.length <= PART_CHARACTERS)) return name;
-  const packed = Buffer.from(name.replace(/=([89a-f][0-9a-f])/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))), "latin1").toString("base64url");
+  const packed = Buffer.from(
+    name.replace(/=([89a-f][0-9a-f])/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+    "latin1",
+  ).toString("base64url");
   return `~${packed.replace(new RegExp(`.{${PART_CHARACTERS}}(?=.)`, "g"), "$&/")}`;
 }
 

@@ -11,7 +11,11 @@ import { s3Objects } from "./s3-objects.ts";
 
 type StoreConfig = StoreSettings & { readonly environment: string; readonly logReplicas: number };
 
-export async function openStores(streams: JetStreamClient, subjects: Subjects, config: StoreConfig): Promise<{ snapshots: ObjectStore; history: ObjectStore }> {
+export async function openStores(
+  streams: JetStreamClient,
+  subjects: Subjects,
+  config: StoreConfig,
+): Promise<{ snapshots: ObjectStore; history: ObjectStore }> {
   refuseIncompleteStore(config);
   const open = (bucket: string): Promise<ObjectStore> => {
     switch (config.snapshotsStore) {

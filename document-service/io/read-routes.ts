@@ -26,7 +26,12 @@ const BEHIND_MS = 50;
 /** `holds`: whether the room is answered for here, and not by another service. */
 export type Documents = { serve(room: RoomKey, freshness: Freshness, minSeq?: number): Promise<Served>; holds(room: RoomKey): boolean };
 
-export function readRoutes(documents: Documents, reading: Reading, { documentsAnswerMsMax }: { documentsAnswerMsMax: number }, clock: Clock): RoomRoute[] {
+export function readRoutes(
+  documents: Documents,
+  reading: Reading,
+  { documentsAnswerMsMax }: { documentsAnswerMsMax: number },
+  clock: Clock,
+): RoomRoute[] {
   const renditions = new Renditions();
 
   /** Whoever has just written, and knows its seq, waits until that is in it. */
@@ -34,7 +39,8 @@ export function readRoutes(documents: Documents, reading: Reading, { documentsAn
     const deadline = clock.now() + documentsAnswerMsMax;
     for (;;) {
       const served = await documents.serve(room, minSeq > 0 ? "newest" : freshness, minSeq);
-      const isThere = served.kind === "not-a-document" || served.kind === "deleted" || (served.kind === "snapshot" && served.position.seq >= minSeq);
+      const isThere =
+        served.kind === "not-a-document" || served.kind === "deleted" || (served.kind === "snapshot" && served.position.seq >= minSeq);
       if (isThere || minSeq === 0 || !documents.holds(room)) return served;
       if (clock.now() >= deadline) return { kind: "loading" };
       await pause(clock, BEHIND_MS);
@@ -42,30 +48,49 @@ export function readRoutes(documents: Documents, reading: Reading, { documentsAn
   };
 
   /** Nothing is made of a document that the asker has. */
-  const conditional = (freshness: Freshness, make: (snapshot: Snapshot, question: RoomQuestion) => Promise<InternalAnswer>) => async (question: RoomQuestion): Promise<InternalAnswer> => {
-    const minSeq = Number(question.query.get("minSeq") ?? 0);
-    if (!Number.isSafeInteger(minSeq) || minSeq < 0) return refusal(400, "bad-seq", "minSeq is the seq that a write was answered with");
-    const served = await serveAt(question.room, minSeq, freshness);
-    if (served.kind !== "snapshot") return unserved(served);
-    const headers = headersOf(served.position);
-    if (knows(question.header("if-none-match"), served.position)) return { status: 304, name: "unchanged", headers };
-    const answer = await make(served, question);
-    return answer.status === 200 ? compressed({ ...answer, headers: { ...headers, ...answer.headers } }, question) : answer;
-  };
+  const conditional =
+    (freshness: Freshness, make: (snapshot: Snapshot, question: RoomQuestion) => Promise<InternalAnswer>) =>
+    async (question: RoomQuestion): Promise<InternalAnswer> => {
+      const minSeq = Number(question.query.get("minSeq") ?? 0);
+      if (!Number.isSafeInteger(minSeq) || minSeq < 0) return refusal(400, "bad-seq", "minSeq is the seq that a write was answered with");
+      const served = await serveAt(question.room, minSeq, freshness);
+      if (served.kind !== "snapshot") return unserved(served);
+      const headers = headersOf(served.position);
+      if (knows(question.header("if-none-match"), served.position)) return { status: 304, name: "unchanged", headers };
+      const answer = await make(served, question);
+      return answer.status === 200 ? compressed({ ...answer, headers: { ...headers, ...answer.headers } }, question) : answer;
+    };
 
   /** The encoding goes under a name of our own: the gateway's HTTP client would undo it on the way. */
   const compressed = async (answer: InternalAnswer, { header }: RoomQuestion): Promise<InternalAnswer> => {
     const { body, headers = {} } = answer;
     if (header("x-coroom-accept") !== "gzip" || !(body instanceof Uint8Array)) return answer;
     const bytes = await renditions.compressed(body);
-    return bytes === body ? answer : { ...answer, headers: { ...headers, etag: String(headers["etag"]).replace(/"$/, '-gzip"'), "x-coroom-encoding": "gzip" }, body: bytes };
+    return bytes === body
+      ? answer
+      : {
+          ...answer,
+          headers: { ...headers, etag: String(headers["etag"]).replace(/"$/, '-gzip"'), "x-coroom-encoding": "gzip" },
+          body: bytes,
+        };
   };
 
-  const snapshot = async ({ state, last }: Snapshot): Promise<InternalAnswer> => ({ status: 200, name: "snapshot", headers: { "content-type": BINARY, ...(last && { "x-coroom-last-edit": `${last.client}.${last.counter}` }) }, body: state });
+  const snapshot = async ({ state, last }: Snapshot): Promise<InternalAnswer> => ({
+    status: 200,
+    name: "snapshot",
+    headers: { "content-type": BINARY, ...(last && { "x-coroom-last-edit": `${last.client}.${last.counter}` }) },
+    body: state,
+  });
 
   const json = async ({ state }: Snapshot, { query }: RoomQuestion): Promise<InternalAnswer> => {
     const wanted = wantedOf(query.getAll("type"));
-    if (wanted === undefined) return refusal(400, "bad-type", `name up to ${WANTED_MAX} shared types, each once, with their kinds: ?type=title:text&type=items:array; a kind is ${KINDS.join(", ")}`);
+    if (wanted === undefined) {
+      return refusal(
+        400,
+        "bad-type",
+        `name up to ${WANTED_MAX} shared types, each once, with their kinds: ?type=title:text&type=items:array; a kind is ${KINDS.join(", ")}`,
+      );
+    }
     const made = await renditions.get(state, `json ${JSON.stringify(wanted)}`, () => reading.json(state, wanted), isRead);
     return isRead(made) ? { status: 200, name: "json", headers: { "content-type": "application/json" }, body: made } : unread(made);
   };
@@ -74,7 +99,15 @@ export function readRoutes(documents: Documents, reading: Reading, { documentsAn
     const name = query.get("type") ?? undefined;
     const made = await renditions.get(state, `text ${JSON.stringify(name)}`, () => reading.text(state, name), isRead);
     if (!isRead(made)) return unread(made);
-    if (made.kind === "no-such-text") return refusal(404, "no-such-text", made.names.length === 0 ? "there is no text in this document: read it as JSON" : `name one of its texts: ?type=${made.names.slice(0, WANTED_MAX).map(encodeURIComponent).join(", ?type=")}`);
+    if (made.kind === "no-such-text") {
+      return refusal(
+        404,
+        "no-such-text",
+        made.names.length === 0
+          ? "there is no text in this document: read it as JSON"
+          : `name one of its texts: ?type=${made.names.slice(0, WANTED_MAX).map(encodeURIComponent).join(", ?type=")}`,
+      );
+    }
     return { status: 200, name: "text", headers: { "content-type": "text/plain; charset=utf-8" }, body: made.text };
   };
 
@@ -87,7 +120,10 @@ export function readRoutes(documents: Documents, reading: Reading, { documentsAn
     const made = await reading.diff(served.state, vector);
     if (!isRead(made)) return unread(made);
     if (made.kind === "bad-vector") return refusal(400, "bad-vector", "the body is no Yjs state vector: send Y.encodeStateVector(doc)");
-    return compressed({ status: 200, name: "diff", headers: { ...headersOf(served.position), "content-type": BINARY }, body: made.edit }, question);
+    return compressed(
+      { status: 200, name: "diff", headers: { ...headersOf(served.position), "content-type": BINARY }, body: made.edit },
+      question,
+    );
   };
 
   return [

@@ -18,7 +18,12 @@ export class Renditions {
   readonly #made = new WeakMap<Uint8Array, Map<string, Promise<unknown>>>();
 
   /** `isFinal`: whether what was made may be kept. */
-  async get<Value>(state: Uint8Array, name: string, make: () => Promise<Value>, isFinal: (value: Value) => boolean = () => true): Promise<Value> {
+  async get<Value>(
+    state: Uint8Array,
+    name: string,
+    make: () => Promise<Value>,
+    isFinal: (value: Value) => boolean = () => true,
+  ): Promise<Value> {
     const ofState = this.#made.get(state) ?? new Map<string, Promise<unknown>>();
     this.#made.set(state, ofState);
     const [first] = ofState.keys();
@@ -37,6 +42,8 @@ export class Renditions {
 
   /** `bytes` compressed, or as they are where that is not worth it. In a thread of the process's pool. */
   compressed(bytes: Uint8Array): Promise<Uint8Array> {
-    return bytes.byteLength < GZIP_BYTES_MIN ? Promise.resolve(bytes) : this.get(bytes, "gzip", () => gzipInThread(bytes, { level: GZIP_LEVEL }));
+    return bytes.byteLength < GZIP_BYTES_MIN
+      ? Promise.resolve(bytes)
+      : this.get(bytes, "gzip", () => gzipInThread(bytes, { level: GZIP_LEVEL }));
   }
 }

@@ -26,13 +26,29 @@ const LOOK_MS_MAX = 10_000;
 
 /** All objects lie under `prefix`, which ends in a slash. The bucket is created where it is missing. Throws a StartError where the store cannot be used. */
 export async function s3Objects(options: S3Options, prefix: string): Promise<ObjectStore> {
-  const client = new AwsClient({ accessKeyId: options.s3AccessKeyId, secretAccessKey: options.s3SecretAccessKey, region: options.s3Region, service: "s3", retries: 0 });
+  const client = new AwsClient({
+    accessKeyId: options.s3AccessKeyId,
+    secretAccessKey: options.s3SecretAccessKey,
+    region: options.s3Region,
+    service: "s3",
+    retries: 0,
+  });
   const bucket = `${options.s3Url.replace(/\/+$/, "")}/${encodeURIComponent(options.s3Bucket)}`;
 
   async function ask(what: string, method: string, url: string, body?: Uint8Array, msMax = TRANSFER_MS_MAX): Promise<Response> {
-    const headers = { "x-amz-content-sha256": createHash("sha256").update(body ?? "").digest("hex"), ...(body === undefined ? {} : { "content-type": "application/octet-stream" }) };
+    const headers = {
+      "x-amz-content-sha256": createHash("sha256")
+        .update(body ?? "")
+        .digest("hex"),
+      ...(body === undefined ? {} : { "content-type": "application/octet-stream" }),
+    };
     try {
-      return await client.fetch(url, { method, headers, signal: AbortSignal.timeout(msMax), ...(body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }) });
+      return await client.fetch(url, {
+        method,
+        headers,
+        signal: AbortSignal.timeout(msMax),
+        ...(body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }),
+      });
     } catch (cause) {
       throw new Error(`${what} failed: is ${options.s3Url} reachable?`, { cause });
     }
@@ -82,11 +98,17 @@ export async function s3Objects(options: S3Options, prefix: string): Promise<Obj
     const found = await askNow("HEAD");
     if (found.ok) return;
     if (found.status >= 500) throw new StartError(`${where} answers with ${found.status}: see to it, and start again`);
-    if (found.status !== 404) throw new StartError(`${where} refuses the bucket ${options.s3Bucket} with ${found.status}: check COROOM_S3_BUCKET, COROOM_S3_ACCESS_KEY_ID, COROOM_S3_SECRET_ACCESS_KEY and COROOM_S3_REGION`);
+    if (found.status !== 404) {
+      throw new StartError(
+        `${where} refuses the bucket ${options.s3Bucket} with ${found.status}: check COROOM_S3_BUCKET, COROOM_S3_ACCESS_KEY_ID, COROOM_S3_SECRET_ACCESS_KEY and COROOM_S3_REGION`,
+      );
+    }
     const made = await askNow("PUT");
     const text = await made.text();
     if (!made.ok && !["BucketAlreadyOwnedByYou", "BucketAlreadyExists"].includes(textsOf(text, "Code")[0] ?? "")) {
-      throw new StartError(`${where} has no bucket ${options.s3Bucket} and makes none (${made.status} ${textsOf(text, "Code")[0] ?? ""}): make it, or set COROOM_S3_BUCKET to another`);
+      throw new StartError(
+        `${where} has no bucket ${options.s3Bucket} and makes none (${made.status} ${textsOf(text, "Code")[0] ?? ""}): make it, or set COROOM_S3_BUCKET to another`,
+      );
     }
   }
 }
@@ -99,7 +121,9 @@ const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">",
 
 /** What stands in an element, wherever it occurs. S3's answers are flat enough that nothing more of XML is needed. */
 function textsOf(xml: string, element: string): string[] {
-  return [...xml.matchAll(new RegExp(`<${element}>([^<]*)</${element}>`, "g"))].map(([, text = ""]) => text.replace(/&(#x?)?([0-9A-Za-z]+);/g, decodeEntity));
+  return [...xml.matchAll(new RegExp(`<${element}>([^<]*)</${element}>`, "g"))].map(([, text = ""]) =>
+    text.replace(/&(#x?)?([0-9A-Za-z]+);/g, decodeEntity),
+  );
 }
 
 function decodeEntity(whole: string, number: string | undefined, name: string): string {

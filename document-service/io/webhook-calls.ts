@@ -20,9 +20,21 @@ export function webhookCalls({ webhookSecrets, webhookTimeoutMs }: WebhookCallOp
     deliver: async ({ name, url }, id, event) => {
       const body = bodyOf(event);
       const timestamp = Math.floor(clock.wallNow() / 1000);
-      const headers = { "content-type": "application/json", "user-agent": "coroom", "webhook-id": id, "webhook-timestamp": String(timestamp), "webhook-signature": signatureOf(webhookSecrets.get(name) ?? "", `${id}.${timestamp}.${body}`) };
+      const headers = {
+        "content-type": "application/json",
+        "user-agent": "coroom",
+        "webhook-id": id,
+        "webhook-timestamp": String(timestamp),
+        "webhook-signature": signatureOf(webhookSecrets.get(name) ?? "", `${id}.${timestamp}.${body}`),
+      };
       try {
-        const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal: AbortSignal.timeout(webhookTimeoutMs) });
+        const response = await fetch(url, {
+          method: "POST",
+          headers,
+          body,
+          redirect: "manual",
+          signal: AbortSignal.timeout(webhookTimeoutMs),
+        });
         await response.body?.cancel();
         return outcomeOf(response);
       } catch (error) {

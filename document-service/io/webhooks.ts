@@ -18,7 +18,13 @@ export type WebhookConfig = NewsOptions & WebhooksOptions & WebhookQueueOptions 
 /** `service`: who tells operations. */
 export type WebhookDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly service: string };
 
-export async function startWebhooks(nats: NatsConnection, streams: JetStreamClient, subjects: Subjects, config: WebhookConfig, { service, ...deps }: WebhookDeps): Promise<{ news: News; stop(): Promise<void> }> {
+export async function startWebhooks(
+  nats: NatsConnection,
+  streams: JetStreamClient,
+  subjects: Subjects,
+  config: WebhookConfig,
+  { service, ...deps }: WebhookDeps,
+): Promise<{ news: News; stop(): Promise<void> }> {
   if (config.webhookUrls.length === 0) return { news: NO_NEWS, stop: () => Promise.resolve() };
   const queue = await jetstreamWebhooks(nats, streams, subjects, config);
   await ensureOperationsStream(nats, subjects, config);

@@ -19,7 +19,14 @@ const NESTING_MAX = 100;
 
 const Json = z.object({
   types: z
-    .record(z.string().min(1).max(128), z.discriminatedUnion("kind", [z.object({ kind: z.literal("text"), value: z.string() }), z.object({ kind: z.literal("array"), value: z.array(z.json()) }), z.object({ kind: z.literal("map"), value: z.record(z.string(), z.json()) })]))
+    .record(
+      z.string().min(1).max(128),
+      z.discriminatedUnion("kind", [
+        z.object({ kind: z.literal("text"), value: z.string() }),
+        z.object({ kind: z.literal("array"), value: z.array(z.json()) }),
+        z.object({ kind: z.literal("map"), value: z.record(z.string(), z.json()) }),
+      ]),
+    )
     .refine((types) => Object.keys(types).length <= TYPES_MAX, `at most ${TYPES_MAX} shared types`),
 });
 
@@ -31,7 +38,9 @@ export function writeRoutes(reading: Reading): RoomRoute[] {
     const made = await madeOf(reading, question, body);
     if (!isRead(made)) return unread(made);
     if ("status" in made) return made;
-    return made.kind === "edit" ? { status: 200, name: "edit", headers: { "content-type": "application/octet-stream" }, body: made.edit } : refusal(400, "bad-content", made.why);
+    return made.kind === "edit"
+      ? { status: 200, name: "edit", headers: { "content-type": "application/octet-stream" }, body: made.edit }
+      : refusal(400, "bad-content", made.why);
   };
   return [{ method: "POST", place: "edit", answer: edit }];
 }
@@ -47,16 +56,33 @@ function madeOf(reading: Reading, { header, query }: RoomQuestion, body: Uint8Ar
       return "status" in content ? content : reading.make(content);
     }
     default:
-      return refusal(415, "bad-content-type", "send application/octet-stream (a Yjs update), text/plain, or application/json (as the document is read)");
+      return refusal(
+        415,
+        "bad-content-type",
+        "send application/octet-stream (a Yjs update), text/plain, or application/json (as the document is read)",
+      );
   }
 }
 
 function jsonContent(body: Uint8Array): Content | InternalAnswer {
   try {
     const parsed: unknown = JSON.parse(new TextDecoder().decode(body));
-    if (isTooDeep(parsed)) return refusal(400, "bad-content", `arrays and objects lie in each other more than ${NESTING_MAX} deep: make the content flatter, or send it as an edit (a Yjs update)`);
+    if (isTooDeep(parsed)) {
+      return refusal(
+        400,
+        "bad-content",
+        `arrays and objects lie in each other more than ${NESTING_MAX} deep: make the content flatter, or send it as an edit (a Yjs update)`,
+      );
+    }
     const { data, error } = Json.safeParse(parsed);
-    return data ?? refusal(400, "bad-content", `the JSON is not {"types":{name:{"kind":"text"|"array"|"map","value":...}}}: ${error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ")}`);
+    return (
+      data ??
+      refusal(
+        400,
+        "bad-content",
+        `the JSON is not {"types":{name:{"kind":"text"|"array"|"map","value":...}}}: ${error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ")}`,
+      )
+    );
   } catch (error) {
     if (error instanceof SyntaxError) return refusal(400, "bad-content", "the body is no JSON");
     throw error;

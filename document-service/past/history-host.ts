@@ -14,7 +14,17 @@ import type { Millis, Position, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { unlessMistake } from "../../shared/pause.ts";
 import { SeldomSet } from "../../shared/seldom.ts";
-import { type History, type HistoryPolicy, isVersionDue, NO_HISTORY, retained, type Segment, segmentsToTakeUp, type Version, withVersion } from "./history.ts";
+import {
+  type History,
+  type HistoryPolicy,
+  isVersionDue,
+  NO_HISTORY,
+  retained,
+  type Segment,
+  segmentsToTakeUp,
+  type Version,
+  withVersion,
+} from "./history.ts";
 import type { Digest, EditLog, Histories, ObjectStore, StoredHistory } from "../ports.ts";
 import { decodeSegment, encodeSegment, seqsOf } from "./segments.ts";
 import { readVerified, writeVerified, type Written } from "../verified-write-host.ts";
@@ -84,7 +94,9 @@ export class HistoryHost {
     const history = await this.current();
     const newest = history.versions.at(-1);
     const { clock } = this.#deps;
-    if (newest !== undefined && this.#newest.id !== newest.id) this.#newest = { id: newest.id, since: (clock.now() - Math.max(0, clock.wallNow() - newest.time)) as Millis };
+    if (newest !== undefined && this.#newest.id !== newest.id) {
+      this.#newest = { id: newest.id, since: (clock.now() - Math.max(0, clock.wallNow() - newest.time)) as Millis };
+    }
     return isVersionDue(history, { seq, versionedMs: clock.now() - this.#newest.since }, this.#policy);
   }
 
@@ -98,10 +110,20 @@ export class HistoryHost {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const history = await this.current();
       if (history.deleted) return { kind: "deleted" };
-      if (name !== undefined && history.versions.filter((version) => version.name !== undefined).length >= this.#policy.historyNamedMax) return { kind: "too-many" };
+      if (name !== undefined && history.versions.filter((version) => version.name !== undefined).length >= this.#policy.historyNamedMax) {
+        return { kind: "too-many" };
+      }
       const id = this.#deps.newName();
       const written = await this.#write(`version-${applied.epoch}-${applied.seq}-${id}`, state);
-      const version: Version = { ...written, id, epoch: applied.epoch, seq: applied.seq, time: this.#deps.clock.wallNow(), ...(name === undefined ? {} : { name }), ...(leftOut > 0 ? { leftOut } : {}) };
+      const version: Version = {
+        ...written,
+        id,
+        epoch: applied.epoch,
+        seq: applied.seq,
+        time: this.#deps.clock.wallNow(),
+        ...(name === undefined ? {} : { name }),
+        ...(leftOut > 0 ? { leftOut } : {}),
+      };
       if (await this.#replace(withVersion(history, version))) return { kind: "named", version };
       await this.#remove(version.object);
     }
@@ -151,7 +173,9 @@ export class HistoryHost {
     const { histories, history: store } = this.#ports;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const { history, revision } = await histories.read(this.#room);
-      const fenced = history.deleted ? ({ kind: "written", revision } as const) : await histories.write(this.#room, { ...history, deleted: true }, revision);
+      const fenced = history.deleted
+        ? ({ kind: "written", revision } as const)
+        : await histories.write(this.#room, { ...history, deleted: true }, revision);
       if (fenced.kind === "superseded") continue;
       for (const object of [...objectsOf(history), ...this.#unsettled]) await store.remove(object);
       this.#unsettled.clear();
@@ -195,7 +219,10 @@ export class HistoryHost {
   }
 
   /** Those that can be read and that the records follow without a hole; others stay as they are. */
-  async #takeUp(segments: readonly Segment[], fresh: readonly StoredRecord[]): Promise<{ readonly object: string; readonly records: StoredRecord[] }[]> {
+  async #takeUp(
+    segments: readonly Segment[],
+    fresh: readonly StoredRecord[],
+  ): Promise<{ readonly object: string; readonly records: StoredRecord[] }[]> {
     const earlier: { readonly object: string; readonly records: StoredRecord[] }[] = [];
     let next = seqsOf(fresh)?.firstSeq;
     for (const segment of segments.toReversed()) {
@@ -213,7 +240,9 @@ export class HistoryHost {
     const object = `${this.#room}/${name}`;
     this.#unsettled.add(object);
     const written = await writeVerified(this.#ports.history, this.#ports.digest, object, bytes);
-    if (written === undefined) throw new Error(`a part of the history of room ${this.#room} reads back other than it was written; it is not used`);
+    if (written === undefined) {
+      throw new Error(`a part of the history of room ${this.#room} reads back other than it was written; it is not used`);
+    }
     return written;
   }
 

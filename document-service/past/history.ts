@@ -16,11 +16,26 @@ const time = z.number().transform((number) => number as UnixMillis);
 const object = z.object({ object: z.string(), bytes: z.int().nonnegative(), sha256: z.string() });
 
 /** `name`: somebody gave it one; it stays until somebody takes it away. `time`: when it was made, by the service's date. */
-const Version = object.extend({ id: z.string(), epoch: z.int().positive().transform((number) => number as Epoch), seq, time, name: z.string().optional(), leftOut: z.int().nonnegative().optional() });
+const Version = object.extend({
+  id: z.string(),
+  epoch: z
+    .int()
+    .positive()
+    .transform((number) => number as Epoch),
+  seq,
+  time,
+  name: z.string().optional(),
+  leftOut: z.int().nonnegative().optional(),
+});
 /** `time`: by the log's clock. Records of owners alone have no seq: then `lastSeq` is the one before `firstSeq`. */
 const Segment = object.extend({ firstSeq: seq, lastSeq: seq, firstTime: time, lastTime: time });
 /** Both from the oldest on. `deleted`: the room is, and what is named still is to be removed; nothing is added any more. `through`: the stream sequence up to which the room's records went into segments, whether those are kept still or not. */
-export const History = z.object({ versions: z.array(Version), segments: z.array(Segment), through: z.int().nonnegative(), deleted: z.literal(true).optional() });
+export const History = z.object({
+  versions: z.array(Version),
+  segments: z.array(Segment),
+  through: z.int().nonnegative(),
+  deleted: z.literal(true).optional(),
+});
 
 export type Version = z.output<typeof Version>;
 export type Segment = z.output<typeof Segment>;
@@ -41,7 +56,11 @@ export type HistoryPolicy = {
 };
 
 /** `versionedMs`: for how long there has been the newest version; where there is none, for how long the room has been looked at. */
-export function isVersionDue({ versions }: History, now: { readonly seq: Seq; readonly versionedMs: number }, policy: HistoryPolicy): boolean {
+export function isVersionDue(
+  { versions }: History,
+  now: { readonly seq: Seq; readonly versionedMs: number },
+  policy: HistoryPolicy,
+): boolean {
   const edits = now.seq - (versions.at(-1)?.seq ?? 0);
   if (policy.historyMsMax === 0 || edits <= 0) return false;
   return edits >= policy.historyVersionEditsMax || now.versionedMs >= policy.historyVersionMsMin;
@@ -51,9 +70,16 @@ export function isVersionDue({ versions }: History, now: { readonly seq: Seq; re
 const SPANS_PER_RETENTION = 10;
 
 /** The last segments that a new one takes up. Each takes up no more than twice its own, so a record is rewritten a few times only. */
-export function segmentsToTakeUp({ segments }: History, { bytes, time }: { readonly bytes: number; readonly time: UnixMillis }, { historySegmentBytesMax, historyMsMax }: HistoryPolicy): readonly Segment[] {
+export function segmentsToTakeUp(
+  { segments }: History,
+  { bytes, time }: { readonly bytes: number; readonly time: UnixMillis },
+  { historySegmentBytesMax, historyMsMax }: HistoryPolicy,
+): readonly Segment[] {
   let [first, sum] = [segments.length, bytes];
-  const fits = (before: Segment) => before.bytes <= 2 * sum && before.bytes + sum <= historySegmentBytesMax && time - before.firstTime <= historyMsMax / SPANS_PER_RETENTION;
+  const fits = (before: Segment) =>
+    before.bytes <= 2 * sum &&
+    before.bytes + sum <= historySegmentBytesMax &&
+    time - before.firstTime <= historyMsMax / SPANS_PER_RETENTION;
   for (let before = segments[first - 1]; before !== undefined && fits(before); before = segments[first - 1]) {
     first -= 1;
     sum += before.bytes;
@@ -99,7 +125,11 @@ export function readableFrom({ versions, segments }: History): Seq | undefined {
  * there are too many bytes: segments with the versions before their end, and where none is left versions alone, but for
  * the newest: without it the next would be due at once.
  */
-export function retained(history: History, now: UnixMillis, policy: HistoryPolicy): { readonly history: History; readonly dropped: readonly string[] } {
+export function retained(
+  history: History,
+  now: UnixMillis,
+  policy: HistoryPolicy,
+): { readonly history: History; readonly dropped: readonly string[] } {
   const since = now - policy.historyMsMax;
   let segments = history.segments.filter(({ lastTime }) => lastTime >= since);
   const bytesOf = (objects: readonly { bytes: number }[]) => objects.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -116,7 +146,10 @@ export function retained(history: History, now: UnixMillis, policy: HistoryPolic
   }
   versions = thinned(versions, policy.historyVersionsMax);
   const kept = new Set([...versions, ...segments].map(({ object }) => object));
-  return { history: { ...history, versions, segments }, dropped: [...history.versions, ...history.segments].flatMap(({ object }) => (kept.has(object) ? [] : [object])) };
+  return {
+    history: { ...history, versions, segments },
+    dropped: [...history.versions, ...history.segments].flatMap(({ object }) => (kept.has(object) ? [] : [object])),
+  };
 }
 
 /** Past the limit every second unnamed version of the older half goes: the past becomes coarser, never shorter. */

@@ -30,7 +30,13 @@ export type Past = { readonly kind: "state"; readonly state: Uint8Array; readonl
 /** Whoever wants more asks from `through + 1`. */
 export type Sessions = { readonly sessions: readonly Session[]; readonly through: Seq };
 
-export type PastPorts = { readonly log: EditLog; readonly histories: Histories; readonly history: ObjectStore; readonly reverting: Reverting; readonly digest: Digest };
+export type PastPorts = {
+  readonly log: EditLog;
+  readonly histories: Histories;
+  readonly history: ObjectStore;
+  readonly reverting: Reverting;
+  readonly digest: Digest;
+};
 export type PastOptions = { readonly historySessionMsMax: number; readonly historyReadBytesMax: number };
 
 export class PastHost {
@@ -41,7 +47,12 @@ export class PastHost {
   /** The document as it is now; undefined: it cannot be had at the moment. */
   readonly #present: () => Promise<Present | undefined>;
 
-  constructor(room: RoomKey, ports: PastPorts, options: PastOptions, { history, present }: { history: HistoryHost; present: () => Promise<Present | undefined> }) {
+  constructor(
+    room: RoomKey,
+    ports: PastPorts,
+    options: PastOptions,
+    { history, present }: { history: HistoryHost; present: () => Promise<Present | undefined> },
+  ) {
     this.#room = room;
     this.#ports = ports;
     this.#options = options;
@@ -84,7 +95,10 @@ export class PastHost {
   async sessions(from: Seq, signal?: AbortSignal): Promise<Sessions> {
     const history = await this.list();
     for (const segment of [...history.segments.filter(({ lastSeq }) => lastSeq >= from), undefined]) {
-      const all = segment === undefined ? (await this.#tail(history, { after: (from - 1) as Seq, through: Number.POSITIVE_INFINITY }, signal)).taken : await this.#recordsOf(segment);
+      const all =
+        segment === undefined
+          ? (await this.#tail(history, { after: (from - 1) as Seq, through: Number.POSITIVE_INFINITY }, signal)).taken
+          : await this.#recordsOf(segment);
       const taken = (all ?? []).filter(({ record }) => headOf(record) >= from);
       const last = taken.at(-1);
       if (last !== undefined) return { sessions: sessionsOf(taken, this.#options.historySessionMsMax), through: headOf(last.record) };
@@ -134,7 +148,9 @@ export class PastHost {
     if (edits.kind === "missing") return undefined;
     if (edits.payloads.length === 0) return { kind: "state", state, position: { epoch: base?.epoch ?? edits.epoch, seq: target } };
     const merged = await reverting.mergePast(state, edits.payloads, signal);
-    return typeof merged === "string" ? noPast(merged) : { kind: "state", state: merged.state, position: { epoch: edits.epoch, seq: target } };
+    return typeof merged === "string"
+      ? noPast(merged)
+      : { kind: "state", state: merged.state, position: { epoch: edits.epoch, seq: target } };
   }
 
   /** The last seq at the time; 0 where the room begins after it. */
@@ -171,7 +187,11 @@ export class PastHost {
   }
 
   /** The edits in `after < seq <= through` that are in the log and in no segment. `isCut`: there are more, and these are as many as a question may read, or its signal is aborted. */
-  async #tail({ through: archived }: History, { after, through }: { readonly after: Seq; readonly through: number }, signal: AbortSignal | undefined): Promise<{ readonly taken: readonly Taken[]; readonly isCut: boolean }> {
+  async #tail(
+    { through: archived }: History,
+    { after, through }: { readonly after: Seq; readonly through: number },
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly taken: readonly Taken[]; readonly isCut: boolean }> {
     const taken: Taken[] = [];
     let [bytes, lastStreamSeq] = [0, 0];
     for await (const stored of this.#ports.log.read(this.#room, archived, Number.MAX_SAFE_INTEGER)) {

@@ -14,7 +14,15 @@ import type { Checkpoints, Digest, EditLog, Histories, Merging, ObjectStore, Unr
 import { decodeSegment, seqsOf, type Taken, takenFrom } from "./segments.ts";
 import { readVerified, writeVerified } from "../verified-write-host.ts";
 
-export type RestorePorts = { readonly log: EditLog; readonly checkpoints: Checkpoints; readonly snapshots: ObjectStore; readonly histories: Histories; readonly history: ObjectStore; readonly merging: Merging; readonly digest: Digest };
+export type RestorePorts = {
+  readonly log: EditLog;
+  readonly checkpoints: Checkpoints;
+  readonly snapshots: ObjectStore;
+  readonly histories: Histories;
+  readonly history: ObjectStore;
+  readonly merging: Merging;
+  readonly digest: Digest;
+};
 export type RestoreDeps = { readonly newName: () => string; readonly wallNow: () => UnixMillis };
 /** The room's objects in either store. */
 export type RoomObjects = { readonly snapshots: readonly string[]; readonly history: readonly string[] };
@@ -27,7 +35,11 @@ export type RestoredRoom =
   | { readonly kind: "deleted" }
   | { readonly kind: "superseded" };
 
-const REASONS: Readonly<Record<Unread, string>> = { overran: " in time: raise COROOM_MERGE_MS_MAX", busy: ", for its thread died: give this command more memory", unreadable: ": Yjs does not take its edits" };
+const REASONS: Readonly<Record<Unread, string>> = {
+  overran: " in time: raise COROOM_MERGE_MS_MAX",
+  busy: ", for its thread died: give this command more memory",
+  unreadable: ": Yjs does not take its edits",
+};
 
 type State = { readonly state: Uint8Array; readonly epoch: Epoch; readonly seq: Seq };
 type Archived = { readonly object: string; readonly bytes: Uint8Array; readonly records: readonly StoredRecord[] };
@@ -42,7 +54,9 @@ export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: Re
   }
   const archived = await readArchived(objects.history, ports);
   await restoreHistory(room, objects.history, archived, ports, deps);
-  if (checkpoint !== undefined && (await readVerified(ports.snapshots, ports.digest, checkpoint.snapshot)) !== undefined) return { kind: "whole" };
+  if (checkpoint !== undefined && (await readVerified(ports.snapshots, ports.digest, checkpoint.snapshot)) !== undefined) {
+    return { kind: "whole" };
+  }
   const told = Math.max(history.segments.at(-1)?.lastSeq ?? 0, history.versions.at(-1)?.seq ?? 0);
   if (checkpoint === undefined && objects.snapshots.length === 0 && archived.length === 0 && told === 0) return { kind: "whole" };
 
@@ -59,7 +73,15 @@ export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: Re
   if (snapshot === undefined) throw new Error(`a snapshot of room ${room} reads back other than it was written: look into the store`);
   const leftOut = (checkpoint?.leftOut ?? 0) + missing + merged.refused;
   const streamSeq = checkpoint?.streamSeq ?? Math.max(1, highest(logged, streamSeqOf), throughOf(archived));
-  const made: Checkpoint = { epoch, seq: top, streamSeq, time: deps.wallNow(), clients: checkpoint?.clients ?? [], ...(leftOut > 0 ? { leftOut } : {}), snapshot };
+  const made: Checkpoint = {
+    epoch,
+    seq: top,
+    streamSeq,
+    time: deps.wallNow(),
+    clients: checkpoint?.clients ?? [],
+    ...(leftOut > 0 ? { leftOut } : {}),
+    snapshot,
+  };
   const write = await ports.checkpoints.write(room, made, revision);
   return write.kind === "written" ? { kind: "rebuilt", seq: top, missing } : { kind: "superseded" };
 }
@@ -68,12 +90,20 @@ export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: Re
  * Names every segment and version that is there, where nothing does. Names that people gave are lost with the entry. A
  * version is as old as the segment that it lies in; one without is taken for new, so that it is kept for as long as any.
  */
-async function restoreHistory(room: RoomKey, names: readonly string[], archived: readonly Archived[], { histories, history: store, digest }: RestorePorts, { wallNow }: Pick<RestoreDeps, "wallNow">): Promise<void> {
+async function restoreHistory(
+  room: RoomKey,
+  names: readonly string[],
+  archived: readonly Archived[],
+  { histories, history: store, digest }: RestorePorts,
+  { wallNow }: Pick<RestoreDeps, "wallNow">,
+): Promise<void> {
   const { revision } = await histories.read(room);
   if (revision > 0 || names.length === 0) return;
   const found = archived.flatMap(({ object, bytes, records }): Segment[] => {
     const [seqs, first, last] = [seqsOf(records), records[0], records.at(-1)];
-    return seqs === undefined || first === undefined || last === undefined ? [] : [{ object, bytes: bytes.byteLength, sha256: digest(bytes), ...seqs, firstTime: first.time, lastTime: last.time }];
+    return seqs === undefined || first === undefined || last === undefined
+      ? []
+      : [{ object, bytes: bytes.byteLength, sha256: digest(bytes), ...seqs, firstTime: first.time, lastTime: last.time }];
   });
   const segments = withoutTakenUp(found);
   const versions: Version[] = [];
@@ -81,7 +111,16 @@ async function restoreHistory(room: RoomKey, names: readonly string[], archived:
     const at = stateNamed(object);
     const bytes = at === undefined ? undefined : await store.read(object);
     const before = segments.findLast(({ firstSeq, lastSeq }) => at !== undefined && firstSeq <= at.seq && lastSeq >= at.seq);
-    if (at !== undefined && bytes !== undefined) versions.push({ object, id: object.slice(object.lastIndexOf("/") + 1), bytes: bytes.byteLength, sha256: digest(bytes), ...at, time: before?.lastTime ?? wallNow() });
+    if (at !== undefined && bytes !== undefined) {
+      versions.push({
+        object,
+        id: object.slice(object.lastIndexOf("/") + 1),
+        bytes: bytes.byteLength,
+        sha256: digest(bytes),
+        ...at,
+        time: before?.lastTime ?? wallNow(),
+      });
+    }
   }
   await histories.write(room, { versions: versions.sort((a, b) => a.seq - b.seq), segments, through: throughOf(archived) }, revision);
 }
@@ -131,7 +170,9 @@ async function newestState(names: readonly string[], { snapshots, history, mergi
 /** False: damaged, and an older one may do. Throws where that cannot be told. */
 async function isDocument(object: string, state: Uint8Array, merging: Merging): Promise<boolean> {
   const read = await merging.merge(state, []);
-  if (read === "overran" || read === "busy") throw new Error(`whether ${object} is whole cannot be told${REASONS[read]}; or, where it is damaged, remove it from its store`);
+  if (read === "overran" || read === "busy") {
+    throw new Error(`whether ${object} is whole cannot be told${REASONS[read]}; or, where it is damaged, remove it from its store`);
+  }
   return read !== "unreadable";
 }
 
@@ -144,7 +185,9 @@ function stateNamed(object: string): { epoch: Epoch; seq: Seq } | undefined {
 /** `through` undefined: all there are. */
 async function recordsOf(log: EditLog, room: RoomKey, through: number | undefined): Promise<StoredRecord[]> {
   const records: StoredRecord[] = [];
-  for await (const record of log.read(room, 0, through ?? Number.MAX_SAFE_INTEGER)) records.push({ ...record, bytes: record.bytes.slice() });
+  for await (const record of log.read(room, 0, through ?? Number.MAX_SAFE_INTEGER)) {
+    records.push({ ...record, bytes: record.bytes.slice() });
+  }
   return records;
 }
 

@@ -27,7 +27,12 @@ export function encodeSegment(room: RoomKey, records: readonly StoredRecord[]): 
 export function decodeSegment(bytes: Uint8Array): StoredRecord[] | undefined {
   return readWhole(bytes, (input: decoding.Decoder) => {
     const room = readText(input) as RoomKey;
-    return readList(input, RECORD_BYTES_MIN, () => ({ room, streamSeq: readNumber(input), time: readNumber(input) as UnixMillis, bytes: readBytes(input) }));
+    return readList(input, RECORD_BYTES_MIN, () => ({
+      room,
+      streamSeq: readNumber(input),
+      time: readNumber(input) as UnixMillis,
+      bytes: readBytes(input),
+    }));
   });
 }
 
@@ -53,7 +58,9 @@ export function seqsOf(records: Iterable<StoredRecord>): { readonly firstSeq: Se
   return first === undefined || last === undefined ? undefined : { firstSeq: first.record.edits.firstSeq, lastSeq: headOf(last.record) };
 }
 
-export type EditsBetween = { readonly kind: "edits"; readonly payloads: readonly Uint8Array[]; readonly epoch: Epoch; readonly time: UnixMillis } | { readonly kind: "missing"; readonly from: Seq };
+export type EditsBetween =
+  | { readonly kind: "edits"; readonly payloads: readonly Uint8Array[]; readonly epoch: Epoch; readonly time: UnixMillis }
+  | { readonly kind: "missing"; readonly from: Seq };
 
 /** The edits in `after < seq <= through`, if there are all of them. */
 export function editsBetween(taken: readonly Taken[], after: Seq, through: Seq): EditsBetween {
@@ -78,7 +85,15 @@ export function seqAt(taken: readonly Taken[], time: UnixMillis): Seq | undefine
 }
 
 /** What one client wrote without a long silence. Others may have written in between: `edits` of the seqs are its own. */
-export type Session = { readonly user: UserId; readonly client: ClientId; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly edits: number; readonly firstTime: UnixMillis; readonly lastTime: UnixMillis };
+export type Session = {
+  readonly user: UserId;
+  readonly client: ClientId;
+  readonly firstSeq: Seq;
+  readonly lastSeq: Seq;
+  readonly edits: number;
+  readonly firstTime: UnixMillis;
+  readonly lastTime: UnixMillis;
+};
 
 /** In the order in which they began. */
 export function sessionsOf(taken: readonly Taken[], silenceMsMax: number): Session[] {
@@ -93,7 +108,15 @@ export function sessionsOf(taken: readonly Taken[], silenceMsMax: number): Sessi
         all[at] = { ...session, lastSeq: seq, edits: session.edits + 1, lastTime: time };
       } else {
         open.set(client, all.length);
-        all.push({ user: record.users.get(client) ?? ("" as UserId), client, firstSeq: seq, lastSeq: seq, edits: 1, firstTime: time, lastTime: time });
+        all.push({
+          user: record.users.get(client) ?? ("" as UserId),
+          client,
+          firstSeq: seq,
+          lastSeq: seq,
+          edits: 1,
+          firstTime: time,
+          lastTime: time,
+        });
       }
     }
   }

@@ -21,7 +21,12 @@ export class CheckpointHost {
   #revision = 0;
 
   /** `onDeleted`: the room is, says its entry. */
-  constructor(room: RoomKey, ports: { checkpoints: Checkpoints; snapshots: ObjectStore }, log: Log, onDeleted: (entry: DeletedCheckpoint) => void) {
+  constructor(
+    room: RoomKey,
+    ports: { checkpoints: Checkpoints; snapshots: ObjectStore },
+    log: Log,
+    onDeleted: (entry: DeletedCheckpoint) => void,
+  ) {
     this.#room = room;
     this.#ports = ports;
     this.#log = log;
@@ -52,7 +57,10 @@ export class CheckpointHost {
       await this.#adopt(document, { checkpoint, revision: write.revision });
       return true;
     }
-    this.#log.warn({ room: this.#room, revision: this.#revision }, "another document service saved this room meanwhile; going on from its checkpoint");
+    this.#log.warn(
+      { room: this.#room, revision: this.#revision },
+      "another document service saved this room meanwhile; going on from its checkpoint",
+    );
     await this.catchUp(document);
     return false;
   }
@@ -77,7 +85,9 @@ export class CheckpointHost {
       if (isDeleted(found) && found.wiping !== true) return false;
       const object = isDeleted(found) ? found.snapshot : found?.snapshot.object;
       const entry: DeletedCheckpoint = { deleted: true, time, wiping: true, ...(object === undefined ? {} : { snapshot: object }) };
-      const fenced = isDeleted(found) ? ({ kind: "written", revision } as const) : await this.#ports.checkpoints.write(this.#room, entry, revision);
+      const fenced = isDeleted(found)
+        ? ({ kind: "written", revision } as const)
+        : await this.#ports.checkpoints.write(this.#room, entry, revision);
       if (fenced.kind === "superseded") continue;
       if (object !== undefined) await this.#ports.snapshots.remove(object);
       return true;

@@ -14,9 +14,18 @@ export type SnapshotPolicy = {
 };
 
 /** `since`: when the first of it was read here. */
-export function isSnapshotDue(uncovered: Uncovered & { readonly since: Millis }, lastSaved: Millis | undefined, policy: SnapshotPolicy, now: Millis): boolean {
+export function isSnapshotDue(
+  uncovered: Uncovered & { readonly since: Millis },
+  lastSaved: Millis | undefined,
+  policy: SnapshotPolicy,
+  now: Millis,
+): boolean {
   if (lastSaved !== undefined && now - lastSaved < policy.snapshotIntervalMsMin) return false;
-  return uncovered.edits >= policy.snapshotEditsMax || uncovered.bytes >= policy.snapshotBytesMax || now - uncovered.since >= policy.snapshotAgeMsMax;
+  return (
+    uncovered.edits >= policy.snapshotEditsMax ||
+    uncovered.bytes >= policy.snapshotBytesMax ||
+    now - uncovered.since >= policy.snapshotAgeMsMax
+  );
 }
 
 export type TrimOptions = { readonly replayWindowMs: number; readonly boardsHoldMsMax: number };

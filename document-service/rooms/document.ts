@@ -29,10 +29,20 @@ export type Received =
   | { kind: "gap"; expected: Seq; found: Seq };
 
 /** A state, and all that a checkpoint says of it. */
-export type MergedState = { readonly state: Uint8Array; readonly applied: Applied; readonly clients: readonly Watermark[]; readonly leftOut: number };
+export type MergedState = {
+  readonly state: Uint8Array;
+  readonly applied: Applied;
+  readonly clients: readonly Watermark[];
+  readonly leftOut: number;
+};
 
 /** What one merge is given. */
-export type Merge = { readonly base: Uint8Array; readonly records: number; readonly edits: readonly Uint8Array[]; readonly into: Omit<MergedState, "state"> };
+export type Merge = {
+  readonly base: Uint8Array;
+  readonly records: number;
+  readonly edits: readonly Uint8Array[];
+  readonly into: Omit<MergedState, "state">;
+};
 
 /** The payloads are views into one copy of the record: `bytes` long. */
 type PendingRecord = { readonly payloads: readonly Uint8Array[]; readonly bytes: number };
@@ -166,7 +176,12 @@ export class Document {
   planMerge(): Merge | undefined {
     if (this.#pending.length === 0 && this.#leftOut === this.#merged?.leftOut) return undefined;
     assert(this.#merged !== undefined, "edits are merged into a state that is here");
-    return { base: this.#merged.state, records: this.#pending.length, edits: this.#pending.flatMap(({ payloads }) => payloads), into: { applied: this.#applied, clients: this.#clients.all(), leftOut: this.#leftOut } };
+    return {
+      base: this.#merged.state,
+      records: this.#pending.length,
+      edits: this.#pending.flatMap(({ payloads }) => payloads),
+      into: { applied: this.#applied, clients: this.#clients.all(), leftOut: this.#leftOut },
+    };
   }
 
   receiveMerged({ base, records, into }: Merge, { state, refused }: Merged): void {

@@ -13,7 +13,11 @@ import { Document, type Received } from "./document.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import { Undecodable } from "../../shared/undecodable.ts";
 
-export type IntakeOptions = { readonly checkpointClientsMax: number; readonly checkpointClientMsMax: number; readonly checkpointClientsBytesMax: number };
+export type IntakeOptions = {
+  readonly checkpointClientsMax: number;
+  readonly checkpointClientMsMax: number;
+  readonly checkpointClientsBytesMax: number;
+};
 export type IntakeDeps = {
   readonly clock: Clock;
   readonly log: Log;
@@ -101,14 +105,20 @@ export class IntakeHost {
 
   receiveRecord(stored: StoredRecord): void {
     if (this.#isSetAside) return;
-    if (this.#waiting !== undefined || this.#document === undefined) this.#waiting?.push(stored);
-    else if (this.#take(this.#document, stored, this.#document.receiveRecord(stored)) === "gap") void this.#lookBehindGap(this.#document, stored);
+    if (this.#waiting !== undefined || this.#document === undefined) {
+      this.#waiting?.push(stored);
+    } else if (this.#take(this.#document, stored, this.#document.receiveRecord(stored)) === "gap") {
+      void this.#lookBehindGap(this.#document, stored);
+    }
   }
 
   /** What is not in a snapshot holds the floor down, so the next run reads all of it again. */
   setAside(document: Document): void {
     this.#isSetAside = true;
-    this.#deps.log.error({ room: this.#room, after: document.merged?.applied, bytes: document.pending.bytes }, "the edits of a room that cannot be merged are too many to be kept; they are in the log, which is not trimmed, and are read again when the service starts anew");
+    this.#deps.log.error(
+      { room: this.#room, after: document.merged?.applied, bytes: document.pending.bytes },
+      "the edits of a room that cannot be merged are too many to be kept; they are in the log, which is not trimmed, and are read again when the service starts anew",
+    );
     document.dropPending();
   }
 
@@ -116,7 +126,10 @@ export class IntakeHost {
   letGo(): void {
     const first = this.#waiting?.[0];
     if (!this.#isUndecodable || first === undefined) return;
-    this.#deps.log.error({ room: this.#room, fromStreamSeq: first.streamSeq, bytes: this.heldBytes }, "memory is short, and edits of a room whose checkpoint does not decode are let go; they are read again from the log once it does");
+    this.#deps.log.error(
+      { room: this.#room, fromStreamSeq: first.streamSeq, bytes: this.heldBytes },
+      "memory is short, and edits of a room whose checkpoint does not decode are let go; they are read again from the log once it does",
+    );
     this.#missingFrom = first.streamSeq;
     this.#isSetAside = true;
     this.#waiting = [];
@@ -155,7 +168,10 @@ export class IntakeHost {
 
   #takeAcrossGap(document: Document, stored: StoredRecord): void {
     this.#deps.metrics.gaps.inc();
-    this.#deps.log.error({ room: this.#room, streamSeq: stored.streamSeq, after: document.applied }, "the log of a room has a hole that no checkpoint explains; its log is kept whole from here on");
+    this.#deps.log.error(
+      { room: this.#room, streamSeq: stored.streamSeq, after: document.applied },
+      "the log of a room has a hole that no checkpoint explains; its log is kept whole from here on",
+    );
     this.#take(document, stored, document.receiveAcrossGap(stored));
   }
 
@@ -169,7 +185,10 @@ export class IntakeHost {
     if (received.kind === "repeat" || received.kind === "gap") return received.kind;
     if (received.kind === "unreadable") {
       this.#deps.metrics.unreadable.inc();
-      this.#deps.log.error({ room: this.#room, streamSeq: stored.streamSeq }, "a record of the log does not decode: was it written by a newer version? The room's log is kept whole from here on");
+      this.#deps.log.error(
+        { room: this.#room, streamSeq: stored.streamSeq },
+        "a record of the log does not decode: was it written by a newer version? The room's log is kept whole from here on",
+      );
     }
     if (received.kind === "applied" && received.forgotten > 0) this.#deps.metrics.forgottenWriters.inc(received.forgotten);
     this.#deps.onTaken(document, stored);

@@ -11,11 +11,19 @@ import { pause, unlessMistake } from "../../shared/pause.ts";
 import type { EditLog, ObjectStore } from "../ports.ts";
 import type { RoomHost } from "./room-host.ts";
 
-export type LeftoversPorts = { readonly log: Pick<EditLog, "untrimmed">; readonly snapshots: Pick<ObjectStore, "list" | "sweep">; readonly history: Pick<ObjectStore, "list" | "sweep"> };
+export type LeftoversPorts = {
+  readonly log: Pick<EditLog, "untrimmed">;
+  readonly snapshots: Pick<ObjectStore, "list" | "sweep">;
+  readonly history: Pick<ObjectStore, "list" | "sweep">;
+};
 /** `service`: this run of the service; what it writes has its name. */
 export type LeftoversOptions = { readonly service: string; readonly logPartitions: number; readonly documentsSweepMs: number };
 /** `visit`: the room, once there is memory for it; undefined: the signal came first. A room that is visited is trimmed as it comes to be due. */
-export type LeftoversDeps = { readonly clock: Clock; readonly log: Log; readonly visit: (room: RoomKey, signal: AbortSignal) => Promise<RoomHost | undefined> };
+export type LeftoversDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly visit: (room: RoomKey, signal: AbortSignal) => Promise<RoomHost | undefined>;
+};
 
 /** Of rooms with something left behind: for a minute in all. */
 const LOOK_MS = 5_000;

@@ -30,7 +30,13 @@ export class MergeHost {
   #notBefore = 0 as Millis;
   #running: Promise<MergedState | undefined> | undefined;
 
-  constructor(room: RoomKey, ports: MergePorts, checkpoints: CheckpointHost, options: { mergeMsMax: number }, deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics }) {
+  constructor(
+    room: RoomKey,
+    ports: MergePorts,
+    checkpoints: CheckpointHost,
+    options: { mergeMsMax: number },
+    deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics },
+  ) {
     this.#room = room;
     this.#ports = ports;
     this.#checkpoints = checkpoints;
@@ -72,7 +78,10 @@ export class MergeHost {
     document.receiveMerged(merge, merged); // Edits that came meanwhile are the next one's.
     if (merged.refused > 0) {
       metrics.refusedEdits.inc(merged.refused);
-      log.error({ room: this.#room, refused: merged.refused, through: merge.into.applied }, "edits that are no Yjs updates are left out of the document; the room's log is kept whole from here on");
+      log.error(
+        { room: this.#room, refused: merged.refused, through: merge.into.applied },
+        "edits that are no Yjs updates are left out of the document; the room's log is kept whole from here on",
+      );
     }
     return document.merged;
   }
@@ -82,8 +91,18 @@ export class MergeHost {
     const pauseMs = this.#mergeMsMax * 2 ** Math.min(++this.#overruns, PAUSE_DOUBLINGS_MAX);
     this.#notBefore = (this.#deps.clock.now() + pauseMs) as Millis;
     this.#deps.metrics.mergesOverrun.inc();
-    const facts = { room: this.#room, edits: merge.edits.length, baseBytes: merge.base.byteLength, through: merge.into.applied, pauseMs, why };
-    this.#deps.log.error(facts, "a document could not be merged, in time or in the memory of a thread; its edits stay in the log, which is not trimmed: look whether somebody writes what Yjs cannot take, or raise COROOM_MERGE_MS_MAX");
+    const facts = {
+      room: this.#room,
+      edits: merge.edits.length,
+      baseBytes: merge.base.byteLength,
+      through: merge.into.applied,
+      pauseMs,
+      why,
+    };
+    this.#deps.log.error(
+      facts,
+      "a document could not be merged, in time or in the memory of a thread; its edits stay in the log, which is not trimmed: look whether somebody writes what Yjs cannot take, or raise COROOM_MERGE_MS_MAX",
+    );
     return document.merged;
   }
 
@@ -98,7 +117,12 @@ export class MergeHost {
     }
     // Replaced by another service, with its snapshot; or lost.
     this.#isSnapshotLost = !(await this.#checkpoints.catchUp(document));
-    if (this.#isSnapshotLost) this.#deps.log.error({ room: this.#room, object: checkpoint.snapshot.object }, "the snapshot that a checkpoint names is missing or damaged: restore it from a backup of the object store");
+    if (this.#isSnapshotLost) {
+      this.#deps.log.error(
+        { room: this.#room, object: checkpoint.snapshot.object },
+        "the snapshot that a checkpoint names is missing or damaged: restore it from a backup of the object store",
+      );
+    }
     return false;
   }
 }

@@ -36,7 +36,9 @@ export class OrphansHost {
     const document = await within(this.#clock, OPEN_MS_MAX, intake.opened, undefined);
     if (document === undefined) return true;
     if (intake.isOpening || work.isBusy || wipe.isDue) return false;
-    await work.run("what a crash left behind was not removed", () => (wipe.isDeleted ? this.#remove(names) : this.#removeUnnamed(document, names)));
+    await work.run("what a crash left behind was not removed", () =>
+      wipe.isDeleted ? this.#remove(names) : this.#removeUnnamed(document, names),
+    );
     return true;
   }
 

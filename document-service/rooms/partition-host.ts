@@ -67,7 +67,12 @@ export class PartitionHost {
   readonly #trims: TrimsHost;
   #snapshotsNamed = 0;
 
-  constructor(partition: number, ports: PartitionPorts, options: PartitionOptions, deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics; news: News }) {
+  constructor(
+    partition: number,
+    ports: PartitionPorts,
+    options: PartitionOptions,
+    deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics; news: News },
+  ) {
     const ahead = new ReadAheadHost(partition, ports.log, options, deps);
     this.#partition = partition;
     this.#ports = { ...ports, log: ahead.log };
@@ -76,7 +81,11 @@ export class PartitionHost {
     this.#trims = new TrimsHost(this.#rooms, ahead, options, deps.clock);
     this.#lease = new LeaseHost(partition, ports.leases, options, deps);
     this.#boardsFloor = new BoardsFloor(partition, ports.boards, deps);
-    this.#roomDeps = { ...deps, newName: () => `${options.service}-${partition}-${++this.#snapshotsNamed}`, boardsFloor: () => this.#boardsFloor.floor };
+    this.#roomDeps = {
+      ...deps,
+      newName: () => `${options.service}-${partition}-${++this.#snapshotsNamed}`,
+      boardsFloor: () => this.#boardsFloor.floor,
+    };
     this.#leftovers = new LeftoversHost(partition, ports, options, { ...deps, visit: (key, signal) => this.#visit(key, signal) });
   }
 
@@ -123,7 +132,9 @@ export class PartitionHost {
       room.receiveDeleted(await this.#ports.deletions.append(key));
       this.#deps.metrics.deletions.inc();
       this.#deps.log.info({ room: key }, "a room is deleted for good");
-    } else if (end.kind === "deleted") room.receiveDeleted(end.streamSeq);
+    } else if (end.kind === "deleted") {
+      room.receiveDeleted(end.streamSeq);
+    }
     return { kind: "deleted", wiped: room.untilWiped() };
   }
 
@@ -132,7 +143,13 @@ export class PartitionHost {
     this.#received = floor;
     const reading = new AbortController();
     const working = new AbortController();
-    const parts = [this.#follow(reading.signal), this.#work(working.signal), this.#leftovers.run(reading.signal), this.#trims.run(reading.signal), this.#boardsFloor.follow(reading.signal)];
+    const parts = [
+      this.#follow(reading.signal),
+      this.#work(working.signal),
+      this.#leftovers.run(reading.signal),
+      this.#trims.run(reading.signal),
+      this.#boardsFloor.follow(reading.signal),
+    ];
     await this.#lease.renewUntilLost(() => this.#floor(), this.#stopping.signal);
     reading.abort();
     if (this.#lease.isHeld) await this.#drain();
@@ -182,7 +199,10 @@ export class PartitionHost {
 
   /** Another takes the room's place; to all other rooms it is a repeat. */
   #readAgain(room: RoomHost, from: number): void {
-    this.#deps.log.info({ partition: this.#partition, room: room.room, from }, "a room's checkpoint decodes again: reading this part of the log once more from here on");
+    this.#deps.log.info(
+      { partition: this.#partition, room: room.room, from },
+      "a room's checkpoint decodes again: reading this part of the log once more from here on",
+    );
     room.close();
     this.#rooms.delete(room.room);
     this.#received = Math.min(this.#received, from - 1);
@@ -200,7 +220,11 @@ export class PartitionHost {
   }
 
   #isFull(): boolean {
-    return this.#heldBytes > this.#options.documentsBytesMax || this.#rooms.size - this.#undecodable > this.#options.documentsMax || this.#opening.size > this.#options.documentOpeningsMax;
+    return (
+      this.#heldBytes > this.#options.documentsBytesMax ||
+      this.#rooms.size - this.#undecodable > this.#options.documentsMax ||
+      this.#opening.size > this.#options.documentOpeningsMax
+    );
   }
 
   async #work(signal: AbortSignal): Promise<void> {
@@ -233,7 +257,10 @@ export class PartitionHost {
 
   /** Before there is no more room at all: first what a snapshot can give back, then what must be saved to be given back. */
   #pressure(): { release: boolean; save: boolean } {
-    const used = Math.max(this.#heldBytes / this.#options.documentsBytesMax, (this.#rooms.size - this.#undecodable) / this.#options.documentsMax);
+    const used = Math.max(
+      this.#heldBytes / this.#options.documentsBytesMax,
+      (this.#rooms.size - this.#undecodable) / this.#options.documentsMax,
+    );
     return { release: used > 0.5, save: used > 0.8 };
   }
 
@@ -276,7 +303,8 @@ export class PartitionHost {
   async #drain(): Promise<void> {
     const { clock } = this.#deps;
     const deadline = clock.now() + this.#options.documentsDrainMsMax;
-    const isLeft = (): boolean => [...this.#rooms.values()].some(({ uncoveredFrom, canBeCovered }) => uncoveredFrom !== undefined && canBeCovered);
+    const isLeft = (): boolean =>
+      [...this.#rooms.values()].some(({ uncoveredFrom, canBeCovered }) => uncoveredFrom !== undefined && canBeCovered);
     while ((isLeft() || this.#saves > 0) && clock.now() < deadline) {
       this.#due = [...this.#rooms.values()].map((room) => ({ room, pressed: true }));
       this.#startDue();

@@ -15,7 +15,13 @@ import type { EditLog } from "../ports.ts";
  * The room's records in `after < streamSeq <= through`, about so many behind `from`. Between `after` and `from` few are left
  * of an earlier time, or none: they are worth no pass.
  */
-export type RoomRange = { readonly room: RoomKey; readonly after: number; readonly from: number; readonly through: number; readonly records: number };
+export type RoomRange = {
+  readonly room: RoomKey;
+  readonly after: number;
+  readonly from: number;
+  readonly through: number;
+  readonly records: number;
+};
 /** `ends`: of each room that took part the last record that was read, or that it was not come to. Of all others nothing was read. `isCut`: there was more than memory for it. */
 export type ReadAhead = { readonly ends: ReadonlyMap<RoomKey, number | "next-round">; readonly isCut: boolean };
 /** `trimReadOverlapMin`: what it costs to be sent a record and to decode it, in records that the server only looks at (ADR 20). */
@@ -100,7 +106,10 @@ export class ReadAheadHost {
   }
 }
 
-async function* inOrder(earlier: AsyncIterable<StoredRecord> | readonly StoredRecord[], held: readonly StoredRecord[]): AsyncIterable<StoredRecord> {
+async function* inOrder(
+  earlier: AsyncIterable<StoredRecord> | readonly StoredRecord[],
+  held: readonly StoredRecord[],
+): AsyncIterable<StoredRecord> {
   yield* earlier;
   yield* held;
 }

@@ -32,7 +32,12 @@ import type { Watermark } from "./watermarks.ts";
 import { WipeHost } from "./wipe-host.ts";
 import { WorkHost } from "./work-host.ts";
 
-export type RoomPorts = PastPorts & { readonly checkpoints: Checkpoints; readonly snapshots: ObjectStore; readonly merging: Merging; readonly deletions: Deletions };
+export type RoomPorts = PastPorts & {
+  readonly checkpoints: Checkpoints;
+  readonly snapshots: ObjectStore;
+  readonly merging: Merging;
+  readonly deletions: Deletions;
+};
 export type RoomOptions = SnapshotPolicy & TrimOptions & IntakeOptions & HistoryPolicy & PastOptions & {
   readonly mergeEditsMax: number;
   readonly mergeBytesMax: number;
@@ -42,7 +47,14 @@ export type RoomOptions = SnapshotPolicy & TrimOptions & IntakeOptions & History
   readonly documentIdleMsMax: number;
 };
 /** `newName`: unique among all snapshots ever written. `boardsFloor`: the boards need no record up to it. */
-export type RoomDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly newName: () => string; readonly boardsFloor: () => number; readonly news: News };
+export type RoomDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: DocumentServiceMetrics;
+  readonly newName: () => string;
+  readonly boardsFloor: () => number;
+  readonly news: News;
+};
 
 /** "joinable": of a long document the few newest edits may be missing, for whoever joins from there is sent them. */
 export type Freshness = "newest" | "joinable";
@@ -211,7 +223,12 @@ export class RoomHost {
     if (merged === undefined || merged.applied.seq === 0) return { kind: "loading" };
     const { state, applied, clients, leftOut } = merged;
     if (leftOut > 0 && state.byteLength <= EMPTY_STATE.byteLength) return { kind: "not-a-document" };
-    return { kind: "snapshot", state, position: { epoch: applied.epoch, seq: applied.seq }, last: clients.findLast(({ seq }) => seq === applied.seq) };
+    return {
+      kind: "snapshot",
+      state,
+      position: { epoch: applied.epoch, seq: applied.seq },
+      last: clients.findLast(({ seq }) => seq === applied.seq),
+    };
   }
 
   #tellNews({ applied, checkpoint }: Document): void {
@@ -227,7 +244,14 @@ export class RoomHost {
 
   isTrimDue(now: Millis): boolean {
     const { document, isOpening } = this.#intake;
-    return document !== undefined && !isOpening && !this.isDeleted && !this.#work.isBusy && !this.#work.isPausing(now) && this.#trims.isDue(document, now);
+    return (
+      document !== undefined &&
+      !isOpening &&
+      !this.isDeleted &&
+      !this.#work.isBusy &&
+      !this.#work.isPausing(now) &&
+      this.#trims.isDue(document, now)
+    );
   }
 
   /** Keeps what waits small between two saves. */
@@ -244,7 +268,9 @@ export class RoomHost {
   /** Lets go of the memory that a snapshot, or the log, can give back. */
   releaseIfIdle(now: Millis, { pressed }: { pressed: boolean }): void {
     if (pressed) this.#intake.letGo();
-    if (!this.#merges.isRunning && (pressed || now - this.#lastUsed > this.#options.documentIdleMsMax)) this.#intake.document?.releaseState();
+    if (!this.#merges.isRunning && (pressed || now - this.#lastUsed > this.#options.documentIdleMsMax)) {
+      this.#intake.document?.releaseState();
+    }
   }
 
   /** Whether nothing would be forgotten with it but what the checkpoint says, and nothing is left to do for it. */

@@ -17,7 +17,13 @@ import type { Digest, News, ObjectStore } from "../ports.ts";
 import { writeVerified, type Written } from "../verified-write-host.ts";
 
 /** `newName`: unique among all snapshots ever written. */
-export type SaveDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly newName: () => string; readonly news: News };
+export type SaveDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: DocumentServiceMetrics;
+  readonly newName: () => string;
+  readonly news: News;
+};
 export type SavePorts = { readonly snapshots: ObjectStore; readonly digest: Digest };
 /** `superseded`: somebody else had saved the room, and it goes on from theirs. */
 type Saved = "saved" | "superseded" | "failed";
@@ -36,7 +42,13 @@ export class SaveHost {
   /** The last of them: where its state has not changed, the next try is to name the same one. */
   #written: { readonly state: Uint8Array; readonly snapshot: Written } | undefined;
 
-  constructor(room: RoomKey, ports: SavePorts, { checkpoints, merges }: { checkpoints: CheckpointHost; merges: MergeHost }, policy: SnapshotPolicy, deps: SaveDeps) {
+  constructor(
+    room: RoomKey,
+    ports: SavePorts,
+    { checkpoints, merges }: { checkpoints: CheckpointHost; merges: MergeHost },
+    policy: SnapshotPolicy,
+    deps: SaveDeps,
+  ) {
     this.#room = room;
     this.#ports = ports;
     this.#checkpoints = checkpoints;
@@ -105,7 +117,9 @@ export class SaveHost {
     const object = `${this.#room}/${applied.epoch}-${applied.seq}-${this.#deps.newName()}`;
     this.#unsettled.add(object);
     const snapshot = await writeVerified(snapshots, digest, object, state);
-    if (snapshot === undefined) this.#deps.log.error({ room: this.#room, object }, "a snapshot reads back other than it was written; it is not used");
+    if (snapshot === undefined) {
+      this.#deps.log.error({ room: this.#room, object }, "a snapshot reads back other than it was written; it is not used");
+    }
     return snapshot;
   }
 }

@@ -25,7 +25,12 @@ export class TrimHost {
   /** The newest checkpoint, and since when there is one: its date is looked at once. */
   #covered: { readonly checkpoint: Checkpoint; readonly since: Millis } | undefined;
 
-  constructor(room: RoomKey, { log, history }: { log: EditLog; history: Pick<HistoryHost, "archive" | "archivedThrough"> }, options: TrimOptions, deps: TrimDeps) {
+  constructor(
+    room: RoomKey,
+    { log, history }: { log: EditLog; history: Pick<HistoryHost, "archive" | "archivedThrough"> },
+    options: TrimOptions,
+    deps: TrimDeps,
+  ) {
     this.#room = room;
     this.#log = log;
     this.#deps = deps;
@@ -79,7 +84,9 @@ export class TrimHost {
 
   #before({ checkpoint, leftOut }: Document, now: Millis): number | undefined {
     if (checkpoint === undefined || leftOut > 0) return undefined;
-    if (this.#covered?.checkpoint !== checkpoint) this.#covered = { checkpoint, since: (now - Math.max(0, this.#deps.clock.wallNow() - checkpoint.time)) as Millis };
+    if (this.#covered?.checkpoint !== checkpoint) {
+      this.#covered = { checkpoint, since: (now - Math.max(0, this.#deps.clock.wallNow() - checkpoint.time)) as Millis };
+    }
     return this.#plan.before({ streamSeq: checkpoint.streamSeq, since: this.#covered.since }, this.#deps.boardsFloor(), now);
   }
 }

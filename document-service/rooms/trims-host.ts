@@ -22,7 +22,12 @@ export class TrimsHost {
   readonly #roundMs: number;
 
   /** `rooms`: as they are at any time. */
-  constructor(rooms: ReadonlyMap<RoomKey, Trimmed>, ahead: Pick<ReadAheadHost, "read" | "forget">, { historySegmentMsMin }: TrimsOptions, clock: Clock) {
+  constructor(
+    rooms: ReadonlyMap<RoomKey, Trimmed>,
+    ahead: Pick<ReadAheadHost, "read" | "forget">,
+    { historySegmentMsMin }: TrimsOptions,
+    clock: Clock,
+  ) {
     this.#rooms = rooms;
     this.#ahead = ahead;
     this.#clock = clock;

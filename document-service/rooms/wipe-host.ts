@@ -31,7 +31,12 @@ export class WipeHost {
   #lastRecord = 0;
   #tellWiped: (() => void)[] = [];
 
-  constructor(room: RoomKey, ports: WipePorts, { checkpoints, history }: { checkpoints: CheckpointHost; history: Pick<HistoryHost, "wipe"> }, deps: WipeDeps) {
+  constructor(
+    room: RoomKey,
+    ports: WipePorts,
+    { checkpoints, history }: { checkpoints: CheckpointHost; history: Pick<HistoryHost, "wipe"> },
+    deps: WipeDeps,
+  ) {
     this.#room = room;
     this.#ports = ports;
     this.#checkpoints = checkpoints;

@@ -11,7 +11,22 @@ export type AfterCrash = { readonly served: string; readonly past: readonly stri
 
 const LETTERS = "abcd";
 
-export const CRASHES: readonly Crash[] = ["write", "read back", "checkpoint", "remove", "archive", "read archive back", "history", "trim"].flatMap((step) => [{ step, when: "before" }, { step, when: "after" }] satisfies Crash[]);
+export const CRASHES: readonly Crash[] = [
+  "write",
+  "read back",
+  "checkpoint",
+  "remove",
+  "archive",
+  "read archive back",
+  "history",
+  "trim",
+].flatMap(
+  (step) =>
+    [
+      { step, when: "before" },
+      { step, when: "after" },
+    ] satisfies Crash[],
+);
 export const NOTHING_LOST: AfterCrash = { served: `4 ${LETTERS}`, past: ["", "a", "ab", "abc", LETTERS], isTrimmedTooFar: false };
 
 export async function afterCrash(stores: Stores, crash: Crash): Promise<AfterCrash> {

@@ -33,7 +33,12 @@ export class OnePartition {
 
   constructor(...records: readonly StoredRecord[]) {
     const silent = () => {};
-    this.deps = { clock: this.clock, log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: documentServiceMetrics(new Registry()), news: NO_NEWS };
+    this.deps = {
+      clock: this.clock,
+      log: { debug: silent, info: silent, warn: silent, error: silent },
+      metrics: documentServiceMetrics(new Registry()),
+      news: NO_NEWS,
+    };
     this.stores.snapshots.set(`${BROKEN}/1-1-older`, Uint8Array.of(1));
     this.ports = this.#ports(records);
   }
@@ -58,7 +63,13 @@ export class OnePartition {
     return {
       ...ports,
       log: { ...ports.log, follow },
-      checkpoints: { ...ports.checkpoints, read: (room) => (room.startsWith(BROKEN) && !this.mended.has(room) ? Promise.reject(new Undecodable("it does not decode")) : ports.checkpoints.read(room)) },
+      checkpoints: {
+        ...ports.checkpoints,
+        read: (room) =>
+          room.startsWith(BROKEN) && !this.mended.has(room)
+            ? Promise.reject(new Undecodable("it does not decode"))
+            : ports.checkpoints.read(room),
+      },
       leases: {
         read: () => Promise.resolve({ lease: this.lease, revision: this.#revision }),
         write: (_, { holder }, revision) => {

@@ -112,7 +112,9 @@ export class Stores {
     const last = this.log.at(-1);
     if (last === undefined) return { kind: "empty" };
     const record = decodeRecord(last.bytes);
-    return record?.kind === "deleted" ? { kind: "deleted", streamSeq: last.streamSeq } : { kind: "at", seq: record === undefined ? (0 as Seq) : headOf(record) };
+    return record?.kind === "deleted"
+      ? { kind: "deleted", streamSeq: last.streamSeq }
+      : { kind: "at", seq: record === undefined ? (0 as Seq) : headOf(record) };
   }
 
   readonly ports: RoomPorts = {
@@ -152,7 +154,10 @@ export class Stores {
       append: () => Promise.reject(new Error("the tests append the record themselves")),
       tellOwner: () => this.#step("tell owner", () => (this.isOwned ? "somebody" : "nobody")).catch(() => "somebody" as const),
     },
-    reverting: { mergePast: (state, edits) => Promise.resolve(mergeEdits(state, edits)), revert: (current, past) => Promise.resolve(revertingEdit(current, past, 99)) },
+    reverting: {
+      mergePast: (state, edits) => Promise.resolve(mergeEdits(state, edits)),
+      revert: (current, past) => Promise.resolve(revertingEdit(current, past, 99)),
+    },
     snapshots: this.#objects(() => this.snapshots, { write: "write", read: "read back", remove: "remove" }),
     merging: { merge: (state, edits) => Promise.resolve(mergeEdits(state, edits)) },
     digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),
@@ -182,7 +187,19 @@ export class Run {
     const silent = () => {};
     const clock = { now: () => this.now, wallNow: () => (this.now + this.dateAheadMs) as UnixMillis, after: () => silent };
     const log = { debug: silent, info: silent, warn: silent, error: silent };
-    this.room = new RoomHost(ROOM, stores.ports, { ...OPTIONS, ...options }, { clock, log, metrics: this.metrics, newName: () => `run-${++Run.#named}`, boardsFloor: () => Number.POSITIVE_INFINITY, news: NO_NEWS });
+    this.room = new RoomHost(
+      ROOM,
+      stores.ports,
+      { ...OPTIONS, ...options },
+      {
+        clock,
+        log,
+        metrics: this.metrics,
+        newName: () => `run-${++Run.#named}`,
+        boardsFloor: () => Number.POSITIVE_INFINITY,
+        news: NO_NEWS,
+      },
+    );
   }
 
   async take(...records: readonly StoredRecord[]): Promise<void> {
@@ -222,7 +239,12 @@ export function recordsOf(text: Iterable<string>): StoredRecord[] {
   doc.on("update", (payload: Uint8Array) => {
     const seq = records.length + 1;
     const edits = [{ client: ann, counter: seq, parentSeq: (seq - 1) as Seq, payload }];
-    const bytes = encodeEditsRecord({ id: `server.${seq}`, time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits: { epoch: 1 as Epoch, firstSeq: seq as Seq, edits } });
+    const bytes = encodeEditsRecord({
+      id: `server.${seq}`,
+      time: 0 as UnixMillis,
+      users: new Map([[ann, "ann" as UserId]]),
+      edits: { epoch: 1 as Epoch, firstSeq: seq as Seq, edits },
+    });
     records.push({ room: ROOM, streamSeq: seq * 10, time: 0 as UnixMillis, bytes });
   });
   for (const typed of text) doc.getText("text").insert(doc.getText("text").length, typed);

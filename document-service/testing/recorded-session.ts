@@ -11,9 +11,19 @@ import { ROOM, Run, type Stores } from "./one-room.ts";
 /** Beside each so many seqs both ends of each save are read, and the end. */
 export type SessionOptions = { readonly everySeqs: number; readonly savedEverySeqs: number };
 /** `counts`: of what the session became. `wrong`: seqs at which another text is read back than the session had there. */
-export type ReadBack = { readonly counts: { readonly texts: number; readonly versions: number; readonly segments: number; readonly trimmedRecords: number }; readonly wrong: readonly number[] };
+export type ReadBack = {
+  readonly counts: { readonly texts: number; readonly versions: number; readonly segments: number; readonly trimmedRecords: number };
+  readonly wrong: readonly number[];
+};
 
-export const KEEP_ALL = { mergeEditsMax: 100_000, mergeBytesMax: 100_000_000, historyMsMax: 1_000_000_000, historyBytesMax: 100_000_000, historyReadBytesMax: 100_000_000, historyVersionEditsMax: 5_000 };
+export const KEEP_ALL = {
+  mergeEditsMax: 100_000,
+  mergeBytesMax: 100_000_000,
+  historyMsMax: 1_000_000_000,
+  historyBytesMax: 100_000_000,
+  historyReadBytesMax: 100_000_000,
+  historyVersionEditsMax: 5_000,
+};
 /** Edits of a record: from one to so many. */
 const RECORD_EDITS_MAX = 7;
 const START = 0 as UnixMillis;
@@ -24,7 +34,12 @@ export async function readBackSession(stores: Stores, { everySeqs, savedEverySeq
   const reference = new Y.Doc();
   const texts = new Map<number, string>([[0, ""]]);
   let streamSeq = 1;
-  await run.take({ room: ROOM, streamSeq, time: START, bytes: encodeEpochRecord({ id: "owner", time: START, epoch: 1 as Epoch, head: 0 as Seq }) });
+  await run.take({
+    room: ROOM,
+    streamSeq,
+    time: START,
+    bytes: encodeEpochRecord({ id: "owner", time: START, epoch: 1 as Epoch, head: 0 as Seq }),
+  });
   for (let first = 0, size = 1; first < edits.length; first += size, size = 1 + (first % RECORD_EDITS_MAX)) {
     const group = edits.slice(first, first + size);
     for (const [index, { edit }] of group.entries()) {
@@ -43,14 +58,36 @@ export async function readBackSession(stores: Stores, { everySeqs, savedEverySeq
 
   const wrong: number[] = [];
   for (const [seq, text] of texts) if ((await textAt(run, seq as Seq)) !== text) wrong.push(seq);
-  return { counts: { texts: texts.size, versions: stores.history.versions.length, segments: stores.history.segments.length, trimmedRecords: stores.trimmedBefore }, wrong };
+  return {
+    counts: {
+      texts: texts.size,
+      versions: stores.history.versions.length,
+      segments: stores.history.segments.length,
+      trimmedRecords: stores.trimmedBefore,
+    },
+    wrong,
+  };
 }
 
-function recordOf(group: readonly { readonly author: number; readonly edit: Uint8Array }[], first: number, streamSeq: number): StoredRecord {
+function recordOf(
+  group: readonly { readonly author: number; readonly edit: Uint8Array }[],
+  first: number,
+  streamSeq: number,
+): StoredRecord {
   const time = first as UnixMillis;
-  const edits = group.map(({ author, edit }, index) => ({ client: `author000000000${author}` as ClientId, counter: first + index + 1, parentSeq: first as Seq, payload: edit }));
+  const edits = group.map(({ author, edit }, index) => ({
+    client: `author000000000${author}` as ClientId,
+    counter: first + index + 1,
+    parentSeq: first as Seq,
+    payload: edit,
+  }));
   const users = new Map(edits.map(({ client }) => [client, client as string as UserId]));
-  return { room: ROOM, streamSeq, time, bytes: encodeEditsRecord({ id: `r${first}`, time, users, edits: { epoch: 1 as Epoch, firstSeq: (first + 1) as Seq, edits } }) };
+  return {
+    room: ROOM,
+    streamSeq,
+    time,
+    bytes: encodeEditsRecord({ id: `r${first}`, time, users, edits: { epoch: 1 as Epoch, firstSeq: (first + 1) as Seq, edits } }),
+  };
 }
 
 async function textAt(run: Run, seq: Seq): Promise<string> {

@@ -1,8 +1,12 @@
 /** What comes of one try to deliver an event: done, again after a pause that grows, or given up. Rules DLV1 to DLV4. */
 
 /** `failed`: no answer, or an error that may pass. `refused`: the endpoint says that it is of no use. */
-export type DeliveryOutcome = { readonly kind: "delivered" } | { readonly kind: "failed"; readonly why: string; readonly retryAfterMs?: number } | { readonly kind: "refused"; readonly why: string };
-export type NextStep = { readonly kind: "done" } | { readonly kind: "again"; readonly afterMs: number } | { readonly kind: "give-up"; readonly why: string };
+export type DeliveryOutcome =
+  | { readonly kind: "delivered" }
+  | { readonly kind: "failed"; readonly why: string; readonly retryAfterMs?: number }
+  | { readonly kind: "refused"; readonly why: string };
+export type NextStep =
+  { readonly kind: "done" } | { readonly kind: "again"; readonly afterMs: number } | { readonly kind: "give-up"; readonly why: string };
 
 export type DeliveryOptions = { readonly webhookAttemptsMax: number };
 
@@ -22,7 +26,10 @@ export function planNext(outcome: DeliveryOutcome, attempt: number, { webhookAtt
     case "failed": {
       if (attempt >= webhookAttemptsMax) return { kind: "give-up", why: `${outcome.why}, ${attempt} times` };
       const pauseMs = PAUSES_MS[Math.min(attempt, PAUSES_MS.length) - 1]!;
-      return { kind: "again", afterMs: Math.round(Math.max(pauseMs, Math.min(outcome.retryAfterMs ?? 0, PAUSE_MS_MAX)) * (1 + JITTER * chance)) };
+      return {
+        kind: "again",
+        afterMs: Math.round(Math.max(pauseMs, Math.min(outcome.retryAfterMs ?? 0, PAUSE_MS_MAX)) * (1 + JITTER * chance)),
+      };
     }
   }
 }

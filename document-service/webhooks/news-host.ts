@@ -89,7 +89,9 @@ export class NewsHost implements News {
 
   async receiveDeleted(room: RoomKey): Promise<void> {
     this.#rooms.delete(room); // Nobody can read what has changed.
-    if (wantsEventsOf(tenantOf(room), this.#options.webhookUrls)) await this.#queue.add(`deleted-${room}`, { type: "room.deleted", ...this.#placeOf(room) });
+    if (wantsEventsOf(tenantOf(room), this.#options.webhookUrls)) {
+      await this.#queue.add(`deleted-${room}`, { type: "room.deleted", ...this.#placeOf(room) });
+    }
   }
 
   #placeOf(room: RoomKey): { tenant: string; room: string; at: number } {
@@ -119,4 +121,9 @@ export class NewsHost implements News {
 }
 
 /** Where nobody wants to hear anything. */
-export const NO_NEWS: News = { receiveEdits: () => {}, settle: () => Promise.resolve(), receiveSnapshot: () => Promise.resolve(), receiveDeleted: () => Promise.resolve() };
+export const NO_NEWS: News = {
+  receiveEdits: () => {},
+  settle: () => Promise.resolve(),
+  receiveSnapshot: () => Promise.resolve(),
+  receiveDeleted: () => Promise.resolve(),
+};

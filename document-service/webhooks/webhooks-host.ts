@@ -13,7 +13,13 @@ import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { QueuedEvent, WebhookCalls, WebhookQueue } from "../ports.ts";
 
 export type WebhooksOptions = DeliveryOptions & { readonly webhookUrls: readonly WebhookEndpoint[]; readonly webhookDeliveriesMax: number };
-export type WebhooksDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly operations: Operations; readonly random: () => number };
+export type WebhooksDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: DocumentServiceMetrics;
+  readonly operations: Operations;
+  readonly random: () => number;
+};
 
 const RETRY_MS = 1_000;
 const WAITING_MS = 5_000;
@@ -65,11 +71,14 @@ export class WebhooksHost {
   async #deliver(endpoint: WebhookEndpoint, { id, event, attempt, settle }: QueuedEvent): Promise<void> {
     const { clock, metrics, log, random } = this.#deps;
     const began = clock.now();
-    const outcome = event === undefined ? ({ kind: "refused", why: "it does not decode" } as const) : await this.#calls.deliver(endpoint, id, event);
+    const outcome =
+      event === undefined ? ({ kind: "refused", why: "it does not decode" } as const) : await this.#calls.deliver(endpoint, id, event);
     metrics.webhookSeconds.observe({ outcome: outcome.kind }, (clock.now() - began) / 1000);
     const next = planNext(outcome, attempt, this.#options, random());
     settle(next);
-    if (next.kind === "again") log.warn({ endpoint: endpoint.name, id, attempt, ...outcome, ...next }, "a webhook was not delivered; it is tried again");
+    if (next.kind === "again") {
+      log.warn({ endpoint: endpoint.name, id, attempt, ...outcome, ...next }, "a webhook was not delivered; it is tried again");
+    }
     if (next.kind === "give-up") this.#giveUp(endpoint, id, next.why);
   }
 

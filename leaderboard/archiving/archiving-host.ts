@@ -6,7 +6,13 @@ import type { Role } from "../boards/keys.ts";
 import type { Archive, ArchivedBoard, BoardReads, Boards, Checkpoints, Closing, Closings } from "../ports.ts";
 import { keptUntil } from "./kept-until.ts";
 
-export type ArchivingPorts = { readonly boards: Pick<Boards, "load">; readonly reads: BoardReads; readonly checkpoints: Pick<Checkpoints, "mark">; readonly closings: Closings; readonly archive: Archive };
+export type ArchivingPorts = {
+  readonly boards: Pick<Boards, "load">;
+  readonly reads: BoardReads;
+  readonly checkpoints: Pick<Checkpoints, "mark">;
+  readonly closings: Closings;
+  readonly archive: Archive;
+};
 export type ArchivingOptions = { readonly boardRoles: readonly Role[]; readonly boardArchivedMax: number };
 
 

@@ -32,7 +32,13 @@ const AT_A_TIME = 100;
 /** The one that looks after the tenants. */
 const TENANTS_PARTITION = 0;
 
-export async function archiveClosed(partition: number, ports: ClosedPorts, options: ClosedOptions, deps: ClosedDeps, signal: AbortSignal): Promise<void> {
+export async function archiveClosed(
+  partition: number,
+  ports: ClosedPorts,
+  options: ClosedOptions,
+  deps: ClosedDeps,
+  signal: AbortSignal,
+): Promise<void> {
   const { clock, metrics, confirm } = deps;
   let atATime = AT_A_TIME;
   while (!signal.aborted) {
@@ -44,10 +50,12 @@ export async function archiveClosed(partition: number, ports: ClosedPorts, optio
     atATime = AT_A_TIME + 2 * (closed.length - due.length); // The others stay at the head, and the next look is to see past them.
     await eachOf(due, options.boardCheckpointWritesMax, async (closing) => {
       if (signal.aborted || deps.isAside(closing.room)) return; // By another window of its.
-      const outcome = await archiveWindow(closing, partition, ports, options, { wallNow: clock.wallNow(), confirm }).catch((cause: unknown) => {
-        if (cause instanceof Undecodable) return cause;
-        throw cause;
-      });
+      const outcome = await archiveWindow(closing, partition, ports, options, { wallNow: clock.wallNow(), confirm }).catch(
+        (cause: unknown) => {
+          if (cause instanceof Undecodable) return cause;
+          throw cause;
+        },
+      );
       if (outcome instanceof Undecodable) return deps.setAside(closing.room, outcome);
       metrics.archived.inc({ outcome });
       if (outcome === "behind") return deps.restore(closing.room);

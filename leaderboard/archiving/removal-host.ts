@@ -35,7 +35,13 @@ export function windowsInRedis(now: UnixMillis): Window[] {
   for (const kind of WINDOW_KINDS) {
     if (kind === "all") continue;
     const last = windowAt(kind, windowAt(kind, now).end as UnixMillis);
-    for (let window = windowAt(kind, (now - KEPT_MS[kind] - LATE_MS_MAX) as UnixMillis); window.start <= last.start; window = windowAt(kind, window.end as UnixMillis)) windows.push(window);
+    for (
+      let window = windowAt(kind, (now - KEPT_MS[kind] - LATE_MS_MAX) as UnixMillis);
+      window.start <= last.start;
+      window = windowAt(kind, window.end as UnixMillis)
+    ) {
+      windows.push(window);
+    }
   }
   return windows;
 }

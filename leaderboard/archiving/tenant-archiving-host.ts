@@ -7,13 +7,26 @@ import type { UnixMillis } from "../../shared/ids.ts";
 import type { ClosedTenants, Progress, TenantArchive, TenantBoards } from "../ports.ts";
 import { keptUntil } from "./kept-until.ts";
 
-export type TenantArchivingPorts = { readonly tenants: Pick<TenantBoards, "page">; readonly closedTenants: ClosedTenants; readonly tenantArchive: TenantArchive; readonly progress: Pick<Progress, "read"> };
-export type TenantArchivingOptions = { readonly logPartitions: number; readonly boardArchivedMax: number; readonly boardArchiveGraceMs: number };
+export type TenantArchivingPorts = {
+  readonly tenants: Pick<TenantBoards, "page">;
+  readonly closedTenants: ClosedTenants;
+  readonly tenantArchive: TenantArchive;
+  readonly progress: Pick<Progress, "read">;
+};
+export type TenantArchivingOptions = {
+  readonly logPartitions: number;
+  readonly boardArchivedMax: number;
+  readonly boardArchiveGraceMs: number;
+};
 
 const AT_A_TIME = 100;
 
 /** `confirm` throws unless Redis still has all it had. Returns what became of each window. */
-export async function archiveTenants({ tenants, closedTenants, tenantArchive, progress }: TenantArchivingPorts, options: TenantArchivingOptions, { wallNow, confirm }: { wallNow: UnixMillis; confirm: () => Promise<void> }): Promise<("written" | "there")[]> {
+export async function archiveTenants(
+  { tenants, closedTenants, tenantArchive, progress }: TenantArchivingPorts,
+  options: TenantArchivingOptions,
+  { wallNow, confirm }: { wallNow: UnixMillis; confirm: () => Promise<void> },
+): Promise<("written" | "there")[]> {
   const words = await Promise.all(Array.from({ length: options.logPartitions }, (_, partition) => progress.read(partition)));
   const toldBy = Math.min(...words.map((word) => (word === undefined || word.isRebuilding ? 0 : word.told)));
   const due = await closedTenants.due((toldBy - options.boardArchiveGraceMs) as UnixMillis, AT_A_TIME);

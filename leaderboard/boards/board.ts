@@ -24,7 +24,16 @@ export type Applied = {
   readonly activityInstant: number;
 };
 
-export const NOTHING_APPLIED: Applied = { epoch: 0 as Epoch, seq: 0 as Seq, streamSeq: 0, time: 0 as UnixMillis, missing: 0, instant: 0, activity: 0, activityInstant: 0 };
+export const NOTHING_APPLIED: Applied = {
+  epoch: 0 as Epoch,
+  seq: 0 as Seq,
+  streamSeq: 0,
+  time: 0 as UnixMillis,
+  missing: 0,
+  instant: 0,
+  activity: 0,
+  activityInstant: 0,
+};
 
 /** The two that only rise, each for its own stream. */
 export type Mark = Pick<Applied, "seq" | "activity">;

@@ -50,7 +50,13 @@ export function writeBoards({ applied, uses, names, boards }: BoardsDump): Writt
     standings: standings.map(({ member, score, reachedAt }): [number, number, number] => [numberOf(member), score, reachedAt]),
   }));
   const { edits, deeds, present } = uses;
-  return { applied, uses: { edits: writtenUse(edits), deeds: writtenUse(deeds), present: writtenUse(present) }, names: [...names], members: [...numbers.keys()], boards: written };
+  return {
+    applied,
+    uses: { edits: writtenUse(edits), deeds: writtenUse(deeds), present: writtenUse(present) },
+    names: [...names],
+    members: [...numbers.keys()],
+    boards: written,
+  };
 }
 
 /** Undefined for what is no checkpoint. */
@@ -61,10 +67,19 @@ export function readBoards(json: unknown): BoardsDump | undefined {
   for (const { role, window: id, standings } of data.boards) {
     const window = parseWindow(id);
     if (window === undefined || standings.some(([number]) => number >= data.members.length)) return undefined;
-    boards.push({ role, window, standings: standings.map(([number, points, reachedAt]) => ({ member: data.members[number]!, score: points, reachedAt })) });
+    boards.push({
+      role,
+      window,
+      standings: standings.map(([number, points, reachedAt]) => ({ member: data.members[number]!, score: points, reachedAt })),
+    });
   }
   const { edits, deeds, present } = data.uses;
-  return { applied: data.applied, uses: { edits: useOf(edits), deeds: useOf(deeds), present: useOf(present) }, names: new Map(data.names), boards };
+  return {
+    applied: data.applied,
+    uses: { edits: useOf(edits), deeds: useOf(deeds), present: useOf(present) },
+    names: new Map(data.names),
+    boards,
+  };
 }
 
 function writtenUse({ period, points }: Use): z.infer<typeof WrittenUse> {

@@ -20,7 +20,10 @@ export function rankAll(standings: readonly Standing[], ranking: Ranking): Ranke
 }
 
 /** Of places in a row whose first stands at `first`, from 0 on, behind `ahead` with more points. Dense ranks cannot be told from these. */
-export function rankFrom({ first, ahead, standings }: { first: number; ahead: number; standings: readonly Standing[] }, ranking: "unique" | "competition"): Ranked[] {
+export function rankFrom(
+  { first, ahead, standings }: { first: number; ahead: number; standings: readonly Standing[] },
+  ranking: "unique" | "competition",
+): Ranked[] {
   let rank = ahead + 1;
   return standings.map(({ member, score }, index) => {
     if (ranking === "unique" || (index > 0 && standings[index - 1]!.score !== score)) rank = first + index + 1;
@@ -29,7 +32,11 @@ export function rankFrom({ first, ahead, standings }: { first: number; ahead: nu
 }
 
 /** The member with up to `around` above and below; undefined where the member is not among them. */
-export function neighboursOf(ranked: readonly Ranked[], user: string, around: number): { readonly own: Ranked; readonly neighbours: Ranked[] } | undefined {
+export function neighboursOf(
+  ranked: readonly Ranked[],
+  user: string,
+  around: number,
+): { readonly own: Ranked; readonly neighbours: Ranked[] } | undefined {
   const index = ranked.findIndex((entry) => entry.user === user);
   const own = ranked[index];
   if (own === undefined) return undefined;

@@ -10,7 +10,12 @@ import { pause } from "../../shared/pause.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
 import type { ActivityStream } from "../ports.ts";
 
-export type ActivitiesEndDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: LeaderboardMetrics; readonly onSkip: (through: number) => void };
+export type ActivitiesEndDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: LeaderboardMetrics;
+  readonly onSkip: (through: number) => void;
+};
 
 /** A leader that has just been elected may not know its own end: it is asked again so long after. */
 const ELECTED_MS = 1_000;
@@ -54,7 +59,10 @@ export class ActivitiesEnd {
   async #skip(counted: number): Promise<void> {
     const { log, metrics, onSkip } = this.#deps;
     await this.#activities.readNow(this.#partition); // What it still has for other rooms is counted.
-    log.error({ partition: this.#partition, end: this.#end, counted }, "the stream of activities ended before what was counted of it: was it put back from a backup? What was told since then may not count; from here on everything does");
+    log.error(
+      { partition: this.#partition, end: this.#end, counted },
+      "the stream of activities ended before what was counted of it: was it put back from a backup? What was told since then may not count; from here on everything does",
+    );
     metrics.rolledBack.inc();
     await this.#activities.forget(this.#partition, counted);
     this.#end = Math.max(this.#end, counted);

@@ -38,14 +38,21 @@ export class AsideRooms {
     if (this.#rooms.has(room)) return;
     this.#rooms.add(room);
     this.#observe();
-    this.#deps.log.error({ partition: this.#partition, room, cause }, "a room is not counted, for its boards' checkpoint cannot be understood: run the version that wrote it, or restore it from a backup, or remove its entry; it is looked at again every few seconds");
+    this.#deps.log.error(
+      { partition: this.#partition, room, cause },
+      "a room is not counted, for its boards' checkpoint cannot be understood: run the version that wrote it, or restore it from a backup, or remove its entry; it is looked at again every few seconds",
+    );
   }
 
   /** Throws once one of them can be understood: the pass that begins then counts it from the floor. */
   async expectUnreadable(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await pause(this.#deps.clock, LOOK_MS, signal);
-      for (const room of this.#rooms) if (!signal.aborted && (await this.#isReadable(room))) throw new Trouble("stale", `the checkpoint of room ${room} can be understood again`);
+      for (const room of this.#rooms) {
+        if (!signal.aborted && (await this.#isReadable(room))) {
+          throw new Trouble("stale", `the checkpoint of room ${room} can be understood again`);
+        }
+      }
     }
   }
 

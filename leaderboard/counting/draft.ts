@@ -80,9 +80,20 @@ export class Draft {
 
   batch(): Batch {
     const awards = new Map<Role, Award[]>();
-    for (const [role, gains] of this.#gains) awards.set(role, Array.from(gains, ([member, { points, reachedAt }]) => ({ member, points, reachedAt })));
+    for (const [role, gains] of this.#gains) {
+      awards.set(
+        role,
+        Array.from(gains, ([member, { points, reachedAt }]) => ({ member, points, reachedAt })),
+      );
+    }
     const { edits, deeds, present } = this.#uses;
-    return { after: this.#after, applied: this.#applied, uses: { edits: used(edits), deeds: used(deeds), present: used(present) }, windows: this.windows, awards };
+    return {
+      after: this.#after,
+      applied: this.#applied,
+      uses: { edits: used(edits), deeds: used(deeds), present: used(present) },
+      windows: this.windows,
+      awards,
+    };
   }
 }
 

@@ -76,7 +76,9 @@ export class PartitionHost {
         if (watch.mayTake(lease, revision, clock.now())) {
           this.#floor = { edits: lease?.floor ?? 0, said: lease?.said };
           await this.#writeLease(this.#options.service, revision);
-          if (this.#lease !== undefined) return log.info({ partition: this.#partition, after: this.#floor.edits }, "counting this part of the log from here on");
+          if (this.#lease !== undefined) {
+            return log.info({ partition: this.#partition, after: this.#floor.edits }, "counting this part of the log from here on");
+          }
         }
       } catch (cause) {
         unlessMistake(cause);
@@ -136,7 +138,10 @@ export class PartitionHost {
     let [reason, failures, through] = ["lease", 0, 0 as UnixMillis];
     while (!signal.aborted) {
       metrics.passes.inc({ reason });
-      const pass = new PassHost(this.#partition, { floor: this.#floor, through }, this.#ports, this.#options, { ...this.#deps, onFloor: (floor) => (this.#floor = floor) });
+      const pass = new PassHost(this.#partition, { floor: this.#floor, through }, this.#ports, this.#options, {
+        ...this.#deps,
+        onFloor: (floor) => (this.#floor = floor),
+      });
       this.#pass = pass;
       reason = await pass.run(signal);
       if (pass.hasCaughtUp) failures = 0;

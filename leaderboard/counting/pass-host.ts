@@ -22,7 +22,8 @@ import { sweepCheckpoints } from "./sweep-host.ts";
 import { Trouble } from "./trouble.ts";
 import { eachOf } from "./turns.ts";
 
-export type PassPorts = RoomPorts & ClosedPorts & { readonly log: EditLog; readonly activities: ActivityStream; readonly progress: Progress };
+export type PassPorts = RoomPorts &
+  ClosedPorts & { readonly log: EditLog; readonly activities: ActivityStream; readonly progress: Progress };
 export type PassOptions = RoomOptions &
   ClosedOptions &
   PassRoomsOptions & {
@@ -33,7 +34,11 @@ export type PassOptions = RoomOptions &
     readonly boardWritesMax: number;
     readonly boardTotalsMs: number;
   };
-export type PassDeps = Omit<RoomDeps, "expectBehind" | "onAside"> & { readonly watchedRooms: () => Iterable<RoomKey>; readonly countedPartitions: PassRoomsDeps["countedPartitions"]; readonly onFloor: (floor: Floor) => void };
+export type PassDeps = Omit<RoomDeps, "expectBehind" | "onAside"> & {
+  readonly watchedRooms: () => Iterable<RoomKey>;
+  readonly countedPartitions: PassRoomsDeps["countedPartitions"];
+  readonly onFloor: (floor: Floor) => void;
+};
 
 /** Rooms whose boards are watched are counted so many times as often. */
 const WATCHED_TURNS = 4;
@@ -64,9 +69,16 @@ export class PassHost {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
-    this.#activitiesEnd = new ActivitiesEnd(partition, ports.activities, { ...deps, onSkip: (through) => this.#headway.receive("activities", through) });
+    this.#activitiesEnd = new ActivitiesEnd(partition, ports.activities, {
+      ...deps,
+      onSkip: (through) => this.#headway.receive("activities", through),
+    });
     this.#aside = new AsideRooms(partition, ports.checkpoints, deps);
-    this.#rooms = new PassRooms(options, { newRoom: (key) => this.#newRoom(key), onFailure: (cause) => this.#fail(cause), countedPartitions: deps.countedPartitions });
+    this.#rooms = new PassRooms(options, {
+      newRoom: (key) => this.#newRoom(key),
+      onFailure: (cause) => this.#fail(cause),
+      countedPartitions: deps.countedPartitions,
+    });
   }
 
   get hasCaughtUp(): boolean {
@@ -97,7 +109,19 @@ export class PassHost {
       this.#headway.receive("activities", this.#forgotten);
       this.#headway.resume(await this.#ports.progress.read(this.#partition));
       if ((await this.#footing.say(this.#word())) === "lost") await this.#restoreAll();
-      await Promise.all([() => this.#follow("edits"), () => this.#follow("activities"), () => this.#count(), () => this.#save(), () => this.#beat(), () => this.#archive(), () => this.#tellTotals(), () => this.#sweep(), () => this.#aside.expectUnreadable(this.#over.signal)].map((work) => this.#part(work)));
+      await Promise.all(
+        [
+          () => this.#follow("edits"),
+          () => this.#follow("activities"),
+          () => this.#count(),
+          () => this.#save(),
+          () => this.#beat(),
+          () => this.#archive(),
+          () => this.#tellTotals(),
+          () => this.#sweep(),
+          () => this.#aside.expectUnreadable(this.#over.signal),
+        ].map((work) => this.#part(work)),
+      );
     });
     signal.removeEventListener("abort", end);
     return this.#reason;
@@ -131,7 +155,10 @@ export class PassHost {
     unlessMistake(cause);
     if (this.#isOver) return;
     this.#reason = cause instanceof Trouble ? cause.reason : "failed";
-    this.#deps.log.warn({ partition: this.#partition, after: this.#footing.floor, cause }, "counting begins again from the last checkpoints");
+    this.#deps.log.warn(
+      { partition: this.#partition, after: this.#footing.floor, cause },
+      "counting begins again from the last checkpoints",
+    );
     this.#over.abort();
   }
 
@@ -142,7 +169,12 @@ export class PassHost {
   /** Redis may have less than it had, or nothing: every room of which a checkpoint has more gets its boards back. */
   async #restoreAll(): Promise<void> {
     const rooms = await this.#ports.checkpoints.rooms(this.#partition);
-    if (rooms.length > 0) this.#deps.log.warn({ partition: this.#partition, rooms: rooms.length }, "Redis may have lost boards: those it lacks are put back from checkpoints, and the log is counted from there");
+    if (rooms.length > 0) {
+      this.#deps.log.warn(
+        { partition: this.#partition, rooms: rooms.length },
+        "Redis may have lost boards: those it lacks are put back from checkpoints, and the log is counted from there",
+      );
+    }
     await eachOf(rooms, this.#options.boardCheckpointWritesMax, async (room) => {
       if (!this.#isOver) await this.#restore(room);
     });
@@ -182,7 +214,11 @@ export class PassHost {
   }
 
   #newRoom(key: RoomKey): BoardRoom {
-    return new BoardRoom(key, this.#partition, this.#ports, this.#options, { ...this.#deps, expectBehind: (activity) => this.#activitiesEnd.expectBehind(activity, this.#over.signal), onAside: (room, cause) => this.#aside.add(room, cause) });
+    return new BoardRoom(key, this.#partition, this.#ports, this.#options, {
+      ...this.#deps,
+      expectBehind: (activity) => this.#activitiesEnd.expectBehind(activity, this.#over.signal),
+      onAside: (room, cause) => this.#aside.add(room, cause),
+    });
   }
 
   /** Applies what came, and knows how far everything is then. Where that takes longer than a batch may, the next begins at once. */
@@ -201,7 +237,9 @@ export class PassHost {
       if (this.#isOver) return;
       if (!isForAll) continue;
       allDue = begin + batchMs;
-      if (received !== undefined && this.#headway.count(received)) this.#deps.log.info({ partition: this.#partition, through: received }, "the boards are up to date");
+      if (received !== undefined && this.#headway.count(received)) {
+        this.#deps.log.info({ partition: this.#partition, through: received }, "the boards are up to date");
+      }
     }
   }
 
@@ -226,7 +264,10 @@ export class PassHost {
 
   #cover(): void {
     const { edits, activities } = this.#headway.received;
-    this.#footing.cover({ edits: this.#rooms.coveredThrough("edits", edits), activities: this.#rooms.coveredThrough("activities", activities) });
+    this.#footing.cover({
+      edits: this.#rooms.coveredThrough("edits", edits),
+      activities: this.#rooms.coveredThrough("activities", activities),
+    });
   }
 
   /** What checkpoints cover of them nobody reads again. */
@@ -247,8 +288,15 @@ export class PassHost {
       await this.#expectKept();
       const [asked, received] = [this.#deps.clock.wallNow(), this.#headway.received];
       const [edits, activities] = await Promise.all([this.#ports.log.end(this.#partition), this.#ports.activities.end(this.#partition)]);
-      for (const [source, end] of [["edits", edits], ["activities", activities]] as const) {
-        if (end < received[source]) throw new Error(`the stream of ${source} ends at ${end}, before ${received[source]} which had been read: it was lost or put back from a backup`);
+      for (const [source, end] of [
+        ["edits", edits],
+        ["activities", activities],
+      ] as const) {
+        if (end < received[source]) {
+          throw new Error(
+            `the stream of ${source} ends at ${end}, before ${received[source]} which had been read: it was lost or put back from a backup`,
+          );
+        }
       }
       // Those of rooms that are deleted are removed before anyone counts them, the last of all among them.
       const last = activities > received.activities ? await this.#ports.activities.last(this.#partition) : activities;
@@ -258,7 +306,9 @@ export class PassHost {
   }
 
   async #expectKept(): Promise<void> {
-    if ((await this.#footing.say(this.#word())) !== "kept") throw new Trouble("doubtful", "Redis was away or lost data: what it still has is looked at anew");
+    if ((await this.#footing.say(this.#word())) !== "kept") {
+      throw new Trouble("doubtful", "Redis was away or lost data: what it still has is looked at anew");
+    }
   }
 
   async #archive(): Promise<void> {

@@ -8,7 +8,9 @@ import type { UnixMillis } from "../../shared/ids.ts";
 import type { Source } from "./instants.ts";
 
 /** What one of the two streams has of the room, and how many entries that is. */
-export type Received = { readonly streamSeq: number; readonly time: UnixMillis; readonly entries: number } & ({ readonly source: "edits"; readonly record: OwnersRecord } | { readonly source: "activities"; readonly activity: Activity });
+export type Received = { readonly streamSeq: number; readonly time: UnixMillis; readonly entries: number } & (
+  { readonly source: "edits"; readonly record: OwnersRecord } | { readonly source: "activities"; readonly activity: Activity }
+);
 
 /** `nothing`: there is nothing to count in it. `unreadable`: it is no record, or a newer version's. */
 export type Decoded = { readonly kind: "received"; readonly received: Received } | { readonly kind: "nothing" | "unreadable" };
@@ -16,7 +18,9 @@ export type Decoded = { readonly kind: "received"; readonly received: Received }
 export function decodeReceived(source: Source, { streamSeq, time, bytes }: StoredRecord): Decoded {
   if (source === "activities") {
     const activity = decodeJson(Activity, bytes);
-    return activity === undefined ? { kind: "unreadable" } : { kind: "received", received: { source, activity, entries: 1, streamSeq, time } };
+    return activity === undefined
+      ? { kind: "unreadable" }
+      : { kind: "received", received: { source, activity, entries: 1, streamSeq, time } };
   }
   const record = decodeRecord(bytes);
   if (record === undefined) return { kind: "unreadable" };

@@ -21,7 +21,12 @@ import { Trouble } from "./trouble.ts";
 import { Undecodable } from "../../shared/undecodable.ts";
 import { type Window, windowsAt } from "../boards/windows.ts";
 
-export type RoomPorts = RemovalPorts & { readonly boards: Boards; readonly closings: Closings; readonly checkpoints: Checkpoints; readonly tenants: Pick<TenantBoards, "meet" | "tell" | "remove"> };
+export type RoomPorts = RemovalPorts & {
+  readonly boards: Boards;
+  readonly closings: Closings;
+  readonly checkpoints: Checkpoints;
+  readonly tenants: Pick<TenantBoards, "meet" | "tell" | "remove">;
+};
 export type RoomOptions = ProjectionOptions & { readonly boardCheckpointMsMax: number };
 export type RoomDeps = {
   readonly clock: Clock;
@@ -162,8 +167,18 @@ export class BoardRoom {
     const { boards, checkpoints, closings } = this.#ports;
     const dump = await checkpoints.read(this.room);
     if (dump !== undefined) {
-      await closings.open(this.#partition, this.room, dump.boards.map(({ window }) => window));
-      for (const { window, standings } of dump.boards) await this.#ports.tenants.meet(this.room, [window], standings.map(({ member }) => member));
+      await closings.open(
+        this.#partition,
+        this.room,
+        dump.boards.map(({ window }) => window),
+      );
+      for (const { window, standings } of dump.boards) {
+        await this.#ports.tenants.meet(
+          this.room,
+          [window],
+          standings.map(({ member }) => member),
+        );
+      }
       if ((await boards.restore(this.room, dump)).kind === "written") this.#deps.metrics.restores.inc();
     }
     return boards.load(this.room);
@@ -190,12 +205,18 @@ export class BoardRoom {
   #count(projection: RoomProjection, received: Received): void {
     const { source, streamSeq, time } = received;
     if (!this.#isCoveredAlready(received)) this.#uncovered[source].receive(streamSeq, this.#deps.clock.now());
-    const outcome = source === "edits" ? projection.receiveRecord(received.record, streamSeq, time) : projection.receiveActivity(received.activity, streamSeq, time);
+    const outcome =
+      source === "edits"
+        ? projection.receiveRecord(received.record, streamSeq, time)
+        : projection.receiveActivity(received.activity, streamSeq, time);
     // Also where it was counted before: whoever counted it may have died before its windows were told of.
     if (time >= this.#hourEnds[source]) this.#enterHour(source, time);
     if (outcome.kind === "known" || outcome.missing === 0) return;
     this.#deps.metrics.missing.inc(outcome.missing);
-    this.#deps.log.warn({ room: this.room, streamSeq, missing: outcome.missing }, "the log had lost edits before they were counted: the room's boards lack them");
+    this.#deps.log.warn(
+      { room: this.room, streamSeq, missing: outcome.missing },
+      "the log had lost edits before they were counted: the room's boards lack them",
+    );
   }
 
   #isCoveredAlready(received: Received): boolean {
@@ -225,7 +246,12 @@ export class BoardRoom {
       const endTimer = this.#deps.metrics.batches.startTimer();
       const write = await this.#ports.boards.apply(this.room, batch);
       endTimer();
-      if (write.kind === "stale") throw new Trouble("stale", `room ${this.room} is counted up to ${JSON.stringify(write.counted)}, not ${JSON.stringify(batch.after)}`);
+      if (write.kind === "stale") {
+        throw new Trouble(
+          "stale",
+          `room ${this.room} is counted up to ${JSON.stringify(write.counted)}, not ${JSON.stringify(batch.after)}`,
+        );
+      }
       for (const window of batch.windows) this.#know(window);
       this.#deps.metrics.edits.inc(batch.applied.seq - batch.after.seq);
       this.#deps.onCounted(this.room);
@@ -267,7 +293,9 @@ export class BoardRoom {
       await this.apply();
       await this.tellTotals(); // What a checkpoint covers is not read again.
       const dump = await this.#ports.boards.dump(this.room, [...this.#windows.values()]);
-      if (dump === undefined || isAhead(through, dump.applied)) throw new Trouble("stale", `the boards of room ${this.room} are counted less far than they were: did Redis lose data?`);
+      if (dump === undefined || isAhead(through, dump.applied)) {
+        throw new Trouble("stale", `the boards of room ${this.room} are counted less far than they were: did Redis lose data?`);
+      }
       const endTimer = this.#deps.metrics.checkpoints.startTimer();
       const write = await this.#ports.checkpoints.write(this.room, dump, this.#covered.revision);
       endTimer({ outcome: write.kind });

@@ -36,7 +36,11 @@ export class RoomProjection {
   constructor(applied: Applied, uses: Uses, options: ProjectionOptions) {
     this.#options = options;
     this.#applied = applied;
-    this.#caps = { edits: capOf("edits", uses.edits, options), deeds: capOf("deeds", uses.deeds, options), present: capOf("present", uses.present, options) };
+    this.#caps = {
+      edits: capOf("edits", uses.edits, options),
+      deeds: capOf("deeds", uses.deeds, options),
+      present: capOf("present", uses.present, options),
+    };
   }
 
   /** How far the room is counted once all batches are applied. */
@@ -55,7 +59,9 @@ export class RoomProjection {
     const missing = Math.max(0, record.edits.firstSeq - this.#applied.seq - 1);
     const at = Math.max(time, this.#applied.time) as UnixMillis;
     const { edits, firstSeq } = record.edits;
-    for (let index = Math.max(0, this.#applied.seq + 1 - firstSeq); index < edits.length; index++) this.#countEdit(record, index, at, streamSeq);
+    for (let index = Math.max(0, this.#applied.seq + 1 - firstSeq); index < edits.length; index++) {
+      this.#countEdit(record, index, at, streamSeq);
+    }
     return { kind: "counted", missing };
   }
 
@@ -91,7 +97,9 @@ export class RoomProjection {
   }
 
   #deedsOf(activity: Activity): Done[] {
-    if (activity.kind === "present") return activity.users.map((user) => ({ user, points: this.#options.boardSessionPoints, roles: PRESENT_ROLES, cap: "present" }));
+    if (activity.kind === "present") {
+      return activity.users.map((user) => ({ user, points: this.#options.boardSessionPoints, roles: PRESENT_ROLES, cap: "present" }));
+    }
     return activity.deeds.map((deed) => ({ user: deed.user, ...worthOfDeed(deed, this.#options), cap: "deeds" }));
   }
 

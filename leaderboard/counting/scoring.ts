@@ -35,7 +35,10 @@ export function worthOfEdit(bytes: number, options: ScoringOptions): number {
 }
 
 /** A kind that is not set, or is no more, is worth nothing. */
-export function worthOfDeed({ kind, times }: Deed, { boardKinds }: ScoringOptions): { readonly points: number; readonly roles: readonly Role[] } {
+export function worthOfDeed(
+  { kind, times }: Deed,
+  { boardKinds }: ScoringOptions,
+): { readonly points: number; readonly roles: readonly Role[] } {
   const known = boardKinds.find(({ name }) => name === kind);
   if (known === undefined) return { points: 0, roles: [] };
   return { points: known.points * times, roles: known.role === "everyone" ? ["everyone"] : ["everyone", known.role] };

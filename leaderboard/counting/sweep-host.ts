@@ -9,7 +9,11 @@ import type { Checkpoints } from "../ports.ts";
 const SWEEP_MS = 3_600_000;
 const RETRY_MS = 1_000;
 
-export async function sweepCheckpoints(checkpoints: Pick<Checkpoints, "sweep">, { clock, log, mayBegin }: { clock: Clock; log: Log; mayBegin: () => boolean }, signal: AbortSignal): Promise<void> {
+export async function sweepCheckpoints(
+  checkpoints: Pick<Checkpoints, "sweep">,
+  { clock, log, mayBegin }: { clock: Clock; log: Log; mayBegin: () => boolean },
+  signal: AbortSignal,
+): Promise<void> {
   while (!mayBegin() && !signal.aborted) await pause(clock, RETRY_MS, signal);
   while (!signal.aborted) {
     try {

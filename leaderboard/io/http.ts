@@ -12,7 +12,14 @@ import { type InternalAnswer, type InternalQuestion, jsonAnswer, refusal, serveI
 import type { Log } from "../../shared/log.ts";
 import { unlessMistake } from "../../shared/pause.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
-import { type BadQuestion, cursorOf, parseQuestion, type Question, type QuestionLimits, type TenantQuestion } from "../reading/questions.ts";
+import {
+  type BadQuestion,
+  cursorOf,
+  parseQuestion,
+  type Question,
+  type QuestionLimits,
+  type TenantQuestion,
+} from "../reading/questions.ts";
 import type { NamesHost } from "../reading/names-host.ts";
 import type { Ranked } from "../boards/ranking.ts";
 import type { RoomAnswer, RoomsAnswer, TenantReader } from "../reading/tenant-reads-host.ts";
@@ -28,11 +35,19 @@ const REFUSALS: Readonly<Record<Refusal["kind"], { status: number; message: stri
   "unknown-role": { status: 404, message: "this role has no board of its own here" },
   "too-deep": { status: 400, message: "so far down members are in no order: ask for one member instead" },
   "not-ranked": { status: 404, message: "without points in this window" },
-  "beyond-archive": { status: 404, message: "the window is archived, and the archive names only its first (COROOM_BOARD_ARCHIVED_MAX when it was closed): this one is not among them, and may have points all the same" },
+  "beyond-archive": {
+    status: 404,
+    message:
+      "the window is archived, and the archive names only its first (COROOM_BOARD_ARCHIVED_MAX when it was closed): this one is not among them, and may have points all the same",
+  },
   rebuilding: { status: 503, message: "the boards are being counted anew: ask again" },
 };
 
-export function serveHttp({ reader, names, tenants }: { reader: BoardReader; names: NamesHost; tenants: TenantReader }, options: HttpOptions, { log, metrics, registry }: { log: Log; metrics: LeaderboardMetrics; registry: Registry }): Promise<{ port: number; stop(): Promise<void> }> {
+export function serveHttp(
+  { reader, names, tenants }: { reader: BoardReader; names: NamesHost; tenants: TenantReader },
+  options: HttpOptions,
+  { log, metrics, registry }: { log: Log; metrics: LeaderboardMetrics; registry: Registry },
+): Promise<{ port: number; stop(): Promise<void> }> {
   const answer = async ({ method, tenant, segments, query }: InternalQuestion): Promise<InternalAnswer> => {
     if (method !== "GET") return refusal(405, "method-not-allowed", "boards can only be read");
     const question = parseQuestion(tenant, segments, query, options);
@@ -47,19 +62,34 @@ export function serveHttp({ reader, names, tenants }: { reader: BoardReader; nam
     }
   };
   const { boardsHost, boardsPort, internalSecret } = options;
-  const listening = { host: boardsHost, port: boardsPort, secret: internalSecret, bodyBytesMax: NO_BODY, tier: "leaderboard", portSetting: "COROOM_BOARDS_PORT", registry, log };
+  const listening = {
+    host: boardsHost,
+    port: boardsPort,
+    secret: internalSecret,
+    bodyBytesMax: NO_BODY,
+    tier: "leaderboard",
+    portSetting: "COROOM_BOARDS_PORT",
+    registry,
+    log,
+  };
   return serveInternal(listening, answer, (name) => metrics.reads.inc({ answer: name }));
 }
 
 function askTenant(tenants: TenantReader, question: TenantQuestion): Promise<RoomsAnswer | RoomAnswer | Refusal> {
-  return question.kind === "rooms" ? tenants.page(question.tenant, question.window, question.page) : tenants.room(question.room, question.window);
+  return question.kind === "rooms"
+    ? tenants.page(question.tenant, question.window, question.page)
+    : tenants.room(question.room, question.window);
 }
 
 function roomsBody(answer: RoomsAnswer | RoomAnswer | Refusal): InternalAnswer {
   switch (answer.kind) {
     case "rooms": {
       const { about, ranking, nextOffset } = answer;
-      return jsonAnswer(200, "rooms", { ...about, ranking, ...(nextOffset === undefined ? {} : { cursor: cursorOf(about.window.id, nextOffset) }) });
+      return jsonAnswer(200, "rooms", {
+        ...about,
+        ranking,
+        ...(nextOffset === undefined ? {} : { cursor: cursorOf(about.window.id, nextOffset) }),
+      });
     }
     case "room":
       return jsonAnswer(200, "room", { ...answer.about, own: answer.own });
@@ -68,7 +98,10 @@ function roomsBody(answer: RoomsAnswer | RoomAnswer | Refusal): InternalAnswer {
   }
 }
 
-function ask(reader: BoardReader, question: Exclude<Question, TenantQuestion>): Promise<PageAnswer | MemberAnswer | MembersAnswer | Refusal> {
+function ask(
+  reader: BoardReader,
+  question: Exclude<Question, TenantQuestion>,
+): Promise<PageAnswer | MemberAnswer | MembersAnswer | Refusal> {
   switch (question.kind) {
     case "page":
       return reader.page(question.board, question.page);
@@ -79,17 +112,28 @@ function ask(reader: BoardReader, question: Exclude<Question, TenantQuestion>): 
   }
 }
 
-async function named(answer: PageAnswer | MemberAnswer | MembersAnswer | Refusal, room: RoomKey, names: NamesHost): Promise<InternalAnswer> {
+async function named(
+  answer: PageAnswer | MemberAnswer | MembersAnswer | Refusal,
+  room: RoomKey,
+  names: NamesHost,
+): Promise<InternalAnswer> {
   const shown = answer.kind === "member" ? answer.neighbours : answer.kind === "page" || answer.kind === "members" ? answer.ranking : [];
   const known = await names.of(room, shown.map(({ user }) => user));
   return bodyOf(answer, (ranked) => ranked.map((place) => ({ ...place, name: known.get(place.user) ?? "" })));
 }
 
-function bodyOf(answer: PageAnswer | MemberAnswer | MembersAnswer | Refusal, withNames: (ranked: readonly Ranked[]) => readonly object[]): InternalAnswer {
+function bodyOf(
+  answer: PageAnswer | MemberAnswer | MembersAnswer | Refusal,
+  withNames: (ranked: readonly Ranked[]) => readonly object[],
+): InternalAnswer {
   switch (answer.kind) {
     case "page": {
       const { about, ranking, nextOffset } = answer;
-      return jsonAnswer(200, "page", { ...about, ranking: withNames(ranking), ...(nextOffset === undefined ? {} : { cursor: cursorOf(about.window.id, nextOffset) }) });
+      return jsonAnswer(200, "page", {
+        ...about,
+        ranking: withNames(ranking),
+        ...(nextOffset === undefined ? {} : { cursor: cursorOf(about.window.id, nextOffset) }),
+      });
     }
     case "member":
       return jsonAnswer(200, "member", { ...answer.about, own: answer.own, neighbours: withNames(answer.neighbours) });

@@ -34,7 +34,11 @@ const WrittenRooms = z.object({
   ranking: z.array(z.object({ rank: z.int(), room: z.string().transform((text) => text as RoomId), points: z.number() })),
 });
 
-export async function kvArchive(nats: NatsConnection, subjects: Subjects, options: { replicas: number; daysMax: number }): Promise<{ archive: Archive; tenantArchive: TenantArchive }> {
+export async function kvArchive(
+  nats: NatsConnection,
+  subjects: Subjects,
+  options: { replicas: number; daysMax: number },
+): Promise<{ archive: Archive; tenantArchive: TenantArchive }> {
   const buckets = new Map<WindowKind, KV>();
   for (const kind of WINDOW_KINDS) {
     if (kind === "all") continue;
@@ -53,20 +57,33 @@ export async function kvArchive(nats: NatsConnection, subjects: Subjects, option
     const entry = await buckets.get(window.kind)?.get(keyOf(owner, window));
     if (entry == null || entry.operation !== "PUT") return undefined;
     const { data } = schema.safeParse(JSON.parse((await inflate(entry.value)).toString()));
-    if (data === undefined) throw new Error(`the archived window ${window.id} of ${owner} does not decode: was it written by a newer version?`);
+    if (data === undefined) {
+      throw new Error(`the archived window ${window.id} of ${owner} does not decode: was it written by a newer version?`);
+    }
     return data;
   };
   const archive: Archive = {
     write: (room, window, { applied, boards }) => {
       const written: z.input<typeof Written> = {
         applied,
-        boards: boards.map((board) => ({ ...board, standings: board.standings.map(({ member, score, reachedAt }) => [member, score, reachedAt]) })),
+        boards: boards.map((board) => ({
+          ...board,
+          standings: board.standings.map(({ member, score, reachedAt }) => [member, score, reachedAt]),
+        })),
       };
       return writeOnce(room, window, written);
     },
     read: async (room, window) => {
       const data = await readBack(room, window, Written);
-      return data && { applied: data.applied, boards: data.boards.map((board) => ({ ...board, standings: board.standings.map(([member, score, reachedAt]) => ({ member, score, reachedAt })) })) };
+      return (
+        data && {
+          applied: data.applied,
+          boards: data.boards.map((board) => ({
+            ...board,
+            standings: board.standings.map(([member, score, reachedAt]) => ({ member, score, reachedAt })),
+          })),
+        }
+      );
     },
     remove: async (room) => {
       for (const bucket of buckets.values()) for await (const key of await bucket.keys(`${room}.*`)) await bucket.purge(key);

@@ -29,7 +29,15 @@ const TRANSFER_MS_MAX = 15_000;
 /** An object that no entry names so long after it was begun is named no more. */
 const NAMED_MS_MAX = 60_000;
 
-const Entry = z.object({ seq: z.int().nonnegative().transform((seq) => seq as Seq), activity: z.int().nonnegative().default(0), windows: z.array(z.string()), object: z.string() });
+const Entry = z.object({
+  seq: z
+    .int()
+    .nonnegative()
+    .transform((seq) => seq as Seq),
+  activity: z.int().nonnegative().default(0),
+  windows: z.array(z.string()),
+  object: z.string(),
+});
 
 /** In its place, for good, once the room is deleted. `object`: still to be removed. */
 const DeletedEntry = z.object({ deleted: z.literal(true), windows: z.array(z.string()), object: z.string().optional() });
@@ -38,7 +46,11 @@ const StoredEntry = z.union([DeletedEntry, Entry]);
 const REMOVAL_TRIES_MAX = 3;
 
 /** `newName` gives a name that was never given before. */
-export async function kvCheckpoints(nats: NatsConnection, bucket: string, options: { replicas: number; partitions: number; newName: () => string }): Promise<Checkpoints> {
+export async function kvCheckpoints(
+  nats: NatsConnection,
+  bucket: string,
+  options: { replicas: number; partitions: number; newName: () => string },
+): Promise<Checkpoints> {
   const kv = await kvBucket(jetstream(nats), bucket, { replicas: options.replicas });
   const store = await objectBucket(jetstream(nats), bucket, options.replicas);
   const objects = { name: bucket, store, manager: await jetstreamManager(nats) };
@@ -53,7 +65,9 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
   };
   const find = async (room: RoomKey) => {
     const { isUndecodable, ...found } = await lookAt(keyOf(room));
-    if (isUndecodable) throw new Undecodable(`the boards' checkpoint ${keyOf(room)} in ${bucket} does not decode: was it written by a newer version?`);
+    if (isUndecodable) {
+      throw new Undecodable(`the boards' checkpoint ${keyOf(room)} in ${bucket} does not decode: was it written by a newer version?`);
+    }
     return found;
   };
 
@@ -66,11 +80,17 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
     read: async (room) => {
       const { entry } = await find(room);
       if (entry === undefined || "deleted" in entry) return undefined;
-      const bytes = await inTime(TRANSFER_MS_MAX, `reading checkpoint ${entry.object}`, readObject(objects, entry.object)).catch(ifUndecodable);
+      const bytes = await inTime(TRANSFER_MS_MAX, `reading checkpoint ${entry.object}`, readObject(objects, entry.object)).catch(
+        ifUndecodable,
+      );
       const dump = bytes === undefined ? undefined : await boardsIn(bytes);
       if (dump !== undefined) return dump;
-      if ((await find(room)).entry?.object !== entry.object) throw new Error(`the boards' checkpoint of room ${room} was replaced while it was read; trying again`);
-      throw new Undecodable(`the boards' checkpoint ${entry.object} of room ${room} is gone or does not read: remove its entry ${keyOf(room)} in ${bucket} to count the room from what the log still has`);
+      if ((await find(room)).entry?.object !== entry.object) {
+        throw new Error(`the boards' checkpoint of room ${room} was replaced while it was read; trying again`);
+      }
+      throw new Undecodable(
+        `the boards' checkpoint ${entry.object} of room ${room} is gone or does not read: remove its entry ${keyOf(room)} in ${bucket} to count the room from what the log still has`,
+      );
     },
     write: async (room, dump, revision) => {
       const object = `${room}/${options.newName()}`;
@@ -78,9 +98,16 @@ export async function kvCheckpoints(nats: NatsConnection, bucket: string, option
       const bytes = await deflate(JSON.stringify(writeBoards(dump)));
       const before = (await find(room)).entry?.object;
       await inTime(TRANSFER_MS_MAX, `writing checkpoint ${object}`, store.putBlob({ name: object }, bytes));
-      if (performance.now() - begun > NAMED_MS_MAX) throw new Error(`writing checkpoint ${object} took so long that it may have been swept; trying again`);
+      if (performance.now() - begun > NAMED_MS_MAX) {
+        throw new Error(`writing checkpoint ${object} took so long that it may have been swept; trying again`);
+      }
       const windows = [...new Set(dump.boards.map(({ window }) => window.id))];
-      const written = await replace(kv, keyOf(room), encodeJson({ seq: dump.applied.seq, activity: dump.applied.activity, windows, object }), revision);
+      const written = await replace(
+        kv,
+        keyOf(room),
+        encodeJson({ seq: dump.applied.seq, activity: dump.applied.activity, windows, object }),
+        revision,
+      );
       const found = written === undefined ? await find(room) : undefined;
       if (found !== undefined && found.entry?.object !== object) {
         await removeObject(objects, object);

@@ -31,7 +31,11 @@ export type RedisBoard = Boards & BoardReads;
 export type RedisBoardOptions = { readonly hotMembers: number; readonly tail: "ordered" | "counted"; readonly roles: readonly Role[] };
 
 export function redisBoard(redis: Redis | Cluster, keys: Keys, options: RedisBoardOptions): RedisBoard {
-  const scripts = defineScripts<Scripts>(redis, import.meta.url, { applyBatch: "apply.lua", readOrdered: "ordered.lua", restoreBoards: "restore.lua" });
+  const scripts = defineScripts<Scripts>(redis, import.meta.url, {
+    applyBatch: "apply.lua",
+    readOrdered: "ordered.lua",
+    restoreBoards: "restore.lua",
+  });
 
   const boardKeys = (room: RoomKey, role: Role, window: Window): string[] => {
     const { hot, full, counts, inBand } = keys.board(room, role, window);
@@ -75,7 +79,8 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: RedisBoa
     }),
   });
 
-  const write = ([seq, activity]: readonly string[]): Write => (seq === undefined ? { kind: "written" } : { kind: "stale", counted: { seq: Number(seq) as Seq, activity: Number(activity) } });
+  const write = ([seq, activity]: readonly string[]): Write =>
+    seq === undefined ? { kind: "written" } : { kind: "stale", counted: { seq: Number(seq) as Seq, activity: Number(activity) } };
 
   return {
     load: async (room) => {
@@ -113,12 +118,20 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: RedisBoa
           scores: standings.map(({ score }) => String(score)),
         })),
       };
-      const answer = await scripts.restoreBoards(...declared(room, keys.names(room)), options.hotMembers, isOrdered, JSON.stringify(packed));
+      const answer = await scripts.restoreBoards(
+        ...declared(room, keys.names(room)),
+        options.hotMembers,
+        isOrdered,
+        JSON.stringify(packed),
+      );
       return write(answer);
     },
 
     remove: async (room, windows) => {
-      await atOnce([["unlink", ...roomKeys(room), keys.names(room)], ["hset", keys.applied(room), DELETED, 1, "seq", Number.MAX_SAFE_INTEGER, "activity", Number.MAX_SAFE_INTEGER]]);
+      await atOnce([
+        ["unlink", ...roomKeys(room), keys.names(room)],
+        ["hset", keys.applied(room), DELETED, 1, "seq", Number.MAX_SAFE_INTEGER, "activity", Number.MAX_SAFE_INTEGER],
+      ]);
       for (const role of ROLES) {
         for (const window of windows) {
           const { hot, full, counts, inBand } = keys.board(room, role, window);
@@ -130,7 +143,12 @@ export function redisBoard(redis: Redis | Cluster, keys: Keys, options: RedisBoa
 
     read: async (room, role, window) => {
       const { hot, full, counts } = keys.board(room, role, window);
-      const [applied, entries, members, bands] = await atOnce([["hgetall", keys.applied(room)], ["zrange", hot, 0, -1, "REV", "WITHSCORES"], ["hlen", full], ["hgetall", counts]]);
+      const [applied, entries, members, bands] = await atOnce([
+        ["hgetall", keys.applied(room)],
+        ["zrange", hot, 0, -1, "REV", "WITHSCORES"],
+        ["hlen", full],
+        ["hgetall", counts],
+      ]);
       return boardState(fieldsOf(applied), entries as string[], members as number, fieldsOf(bands));
     },
 
@@ -186,10 +204,16 @@ function periodField(cap: Cap): string {
   return `${cap}Period`;
 }
 
-function loaded(fields: ReadonlyMap<string, string>, points: readonly ReadonlyMap<string, string>[]): { applied: Applied; uses: Uses } | "deleted" | undefined {
+function loaded(
+  fields: ReadonlyMap<string, string>,
+  points: readonly ReadonlyMap<string, string>[],
+): { applied: Applied; uses: Uses } | "deleted" | undefined {
   if (fields.has(DELETED)) return "deleted";
   if (fields.size === 0) return undefined;
-  const useOf = (cap: Cap): Use => ({ period: numberIn(fields, periodField(cap)), points: new Map([...points[CAPS.indexOf(cap)]!].map(([user, used]) => [user as UserId, Number(used)])) });
+  const useOf = (cap: Cap): Use => ({
+    period: numberIn(fields, periodField(cap)),
+    points: new Map([...points[CAPS.indexOf(cap)]!].map(([user, used]) => [user as UserId, Number(used)])),
+  });
   return { applied: appliedOf(fields), uses: { edits: useOf("edits"), deeds: useOf("deeds"), present: useOf("present") } };
 }
 
@@ -206,9 +230,21 @@ function appliedOf(fields: ReadonlyMap<string, string>): Applied {
   };
 }
 
-function boardState(applied: ReadonlyMap<string, string>, entries: readonly string[], members: number, counts: ReadonlyMap<string, string>): BoardState {
+function boardState(
+  applied: ReadonlyMap<string, string>,
+  entries: readonly string[],
+  members: number,
+  counts: ReadonlyMap<string, string>,
+): BoardState {
   const bands = new Map([...counts].filter(([field]) => /^\d+$/.test(field)).map(([band, count]) => [Number(band), Number(count)]));
-  return { applied: applied.size === 0 || applied.has(DELETED) ? undefined : appliedOf(applied), hot: orderedOf(entries), members, points: Number(counts.get("points") ?? 0), bands, isOrdered: counts.get("ordered") === "1" };
+  return {
+    applied: applied.size === 0 || applied.has(DELETED) ? undefined : appliedOf(applied),
+    hot: orderedOf(entries),
+    members,
+    points: Number(counts.get("points") ?? 0),
+    bands,
+    isOrdered: counts.get("ordered") === "1",
+  };
 }
 
 /** Of a sorted set, in order: stamp and member, then the score. */

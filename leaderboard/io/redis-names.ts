@@ -12,7 +12,8 @@ type Scripts = { storeName(keys: number, ...args: (string | number)[]): Promise<
 export function redisNames(redis: Redis | Cluster, keys: Keys, { namesMax }: { namesMax: number }): StoredNames {
   const scripts = defineScripts<Scripts>(redis, import.meta.url, { storeName: "names.lua" });
   return {
-    write: async (room, user, name) => void (await scripts.storeName(3, keys.applied(room), keys.names(room), keys.whole(room), user, name, namesMax)),
+    write: async (room, user, name) =>
+      void (await scripts.storeName(3, keys.applied(room), keys.names(room), keys.whole(room), user, name, namesMax)),
     read: async (room, users) => {
       if (users.length === 0) return new Map();
       const names = await redis.hmget(keys.names(room), ...users);

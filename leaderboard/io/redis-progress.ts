@@ -8,7 +8,15 @@ import type { Closing, Closings, Progress } from "../ports.ts";
 import { parseWindow } from "../boards/windows.ts";
 import { defineScripts, type RedisLine } from "../../shared/io/redis.ts";
 
-const StoredWord = z.object({ service: z.string(), through: z.number().transform((number) => number as UnixMillis), told: z.number().default(0).transform((number) => number as UnixMillis), isRebuilding: z.boolean() });
+const StoredWord = z.object({
+  service: z.string(),
+  through: z.number().transform((number) => number as UnixMillis),
+  told: z
+    .number()
+    .default(0)
+    .transform((number) => number as UnixMillis),
+  isRebuilding: z.boolean(),
+});
 
 type Scripts = { sayWord(keys: number, ...args: (string | number)[]): Promise<0 | 1> };
 

@@ -24,7 +24,11 @@ type Scripts = {
 export function redisTenants(redis: Redis | Cluster, keys: Keys, { roles }: { roles: readonly Role[] }): TenantBoards & ClosedTenants {
   const role = roles.find((kept) => kept === "everyone") ?? roles[0];
 
-  const scripts = defineScripts<Scripts>(redis, import.meta.url, { meetUsers: "meet.lua", sumPoints: "totals.lua", tellTotals: "tell.lua" });
+  const scripts = defineScripts<Scripts>(redis, import.meta.url, {
+    meetUsers: "meet.lua",
+    sumPoints: "totals.lua",
+    tellTotals: "tell.lua",
+  });
 
   return {
     meet: async (room, windows, users) => {
@@ -32,17 +36,30 @@ export function redisTenants(redis: Redis | Cluster, keys: Keys, { roles }: { ro
       const tenant = tenantOf(room);
       const closing = windows.flatMap(({ id, end }) => (Number.isFinite(end) ? [end, `${tenant} ${id}`] : []));
       const people = windows.map((window) => keys.people(tenant, window));
-      await Promise.all([closing.length > 0 && redis.zadd(keys.tenantsClosing, ...closing), scripts.meetUsers(people.length, people, windows.map(goesAt), users)]);
+      await Promise.all([
+        closing.length > 0 && redis.zadd(keys.tenantsClosing, ...closing),
+        scripts.meetUsers(people.length, people, windows.map(goesAt), users),
+      ]);
     },
 
     tell: async (room, windows) => {
       if (role === undefined || windows.length === 0) return;
       const sums = await scripts.sumPoints(windows.length, ...windows.map((window) => keys.board(room, role, window).counts));
-      const told = windows.flatMap((window, index) => (sums[index] === "0" ? [] : [{ key: keys.tenant(tenantOf(room), window), sum: sums[index]!, goesAt: goesAt(window) }]));
-      if (told.length > 0) await scripts.tellTotals(told.length, ...told.map(({ key }) => key), roomOf(room), ...told.flatMap(({ sum, goesAt: at }) => [sum, String(at)]));
+      const told = windows.flatMap((window, index) =>
+        sums[index] === "0" ? [] : [{ key: keys.tenant(tenantOf(room), window), sum: sums[index]!, goesAt: goesAt(window) }],
+      );
+      if (told.length > 0) {
+        await scripts.tellTotals(
+          told.length,
+          ...told.map(({ key }) => key),
+          roomOf(room),
+          ...told.flatMap(({ sum, goesAt: at }) => [sum, String(at)]),
+        );
+      }
     },
 
-    due: async (endedBefore, countMax) => (await redis.zrangebyscore(keys.tenantsClosing, "-inf", endedBefore, "LIMIT", 0, countMax)).flatMap(closedOf),
+    due: async (endedBefore, countMax) =>
+      (await redis.zrangebyscore(keys.tenantsClosing, "-inf", endedBefore, "LIMIT", 0, countMax)).flatMap(closedOf),
 
     finish: async ({ tenant, window }, keepUntil) => {
       await Promise.all([keys.tenant(tenant, window), keys.people(tenant, window)].map((key) => redis.pexpireat(key, keepUntil)));
@@ -51,7 +68,11 @@ export function redisTenants(redis: Redis | Cluster, keys: Keys, { roles }: { ro
 
     page: async (tenant, window, { offset, limit }) => {
       const key = keys.tenant(tenant, window);
-      const [rooms, people, entries] = await Promise.all([redis.zcard(key), redis.pfcount(keys.people(tenant, window)), redis.zrevrange(key, offset, offset + limit - 1, "WITHSCORES")]);
+      const [rooms, people, entries] = await Promise.all([
+        redis.zcard(key),
+        redis.pfcount(keys.people(tenant, window)),
+        redis.zrevrange(key, offset, offset + limit - 1, "WITHSCORES"),
+      ]);
       const ahead = entries.length === 0 ? 0 : await redis.zcount(key, `(${entries[1]}`, "+inf");
       return { rooms, people, ranking: ranked(entries, offset, ahead) };
     },
@@ -63,7 +84,9 @@ export function redisTenants(redis: Redis | Cluster, keys: Keys, { roles }: { ro
     rankOf: async (room, window) => {
       const key = keys.tenant(tenantOf(room), window);
       const points = await redis.zscore(key, roomOf(room));
-      return points === null ? undefined : { rank: (await redis.zcount(key, `(${points}`, "+inf")) + 1, room: roomOf(room), points: Number(points) };
+      return points === null
+        ? undefined
+        : { rank: (await redis.zcount(key, `(${points}`, "+inf")) + 1, room: roomOf(room), points: Number(points) };
     },
   };
 }

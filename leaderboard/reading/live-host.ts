@@ -19,9 +19,20 @@ import type { BoardReader } from "./reads-host.ts";
 import { type Counted, type WatchedBoard, WatchedBoards, type WatchedRoom } from "./watched-boards.ts";
 import { type Window, windowAt, WINDOW_KINDS } from "../boards/windows.ts";
 
-export type LiveOptions = { readonly boardRoles: readonly Role[]; readonly boardShownMax: number; readonly boardPushMs: number; readonly boardWatchMs: number; readonly boardWatchesMax: number; readonly boardWritesMax: number };
+export type LiveOptions = {
+  readonly boardRoles: readonly Role[];
+  readonly boardShownMax: number;
+  readonly boardPushMs: number;
+  readonly boardWatchMs: number;
+  readonly boardWatchesMax: number;
+  readonly boardWritesMax: number;
+};
 
-export type LivePorts = { readonly reader: Pick<BoardReader, "readNow" | "readRecent">; readonly names: Pick<NamesHost, "of">; readonly shown: Shown };
+export type LivePorts = {
+  readonly reader: Pick<BoardReader, "readNow" | "readRecent">;
+  readonly names: Pick<NamesHost, "of">;
+  readonly shown: Shown;
+};
 export type LiveDeps = {
   readonly clock: Clock;
   readonly log: Log;
@@ -141,7 +152,11 @@ export class LiveHost {
 
   /** What was told last, for those who did not hear it; others are told nothing new before the interval is over. */
   #showAgain(room: WatchedRoom): Promise<void> {
-    return this.#show(room, [...room.boards.values()].filter(({ said }) => said === undefined), (...board) => this.#ports.reader.readRecent(...board));
+    return this.#show(
+      room,
+      [...room.boards.values()].filter(({ said }) => said === undefined),
+      (...board) => this.#ports.reader.readRecent(...board),
+    );
   }
 
   async #show({ room }: WatchedRoom, boards: readonly WatchedBoard[], read: Read): Promise<void> {
@@ -155,14 +170,35 @@ export class LiveHost {
     );
   }
 
-  async #publish(room: RoomKey, board: WatchedBoard, window: Window, { applied = NOTHING_APPLIED, hot, members }: BoardState): Promise<void> {
-    const names = await this.#ports.names.of(room, hot.map(({ member }) => member));
+  async #publish(
+    room: RoomKey,
+    board: WatchedBoard,
+    window: Window,
+    { applied = NOTHING_APPLIED, hot, members }: BoardState,
+  ): Promise<void> {
+    const names = await this.#ports.names.of(
+      room,
+      hot.map(({ member }) => member),
+    );
     const ranked = rankAll(hot, "unique");
-    const checksum = checksumOf([...ranked, { user: window.id, score: members }, ...[...names].map(([user, name]) => ({ user: `${user} ${name}`, score: 0 }))]);
+    const checksum = checksumOf([
+      ...ranked,
+      { user: window.id, score: members },
+      ...[...names].map(([user, name]) => ({ user: `${user} ${name}`, score: 0 })),
+    ]);
     if (checksum === board.said) return;
     board.said = checksum;
     this.#deps.metrics.pushes.inc();
-    this.#ports.shown.publish({ kind: "shown", room, role: board.role, window: board.kind, windowId: window.id, ...this.#shownOf(hot, applied), members, ranking: ranked.map(({ user, score }) => [user, score, names.get(user) ?? ""]) });
+    this.#ports.shown.publish({
+      kind: "shown",
+      room,
+      role: board.role,
+      window: board.kind,
+      windowId: window.id,
+      ...this.#shownOf(hot, applied),
+      members,
+      ranking: ranked.map(({ user, score }) => [user, score, names.get(user) ?? ""]),
+    });
   }
 
   #shownOf(hot: readonly Standing[], { epoch, seq }: Applied) {

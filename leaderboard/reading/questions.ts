@@ -18,7 +18,12 @@ export type Question =
 export type TenantQuestion =
   | { readonly kind: "rooms"; readonly tenant: TenantId; readonly window: string; readonly page: Page }
   | { readonly kind: "room"; readonly room: RoomKey; readonly window: string };
-export type BadQuestion = { readonly kind: "bad"; readonly error: "not-found" | "bad-room" | "unknown-window" | "unknown-role" | "bad-ranking" | "bad-limit" | "bad-cursor" | "bad-around" | "bad-user"; readonly message: string };
+export type BadQuestion = {
+  readonly kind: "bad";
+  readonly error:
+    "not-found" | "bad-room" | "unknown-window" | "unknown-role" | "bad-ranking" | "bad-limit" | "bad-cursor" | "bad-around" | "bad-user";
+  readonly message: string;
+};
 export type QuestionLimits = { readonly boardShownMax: number };
 
 type Query = { get(name: string): string | null; getAll(name: string): string[] };
@@ -28,11 +33,21 @@ const AROUND_DEFAULT = 5;
 const CURSOR = /^([A-Za-z0-9-]{1,16})~(\d{1,9})$/;
 
 /** `segments`: the path, decoded: `rooms/{room}/leaderboard...` or `leaderboard/rooms...`. */
-export function parseQuestion(tenantText: string, segments: readonly string[], query: Query, limits: QuestionLimits): Question | BadQuestion {
+export function parseQuestion(
+  tenantText: string,
+  segments: readonly string[],
+  query: Query,
+  limits: QuestionLimits,
+): Question | BadQuestion {
   const place = parsePlace(query);
   if (segments[0] === "leaderboard") return parseTenantQuestion(tenantText, segments, query, place, limits);
   const [rooms, roomText, board, members, user, ...rest] = segments;
-  if (rooms !== "rooms" || board !== "leaderboard" || rest.length > 0 || (members !== undefined && members !== "members")) return bad("not-found", "there is rooms/{room}/leaderboard, rooms/{room}/leaderboard/members and rooms/{room}/leaderboard/members/{user}");
+  if (rooms !== "rooms" || board !== "leaderboard" || rest.length > 0 || (members !== undefined && members !== "members")) {
+    return bad(
+      "not-found",
+      "there is rooms/{room}/leaderboard, rooms/{room}/leaderboard/members and rooms/{room}/leaderboard/members/{user}",
+    );
+  }
   const room = parseRoom(tenantText, roomText ?? "");
   if (room === undefined) return bad("bad-room", "a room is 1 to 128 characters without control characters");
 
@@ -50,7 +65,9 @@ export function parseQuestion(tenantText: string, segments: readonly string[], q
   }
   if (user === undefined) {
     const users = query.getAll("user");
-    if (users.length < 1 || users.length > limits.boardShownMax || !users.every((name) => parseUserId(name) !== undefined)) return bad("bad-user", `name 1 to ${limits.boardShownMax} users: ?user=a&user=b`);
+    if (users.length < 1 || users.length > limits.boardShownMax || !users.every((name) => parseUserId(name) !== undefined)) {
+      return bad("bad-user", `name 1 to ${limits.boardShownMax} users: ?user=a&user=b`);
+    }
     return { kind: "members", board: question, users };
   }
   const aroundMax = Math.floor(limits.boardShownMax / 2);
@@ -60,13 +77,23 @@ export function parseQuestion(tenantText: string, segments: readonly string[], q
   return { kind: "member", board: question, user, around };
 }
 
-function parseTenantQuestion(tenantText: string, [, rooms, roomText, ...rest]: readonly string[], query: Query, place: Place | BadQuestion, limits: QuestionLimits): TenantQuestion | BadQuestion {
+function parseTenantQuestion(
+  tenantText: string,
+  [, rooms, roomText, ...rest]: readonly string[],
+  query: Query,
+  place: Place | BadQuestion,
+  limits: QuestionLimits,
+): TenantQuestion | BadQuestion {
   const tenant = parseTenantId(tenantText);
-  if (tenant === undefined || rooms !== "rooms" || rest.length > 0) return bad("not-found", "there is leaderboard/rooms and leaderboard/rooms/{room}");
+  if (tenant === undefined || rooms !== "rooms" || rest.length > 0) {
+    return bad("not-found", "there is leaderboard/rooms and leaderboard/rooms/{room}");
+  }
   if (place.kind === "bad") return place;
   if (roomText !== undefined) {
     const room = parseRoom(tenantText, roomText);
-    return room === undefined ? bad("bad-room", "a room is 1 to 128 characters without control characters") : { kind: "room", room, window: place.window };
+    return room === undefined
+      ? bad("bad-room", "a room is 1 to 128 characters without control characters")
+      : { kind: "room", room, window: place.window };
   }
   const page = parsePage(query, place, limits);
   return page.kind === "bad" ? page : { kind: "rooms", tenant, window: place.window, page };
@@ -80,13 +107,17 @@ function parsePlace(query: Query): Place | BadQuestion {
   const from = cursor === null ? undefined : CURSOR.exec(cursor);
   if (from === null) return bad("bad-cursor", "send the cursor as the page before gave it");
   const window = from?.[1] ?? query.get("window") ?? "all";
-  if (!WINDOW_KINDS.some((kind) => kind === window) && parseWindow(window) === undefined) return bad("unknown-window", `a window is ${WINDOW_KINDS.join(", ")} or like 2026-07-01T12, 2026-07-01, 2026-W27, 2026-07, 2026`);
+  if (!WINDOW_KINDS.some((kind) => kind === window) && parseWindow(window) === undefined) {
+    return bad("unknown-window", `a window is ${WINDOW_KINDS.join(", ")} or like 2026-07-01T12, 2026-07-01, 2026-W27, 2026-07, 2026`);
+  }
   return { kind: "place", window, offset: Number(from?.[2] ?? 0) };
 }
 
 function parsePage(query: Query, { offset }: Place, { boardShownMax }: QuestionLimits): (Page & { readonly kind: "range" }) | BadQuestion {
   const limit = numberIn(query.get("limit"), boardShownMax);
-  if (limit === undefined || limit < 1 || limit > boardShownMax) return bad("bad-limit", `limit is 1 to ${boardShownMax}; ask for the rest with the cursor`);
+  if (limit === undefined || limit < 1 || limit > boardShownMax) {
+    return bad("bad-limit", `limit is 1 to ${boardShownMax}; ask for the rest with the cursor`);
+  }
   return { kind: "range", offset, limit };
 }
 

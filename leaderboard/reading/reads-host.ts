@@ -42,13 +42,33 @@ export type About = {
 /** A rank is exact, or somewhere in a range. */
 export type OwnRank = { readonly rank: number } | { readonly rankFirst: number; readonly rankLast: number };
 
-export type Refusal = { readonly kind: "unknown-room" | "unknown-window" | "unknown-role" | "too-deep" | "not-ranked" | "beyond-archive" | "rebuilding" };
-export type PageAnswer = { readonly kind: "page"; readonly about: About; readonly ranking: readonly Ranked[]; readonly nextOffset: number | undefined };
-export type MemberAnswer = { readonly kind: "member"; readonly about: About; readonly own: OwnRank & { readonly user: string; readonly score: number; readonly percentile: number }; readonly neighbours: readonly Ranked[] };
+export type Refusal = {
+  readonly kind: "unknown-room" | "unknown-window" | "unknown-role" | "too-deep" | "not-ranked" | "beyond-archive" | "rebuilding";
+};
+export type PageAnswer = {
+  readonly kind: "page";
+  readonly about: About;
+  readonly ranking: readonly Ranked[];
+  readonly nextOffset: number | undefined;
+};
+export type MemberAnswer = {
+  readonly kind: "member";
+  readonly about: About;
+  readonly own: OwnRank & { readonly user: string; readonly score: number; readonly percentile: number };
+  readonly neighbours: readonly Ranked[];
+};
 export type MembersAnswer = { readonly kind: "members"; readonly about: About; readonly ranking: readonly Ranked[] };
 
 /** `ordered`: the first members in order; all of them if `isWhole`. `reach`: of how many a page can be asked for. */
-type View = { readonly kind: "view"; readonly about: About; readonly ordered: readonly Standing[]; readonly isWhole: boolean; readonly reach: number; readonly state: BoardState | undefined; readonly window: Window };
+type View = {
+  readonly kind: "view";
+  readonly about: About;
+  readonly ordered: readonly Standing[];
+  readonly isWhole: boolean;
+  readonly reach: number;
+  readonly state: BoardState | undefined;
+  readonly window: Window;
+};
 
 const SNAPSHOTS_MAX = 10_000;
 
@@ -78,7 +98,9 @@ export class BoardReader {
   /** With up to `around` members above and below. */
   async member(question: BoardQuestion, user: string, around: number): Promise<MemberAnswer | Refusal> {
     let view = await this.#view(question, 0);
-    if (view.kind === "view" && !view.isWhole && !view.ordered.some(({ member }) => member === user)) view = await this.#view(question, Number.POSITIVE_INFINITY);
+    if (view.kind === "view" && !view.isWhole && !view.ordered.some(({ member }) => member === user)) {
+      view = await this.#view(question, Number.POSITIVE_INFINITY);
+    }
     if (view.kind !== "view") return view;
     const { about, ordered, state } = view;
     const found = neighboursOf(rankAll(ordered, question.ranking), user, around);
@@ -94,11 +116,20 @@ export class BoardReader {
     if (standing === undefined) return { kind: "not-ranked" };
     const { first, last } = ranksWithin(state.bands, standing.score);
     const [rankFirst, rankLast] = [Math.max(first, ordered.length + 1), Math.max(last, ordered.length + 1)];
-    return { kind: "member", about, own: { user, score: standing.score, rankFirst, rankLast, percentile: percentileOf((rankFirst + rankLast) / 2, about.members) }, neighbours: [] };
+    return {
+      kind: "member",
+      about,
+      own: { user, score: standing.score, rankFirst, rankLast, percentile: percentileOf((rankFirst + rankLast) / 2, about.members) },
+      neighbours: [],
+    };
   }
 
   /** Beyond the first members, where the rest is in order too. A dense rank would need all scores above. */
-  async #deepPage({ about, window, reach }: View, { room, role, ranking }: BoardQuestion, { offset, limit }: Page): Promise<PageAnswer | Refusal> {
+  async #deepPage(
+    { about, window, reach }: View,
+    { room, role, ranking }: BoardQuestion,
+    { offset, limit }: Page,
+  ): Promise<PageAnswer | Refusal> {
     if (ranking === "dense") return { kind: "too-deep" };
     const places = await this.#ports.reads.places(room, role, window, { kind: "from", offset, limit });
     if (places === undefined) return { kind: "too-deep" };
@@ -106,7 +137,12 @@ export class BoardReader {
     return { kind: "page", about, ranking: rankFrom(places, ranking), nextOffset: end < reach ? end : undefined };
   }
 
-  async #exactMember({ about, window }: View, { room, role, ranking }: BoardQuestion, user: string, around: number): Promise<MemberAnswer | undefined> {
+  async #exactMember(
+    { about, window }: View,
+    { room, role, ranking }: BoardQuestion,
+    user: string,
+    around: number,
+  ): Promise<MemberAnswer | undefined> {
     if (ranking === "dense") return undefined;
     const places = await this.#ports.reads.places(room, role, window, { kind: "around", member: user, around });
     const found = places === undefined ? undefined : neighboursOf(rankFrom(places, ranking), user, around);
@@ -120,7 +156,10 @@ export class BoardReader {
     const view = await this.#view(question, 0);
     if (view.kind !== "view") return view;
     const wanted = new Set(users);
-    const standings = view.state === undefined ? view.ordered.filter(({ member }) => wanted.has(member)) : await this.#ports.reads.members(question.room, question.role, view.window, [...wanted]);
+    const standings =
+      view.state === undefined
+        ? view.ordered.filter(({ member }) => wanted.has(member))
+        : await this.#ports.reads.members(question.room, question.role, view.window, [...wanted]);
     return { kind: "members", about: view.about, ranking: rankAll([...standings].sort(byRank), question.ranking) };
   }
 
@@ -167,12 +206,22 @@ export class BoardReader {
     if (archived === undefined || board === undefined) return { kind: "unknown-window" };
     const { members, points, standings } = board;
     const about = aboutOf(role, window, archived.applied, { members, points, isArchived: true, isBehind });
-    return { kind: "view", about, ordered: standings, isWhole: standings.length === members, reach: standings.length, state: undefined, window };
+    return {
+      kind: "view",
+      about,
+      ordered: standings,
+      isWhole: standings.length === members,
+      reach: standings.length,
+      state: undefined,
+      window,
+    };
   }
 
   async #all(room: RoomKey, role: Role, window: Window): Promise<Standing[]> {
     const byMember = new Map<string, Standing>();
-    for await (const some of this.#ports.reads.all(room, role, window)) for (const standing of some) byMember.set(standing.member, standing);
+    for await (const some of this.#ports.reads.all(room, role, window)) {
+      for (const standing of some) byMember.set(standing.member, standing);
+    }
     return [...byMember.values()].sort(byRank);
   }
 
@@ -186,6 +235,11 @@ export class BoardReader {
   }
 }
 
-function aboutOf(role: Role, { id, kind, start, end }: Window, { epoch, seq, time, missing }: Applied, rest: Pick<About, "members" | "points" | "isArchived" | "isBehind">): About {
+function aboutOf(
+  role: Role,
+  { id, kind, start, end }: Window,
+  { epoch, seq, time, missing }: Applied,
+  rest: Pick<About, "members" | "points" | "isArchived" | "isBehind">,
+): About {
   return { role, window: { id, kind, start, end: Number.isFinite(end) ? end : null }, asOf: { epoch, seq, time, missing }, ...rest };
 }

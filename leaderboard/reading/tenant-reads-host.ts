@@ -6,11 +6,26 @@ import type { Progress, RankedRoom, TenantArchive, TenantBoards, TenantPage } fr
 import type { Page, Refusal } from "./reads-host.ts";
 import { type Window, windowNamed } from "../boards/windows.ts";
 
-export type TenantReadsPorts = { readonly tenants: TenantBoards; readonly tenantArchive: TenantArchive; readonly progress: Pick<Progress, "read"> };
+export type TenantReadsPorts = {
+  readonly tenants: TenantBoards;
+  readonly tenantArchive: TenantArchive;
+  readonly progress: Pick<Progress, "read">;
+};
 export type TenantReadsOptions = { readonly logPartitions: number; readonly boardBehindMsMax: number };
 
-export type AboutRooms = { readonly window: { readonly id: string; readonly kind: string; readonly start: number; readonly end: number | null }; readonly isArchived: boolean; readonly isBehind: boolean; readonly rooms: number; readonly people: number };
-export type RoomsAnswer = { readonly kind: "rooms"; readonly about: AboutRooms; readonly ranking: readonly RankedRoom[]; readonly nextOffset: number | undefined };
+export type AboutRooms = {
+  readonly window: { readonly id: string; readonly kind: string; readonly start: number; readonly end: number | null };
+  readonly isArchived: boolean;
+  readonly isBehind: boolean;
+  readonly rooms: number;
+  readonly people: number;
+};
+export type RoomsAnswer = {
+  readonly kind: "rooms";
+  readonly about: AboutRooms;
+  readonly ranking: readonly RankedRoom[];
+  readonly nextOffset: number | undefined;
+};
 export type RoomAnswer = { readonly kind: "room"; readonly about: AboutRooms; readonly own: RankedRoom };
 
 type Found = TenantPage & { readonly isArchived: boolean };
@@ -35,14 +50,22 @@ export class TenantReader {
     if (page.offset >= reach && reach < found.rooms) return { kind: "too-deep" };
     const ranking = found.isArchived ? found.ranking.slice(page.offset, page.offset + page.limit) : found.ranking;
     const end = page.offset + ranking.length;
-    return { kind: "rooms", about: aboutOf(window, found, isBehind), ranking, nextOffset: end < reach && ranking.length > 0 ? end : undefined };
+    return {
+      kind: "rooms",
+      about: aboutOf(window, found, isBehind),
+      ranking,
+      nextOffset: end < reach && ranking.length > 0 ? end : undefined,
+    };
   }
 
   async room(room: RoomKey, windowName: string): Promise<RoomAnswer | Refusal> {
     const window = this.#window(windowName);
     if (window === undefined) return { kind: "unknown-window" };
     const [found, isBehind] = await Promise.all([this.#read(tenantOf(room), window, { offset: 0, limit: 1 }), this.#isBehind()]);
-    const own = found?.isArchived === true ? found.ranking.find((ranked) => ranked.room === roomOf(room)) : await this.#ports.tenants.rankOf(room, window);
+    const own =
+      found?.isArchived === true
+        ? found.ranking.find((ranked) => ranked.room === roomOf(room))
+        : await this.#ports.tenants.rankOf(room, window);
     if (found !== undefined && own !== undefined) return { kind: "room", about: aboutOf(window, found, isBehind), own };
     return { kind: found?.isArchived === true && found.ranking.length < found.rooms ? "beyond-archive" : "not-ranked" };
   }
@@ -63,8 +86,12 @@ export class TenantReader {
 
   /** A tenant's rooms lie in all parts of the log. */
   async #isBehind(): Promise<boolean> {
-    const words = await Promise.all(Array.from({ length: this.#options.logPartitions }, (_, partition) => this.#ports.progress.read(partition)));
-    return words.some((word) => word === undefined || word.isRebuilding || this.#clock.wallNow() - word.through > this.#options.boardBehindMsMax);
+    const words = await Promise.all(
+      Array.from({ length: this.#options.logPartitions }, (_, partition) => this.#ports.progress.read(partition)),
+    );
+    return words.some(
+      (word) => word === undefined || word.isRebuilding || this.#clock.wallNow() - word.through > this.#options.boardBehindMsMax,
+    );
   }
 }
 

@@ -11,8 +11,20 @@ import type { WindowKind } from "../boards/windows.ts";
 export type Counted = "elsewhere" | "behind" | "current";
 
 /** `said`: what was told last; undefined: nothing, or to be told anew. */
-export type WatchedBoard = { readonly role: Role; readonly kind: WindowKind; until: Millis; windowId: string; said: number | "behind" | undefined };
-export type WatchedRoom = { readonly room: RoomKey; readonly boards: Map<string, WatchedBoard>; counted: Counted; pushedAt: Millis | undefined; isPushing: boolean };
+export type WatchedBoard = {
+  readonly role: Role;
+  readonly kind: WindowKind;
+  until: Millis;
+  windowId: string;
+  said: number | "behind" | undefined;
+};
+export type WatchedRoom = {
+  readonly room: RoomKey;
+  readonly boards: Map<string, WatchedBoard>;
+  counted: Counted;
+  pushedAt: Millis | undefined;
+  isPushing: boolean;
+};
 
 export class WatchedBoards {
   readonly #pushMs: number;
@@ -41,7 +53,13 @@ export class WatchedBoards {
   }
 
   add(key: RoomKey, role: Role, kind: WindowKind, until: Millis): WatchedBoard {
-    const room = this.#rooms.get(key) ?? { room: key, boards: new Map<string, WatchedBoard>(), counted: "elsewhere", pushedAt: undefined, isPushing: false };
+    const room = this.#rooms.get(key) ?? {
+      room: key,
+      boards: new Map<string, WatchedBoard>(),
+      counted: "elsewhere",
+      pushedAt: undefined,
+      isPushing: false,
+    };
     this.#rooms.set(key, room);
     const board: WatchedBoard = { role, kind, until, windowId: "", said: undefined };
     room.boards.set(`${role} ${kind}`, board);
@@ -87,7 +105,9 @@ export class WatchedBoards {
       for (const [key, board] of room.boards) if (board.until < now) this.#remove(room, key);
       const isOther = counted(room.room) !== room.counted;
       if (isOther) for (const board of room.boards.values()) board.said = undefined;
-      if (isOther || [...room.boards.values()].some((board) => windowIdOf(board.kind) !== board.windowId)) if (room.boards.size > 0) this.#due.add(room);
+      if (isOther || [...room.boards.values()].some((board) => windowIdOf(board.kind) !== board.windowId)) {
+        if (room.boards.size > 0) this.#due.add(room);
+      }
     }
   }
 

@@ -27,11 +27,22 @@ export async function expectReference(log: MadeUpLog, { host }: Started): Promis
     for (const [window, standings] of referenceBoards(log.doneIn(room), SCORING)) {
       const expected = standings.map(({ member, score }) => ({ user: member, score }));
       const answer = await host.reader.page({ room, role: "everyone", window, ranking: "unique" }, { offset: 0, limit: 3 });
-      expect(answer.kind === "page" ? answer.ranking.map(({ user, score }) => ({ user, score })) : answer, `${room} ${window}`).toEqual(expected.slice(0, 3));
-      if (answer.kind === "page") expect([answer.about.members, answer.about.points], `${room} ${window}`).toEqual([standings.length, standings.reduce((sum, { score }) => sum + score, 0)]);
+      expect(answer.kind === "page" ? answer.ranking.map(({ user, score }) => ({ user, score })) : answer, `${room} ${window}`).toEqual(
+        expected.slice(0, 3),
+      );
+      if (answer.kind === "page") {
+        expect([answer.about.members, answer.about.points], `${room} ${window}`).toEqual([
+          standings.length,
+          standings.reduce((sum, { score }) => sum + score, 0),
+        ]);
+      }
       for (const [index, { member, score }] of standings.entries()) {
         const own = await host.reader.member({ room, role: "everyone", window, ranking: "unique" }, member, 1);
-        expect(own.kind === "member" ? own.own : own, `${room} ${window} ${member}`).toMatchObject({ user: member, score, rank: index + 1 });
+        expect(own.kind === "member" ? own.own : own, `${room} ${window} ${member}`).toMatchObject({
+          user: member,
+          score,
+          rank: index + 1,
+        });
       }
     }
   }
@@ -49,12 +60,18 @@ export async function expectTenantReference(log: MadeUpLog, { host }: Started): 
     const totals = [...rooms].sort(([a, points], [b, more]) => more - points || (a < b ? 1 : -1));
     const expected = totals.map(([room, points]) => ({ rank: totals.filter(([, more]) => more > points).length + 1, room, points }));
     await eventually(`the rooms of ${window} are ${JSON.stringify(expected)}`, async () => {
-      const pages = [await host.tenants.page(TENANT, window, { offset: 0, limit: 2 }), await host.tenants.page(TENANT, window, { offset: 2, limit: 10 })];
+      const pages = [
+        await host.tenants.page(TENANT, window, { offset: 0, limit: 2 }),
+        await host.tenants.page(TENANT, window, { offset: 2, limit: 10 }),
+      ];
       return JSON.stringify(pages.flatMap((page) => (page.kind === "rooms" ? page.ranking : []))) === JSON.stringify(expected);
     });
     for (const [room, points] of rooms) {
       const own = await host.tenants.room(roomKey(TENANT, room as RoomId), window);
-      expect(own.kind === "room" ? [own.own, own.about.rooms] : own, `${window} ${room}`).toEqual([expected.find((ranked) => ranked.room === room && ranked.points === points), rooms.size]);
+      expect(own.kind === "room" ? [own.own, own.about.rooms] : own, `${window} ${room}`).toEqual([
+        expected.find((ranked) => ranked.room === room && ranked.points === points),
+        rooms.size,
+      ]);
     }
   }
 }

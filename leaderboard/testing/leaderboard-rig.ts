@@ -61,7 +61,13 @@ export class SetClock implements Clock {
   }
 }
 
-export type Started = { readonly host: LeaderboardHost; readonly ports: LeaderboardPorts; readonly line: RedisLine; readonly shown: BoardShown[]; readonly registry: Registry };
+export type Started = {
+  readonly host: LeaderboardHost;
+  readonly ports: LeaderboardPorts;
+  readonly line: RedisLine;
+  readonly shown: BoardShown[];
+  readonly registry: Registry;
+};
 
 export class LeaderboardRig {
   #dataDir = "";
@@ -92,11 +98,30 @@ export class LeaderboardRig {
   }
 
   /** `meddle`: with what it sees of the world. */
-  async start(environment: string, log: MadeUpLog, clock: Clock, flags: Record<string, string> = {}, meddle: (ports: LeaderboardPorts) => LeaderboardPorts = (ports) => ports): Promise<Started> {
-    const config = readSettings({ ...sharedSettings, ...leaderboardSettings }, {
-      env: {},
-      flags: { environment, boardsLeaseMs: "400", boardTotalsMs: "50", boardBatchMs: "20", boardShownMax: "3", boardPointsPerMinuteMax: String(POINTS_PER_MINUTE_MAX), boardCheckpointMsMax: "300", boardArchiveGraceMs: "1", ...flags },
-    });
+  async start(
+    environment: string,
+    log: MadeUpLog,
+    clock: Clock,
+    flags: Record<string, string> = {},
+    meddle: (ports: LeaderboardPorts) => LeaderboardPorts = (ports) => ports,
+  ): Promise<Started> {
+    const config = readSettings(
+      { ...sharedSettings, ...leaderboardSettings },
+      {
+        env: {},
+        flags: {
+          environment,
+          boardsLeaseMs: "400",
+          boardTotalsMs: "50",
+          boardBatchMs: "20",
+          boardShownMax: "3",
+          boardPointsPerMinuteMax: String(POINTS_PER_MINUTE_MAX),
+          boardCheckpointMsMax: "300",
+          boardArchiveGraceMs: "1",
+          ...flags,
+        },
+      },
+    );
     const [subjects, keys, nats] = [subjectsOf(environment), keysOf(environment), this.#nats!];
     const line = redisLine(this.redis.url, LOG);
     this.#lines.push(line);
@@ -114,7 +139,11 @@ export class LeaderboardRig {
       activities: log.activities,
       activityRemoval: { removeAll: async () => {} },
       leases: await kvLeases(jetstream(nats), subjects.boardsBucket, 1),
-      checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas: 1, partitions: config.logPartitions, newName: () => `${service}-${++names}` }),
+      checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, {
+        replicas: 1,
+        partitions: config.logPartitions,
+        newName: () => `${service}-${++names}`,
+      }),
       ...(await kvArchive(nats, subjects, { replicas: 1, daysMax: 400 })),
       tenants,
       closedTenants: tenants,
@@ -129,7 +158,10 @@ export class LeaderboardRig {
 
   async #begin(): Promise<void> {
     this.#dataDir = mkdtempSync(join(tmpdir(), "coroom-leaderboard-"));
-    [this.#redis, this.#natsServer] = await Promise.all([startTestRedis({ dataDir: join(this.#dataDir, "redis") }), startTestNats({ dataDir: join(this.#dataDir, "nats") })]);
+    [this.#redis, this.#natsServer] = await Promise.all([
+      startTestRedis({ dataDir: join(this.#dataDir, "redis") }),
+      startTestNats({ dataDir: join(this.#dataDir, "nats") }),
+    ]);
     this.#nats = await connectNats({ servers: this.#natsServer.url, name: "test" });
   }
 

@@ -14,7 +14,12 @@ export function recordOf(firstSeq: number, edits: readonly LoggedEdit[], epoch =
     edits: {
       epoch: epoch as Epoch,
       firstSeq: firstSeq as Seq,
-      edits: edits.map(({ user, bytes }, index) => ({ client: clientOf(user), counter: firstSeq + index, parentSeq: (firstSeq + index - 1) as Seq, payload: new Uint8Array(bytes) })),
+      edits: edits.map(({ user, bytes }, index) => ({
+        client: clientOf(user),
+        counter: firstSeq + index,
+        parentSeq: (firstSeq + index - 1) as Seq,
+        payload: new Uint8Array(bytes),
+      })),
     },
   });
 }

@@ -15,10 +15,22 @@ export type ToldActivity = { readonly activity: Activity; readonly time: UnixMil
 
 type Place = { readonly member: string; readonly score: number };
 /** `at`: when, then the how manieth of its stream, then which stream. */
-type Done = { readonly user: UserId; readonly points: number; readonly cap: string; readonly capMax: number; readonly roles: readonly string[]; readonly time: UnixMillis; readonly at: readonly [number, number, number] };
+type Done = {
+  readonly user: UserId;
+  readonly points: number;
+  readonly cap: string;
+  readonly capMax: number;
+  readonly roles: readonly string[];
+  readonly time: UnixMillis;
+  readonly at: readonly [number, number, number];
+};
 
 /** Window id -> everyone with points in it on this role's board, the first ahead. */
-export function referenceBoards({ edits, activities = [] }: { edits: readonly LoggedEdit[]; activities?: readonly ToldActivity[] }, options: ScoringOptions, role: Role = "everyone"): Map<string, Place[]> {
+export function referenceBoards(
+  { edits, activities = [] }: { edits: readonly LoggedEdit[]; activities?: readonly ToldActivity[] },
+  options: ScoringOptions,
+  role: Role = "everyone",
+): Map<string, Place[]> {
   const boards = new Map<string, Map<string, { score: number; at: Done["at"] }>>();
   const used = new Map<string, number>();
   for (const { user, points, cap, capMax, roles, time, at } of [...editsDone(edits, options), ...activitiesDone(activities, options)]) {
@@ -32,13 +44,33 @@ export function referenceBoards({ edits, activities = [] }: { edits: readonly Lo
       board.set(user, { score: (before?.score ?? 0) + got, at: before !== undefined && isBefore(at, before.at) ? before.at : at });
     }
   }
-  return new Map([...boards].map(([id, board]) => [id, [...board].sort(([, a], [, b]) => b.score - a.score || (isBefore(a.at, b.at) ? -1 : 1)).map(([member, { score }]) => ({ member, score }))]));
+  return new Map(
+    [...boards].map(([id, board]) => [
+      id,
+      [...board]
+        .sort(([, a], [, b]) => b.score - a.score || (isBefore(a.at, b.at) ? -1 : 1))
+        .map(([member, { score }]) => ({ member, score })),
+    ]),
+  );
 }
 
 function* editsDone(edits: readonly LoggedEdit[], options: ScoringOptions): Iterable<Done> {
   for (const [index, { user, bytes, time }] of edits.entries()) {
-    const points = bytes >= options.boardEditLargeBytesMin ? options.boardEditPointsLarge : bytes >= options.boardEditMediumBytesMin ? options.boardEditPointsMedium : options.boardEditPointsSmall;
-    yield { user, points, cap: `edit ${Math.floor(time / 60_000)} ${user}`, capMax: options.boardPointsPerMinuteMax, roles: ["everyone", "editors"], time, at: [time, index - edits.findIndex((edit) => edit.time === time), 0] };
+    const points =
+      bytes >= options.boardEditLargeBytesMin
+        ? options.boardEditPointsLarge
+        : bytes >= options.boardEditMediumBytesMin
+          ? options.boardEditPointsMedium
+          : options.boardEditPointsSmall;
+    yield {
+      user,
+      points,
+      cap: `edit ${Math.floor(time / 60_000)} ${user}`,
+      capMax: options.boardPointsPerMinuteMax,
+      roles: ["everyone", "editors"],
+      time,
+      at: [time, index - edits.findIndex((edit) => edit.time === time), 0],
+    };
   }
 }
 
@@ -51,8 +83,27 @@ function* activitiesDone(activities: readonly ToldActivity[], options: ScoringOp
       before = time;
       const at: Done["at"] = [time, count, 1];
       const known = options.boardKinds.find(({ name }) => name === kind);
-      if (kind === undefined) yield { user, points: options.boardSessionPoints, cap: `present ${Math.floor(time / options.boardSessionMs)} ${user}`, capMax: options.boardSessionPoints, roles: ["everyone"], time, at };
-      else yield { user, points: (known?.points ?? 0) * times, cap: `deed ${Math.floor(time / 60_000)} ${user}`, capMax: options.boardKindPointsPerMinuteMax, roles: ["everyone", known?.role ?? ""], time, at };
+      if (kind === undefined) {
+        yield {
+          user,
+          points: options.boardSessionPoints,
+          cap: `present ${Math.floor(time / options.boardSessionMs)} ${user}`,
+          capMax: options.boardSessionPoints,
+          roles: ["everyone"],
+          time,
+          at,
+        };
+      } else {
+        yield {
+          user,
+          points: (known?.points ?? 0) * times,
+          cap: `deed ${Math.floor(time / 60_000)} ${user}`,
+          capMax: options.boardKindPointsPerMinuteMax,
+          roles: ["everyone", known?.role ?? ""],
+          time,
+          at,
+        };
+      }
     }
   }
 }

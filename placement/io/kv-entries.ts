@@ -18,7 +18,13 @@ export type WatchedBucket<Entry> = { readonly kv: KV; onEntry(receive: (room: Ro
 const WATCH_AGAIN_MS = 1_000;
 
 /** `bucket` is created where it is missing, with `replicas` copies. An entry that does not decode counts as none. */
-export async function watchedBucket<Entry>(nats: NatsConnection, bucket: string, replicas: number, schema: z.ZodType<Entry>, log: Log): Promise<WatchedBucket<Entry>> {
+export async function watchedBucket<Entry>(
+  nats: NatsConnection,
+  bucket: string,
+  replicas: number,
+  schema: z.ZodType<Entry>,
+  log: Log,
+): Promise<WatchedBucket<Entry>> {
   const kv = await kvBucket(jetstream(nats), bucket, { replicas });
   const watch = async (receive: (room: RoomKey, entry: Entry | undefined) => void, told: () => void): Promise<void> => {
     const entries = await kv.watch();

@@ -34,16 +34,24 @@ const FAREWELL_MS = 250;
 const BASE = "ws://host";
 const REFUSALS: Readonly<Record<TurnedAway, { readonly status: number; readonly message: string }>> = {
   full: { status: 503, message: "this server takes no more clients: try again, or another" },
-  address: { status: 429, message: "too many clients from this address: close others, or try again later; behind a balancer set COROOM_CLIENT_ADDRESS_HEADER" },
+  address: {
+    status: 429,
+    message: "too many clients from this address: close others, or try again later; behind a balancer set COROOM_CLIENT_ADDRESS_HEADER",
+  },
   stopping: { status: 503, message: "this server stops: try again, or another" },
   origin: { status: 403, message: "pages of this origin may not connect: add it to COROOM_ALLOWED_ORIGINS" },
-  request: { status: 400, message: "name a room and give a token: ws://host:port/room?token=…, with WebsocketProvider's option params: { token }" },
+  request: {
+    status: 400,
+    message: "name a room and give a token: ws://host:port/room?token=…, with WebsocketProvider's option params: { token }",
+  },
 };
 
 /** Throws where the port cannot be had. */
 export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<YSockets> {
   const http = createServer((_, response) => {
-    response.writeHead(426, { "content-type": "text/plain" }).end("this is for clients of y-websocket: connect with its WebsocketProvider\n");
+    response
+      .writeHead(426, { "content-type": "text/plain" })
+      .end("this is for clients of y-websocket: connect with its WebsocketProvider\n");
   });
   const server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: options.messageBytesMax });
   const answered = new WeakSet<WebSocket>();
