@@ -8,7 +8,7 @@ import type { Channel, Frame, LeftReason, Limits, Rights } from "../../shared/wi
 import type { ConnectionRates } from "../limits/connection-rates.ts";
 import { type Admission, admit, type Identity, READ_ONLY, type Restriction } from "./identity.ts";
 import { badFrame, joinRefused, nack, outOfTurn, type Refusal, ROOM_DELETED, type SessionEffect, tooFast } from "./session-effects.ts";
-import { type JoinedRoom, SessionRooms } from "./session-rooms.ts";
+import { type JoinedRoom, type SessionRoom, SessionRooms } from "./session-rooms.ts";
 
 export type OpenSessionOptions = {
   readonly limits: Limits;
@@ -31,14 +31,13 @@ const MAC_BYTES_MAX = 64;
 
 export class OpenSession {
   readonly #options: OpenSessionOptions;
-  readonly #rooms: SessionRooms;
+  readonly #rooms = new SessionRooms();
   #identity: Identity;
   #renewing = false;
 
   constructor(options: OpenSessionOptions, identity: Identity) {
     this.#options = options;
     this.#identity = identity;
-    this.#rooms = new SessionRooms(options.roomsMax);
   }
 
   /** It is a session's state. */
@@ -56,11 +55,12 @@ export class OpenSession {
   }
 
   get writing(): Writing[] {
-    return this.#rooms.all().flatMap(({ room, joined }) => (joined?.rights.write === true ? [{ room, since: joined.joinedAt }] : []));
+    return this.#rooms.all().flatMap((room) => (room.channel !== undefined && room.rights.write ? [{ room: room.room, since: room.joinedAt }] : []));
   }
 
   rightsIn(room: RoomKey): Rights | undefined {
-    return this.#entryOf(room)?.joined?.rights;
+    const joined = this.#rooms.get(room);
+    return joined?.channel === undefined ? undefined : joined.rights;
   }
 
   receiveFrame(frame: Frame, rates: ConnectionRates, now: Millis): Reply {
@@ -77,7 +77,7 @@ export class OpenSession {
         return [{ kind: "verify", token: frame.token }];
       case "leave":
         return this.#inRoom(frame, (joined) => {
-          this.#rooms.leave(joined);
+          this.#rooms.leave(joined.room);
           return [{ kind: "leave", room: joined.room }, { kind: "send", frame: { type: "left", channel: frame.channel, reason: "asked" } }];
         });
       case "resubmit":
@@ -106,7 +106,7 @@ export class OpenSession {
     const admission = this.#admit(frame.room);
     if (admission.kind === "refused") return [joinRefused(frame.request, "not-allowed", admission.why)];
     const { room, rights } = admission;
-    if (!this.#rooms.ask(room, frame.request)) return [joinRefused(frame.request, "too-many-rooms", `a connection joins ${this.#options.roomsMax} rooms at most: leave one first`)];
+    if (!this.#rooms.ask(room, frame.request, this.#options.roomsMax)) return [joinRefused(frame.request, "too-many-rooms", `a connection joins ${this.#options.roomsMax} rooms at most: leave one first`)];
     const { tenant, user } = this.#identity;
     return [{ kind: "join", room, request: frame.request, client: this.#options.clientIdOf(tenant, user, frame.clientKey), position: frame.position, rights }];
   }
@@ -138,22 +138,20 @@ export class OpenSession {
 
   /** What the token, or what is said of its user, does not give any more, or gives again. */
   receiveRestriction(): SessionEffect[] {
-    return this.#rooms.all().flatMap(({ room, request, joined }) => {
-      const admission = this.#admit(roomOf(room));
-      if (admission.kind === "refused") return this.#takeAway(room, request, joined, "rights-revoked");
-      const isAsBefore = joined === undefined || joined.rights.write === admission.rights.write;
-      return isAsBefore ? [] : this.#takeAway(room, request, joined, "rights-changed");
+    return this.#rooms.all().flatMap((room) => {
+      const admission = this.#admit(roomOf(room.room));
+      if (admission.kind === "refused") return this.#takeAway(room, "rights-revoked");
+      const isAsBefore = room.channel === undefined || room.rights.write === admission.rights.write;
+      return isAsBefore ? [] : this.#takeAway(room, "rights-changed");
     });
   }
 
   receiveKick(room: RoomKey): SessionEffect[] {
-    const entry = this.#entryOf(room);
-    return entry === undefined ? [] : this.#takeAway(entry.room, entry.request, entry.joined, "rights-revoked");
+    return this.#takeAway(this.#rooms.get(room), "rights-revoked");
   }
 
   receiveDeleted(room: RoomKey): SessionEffect[] {
-    const entry = this.#entryOf(room);
-    return entry === undefined ? [] : this.#takeAway(entry.room, entry.request, entry.joined, "deleted");
+    return this.#takeAway(this.#rooms.get(room), "deleted");
   }
 
   #receiveEdit(frame: Frame & { type: "edit" }, rates: ConnectionRates, now: Millis): Reply {
@@ -188,14 +186,13 @@ export class OpenSession {
     return joined === undefined ? badFrame("a frame names a channel that is not joined: JOIN the room first") : receive(joined);
   }
 
-  #takeAway(room: RoomKey, request: number, joined: JoinedRoom | undefined, reason: LeftReason): SessionEffect[] {
-    this.#rooms.takeAway(room);
+  /** Undefined: it is not in the room, nor has asked for it. */
+  #takeAway(taken: SessionRoom | undefined, reason: LeftReason): SessionEffect[] {
+    if (taken === undefined) return [];
+    const { room, request, channel } = taken;
+    this.#rooms.takeAway(room, this.#options.roomsMax);
     const refused = (): SessionEffect => (reason === "deleted" ? joinRefused(request, "deleted", ROOM_DELETED) : joinRefused(request, "not-allowed", "the right to this room was taken away"));
-    const answer: SessionEffect = joined === undefined ? refused() : { kind: "send", frame: { type: "left", channel: joined.channel, reason } };
+    const answer: SessionEffect = channel === undefined ? refused() : { kind: "send", frame: { type: "left", channel, reason } };
     return [{ kind: "leave", room }, answer];
-  }
-
-  #entryOf(room: RoomKey) {
-    return this.#rooms.all().find((entry) => entry.room === room);
   }
 }
