@@ -2,14 +2,14 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
-import { systemClock as clock } from "../../shared/io/system-clock.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import type { Identity, TokenVerdict } from "../sessions/identity.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import { rememberedTokens } from "./remembered-tokens.ts";
 
 const identity: Identity = { tenant: "acme" as TenantId, user: "ann" as UserId, name: "Ann", rooms: [], rights: { read: true, write: true, admin: false, award: false }, expiresAt: 1e15 as Millis };
 
-function remembering(verdicts: Readonly<Record<string, TokenVerdict>>) {
+function remembering(verdicts: Readonly<Record<string, TokenVerdict>>, clock = new FakeClock()) {
   const checked: string[] = [];
   const verify = (token: string): Promise<TokenVerdict> => (checked.push(token), Promise.resolve(verdicts[token]!));
   return { checked, tokens: rememberedTokens({ verify }, { knownTokensMax: 10, knownTokenMsMax: 60_000 }, { clock, metrics: gatewayMetrics(new Registry()) }) };
@@ -26,4 +26,14 @@ test("[TOK6] a token that was refused, or could not be checked, is checked each 
   const { checked, tokens } = remembering({ forged: { kind: "refused", why: "" }, old: { kind: "expired" }, later: { kind: "unchecked" } });
   for (const token of ["forged", "old", "later", "forged", "old", "later"]) await tokens.verify(token);
   expect(checked).toEqual(["forged", "old", "later", "forged", "old", "later"]);
+});
+
+test("[TOK8] nothing is held of a token a second after its time is up, whenever the first was shown", async () => {
+  const clock = new FakeClock();
+  const { tokens } = remembering({ first: { kind: "valid", identity }, second: { kind: "valid", identity } }, clock);
+  await tokens.verify("first");
+  clock.turn(50_000);
+  await tokens.verify("second");
+  clock.turn(61_000);
+  expect(clock.pending).toBe(0); // Nothing is left to be let go of.
 });

@@ -7,16 +7,16 @@ import { KnownTokens, type KnownTokensOptions } from "../sessions/known-tokens.t
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Tokens } from "../ports.ts";
 
+/** They go when their time is up, and not with a later look: a quiet gateway collects its garbage once, and what is let go of after that stays. */
+const SWEEP_MS_MIN = 1_000;
+
 export function rememberedTokens(tokens: Tokens, options: KnownTokensOptions, { clock, metrics }: { clock: Clock; metrics: Pick<GatewayMetrics, "tokenChecks"> }): Tokens {
   const known = new KnownTokens(options);
   let isSweeping = false;
-  const sweepLater = (): void => {
-    isSweeping = known.size > 0;
-    if (isSweeping) clock.after(options.knownTokenMsMax, sweep);
-  };
   const sweep = (): void => {
-    known.receiveTick(clock.now());
-    sweepLater();
+    const next = known.receiveTick(clock.now());
+    isSweeping = next !== undefined;
+    if (next !== undefined) clock.after(Math.max(SWEEP_MS_MIN, next - clock.now()), sweep);
   };
   return {
     verify: async (token) => {
@@ -26,7 +26,7 @@ export function rememberedTokens(tokens: Tokens, options: KnownTokensOptions, { 
       if (identity !== undefined) return { kind: "valid", identity };
       const verdict = await tokens.verify(token);
       if (verdict.kind === "valid") known.add(digest, verdict.identity, clock.now());
-      if (!isSweeping) sweepLater();
+      if (!isSweeping) sweep();
       return verdict;
     },
   };

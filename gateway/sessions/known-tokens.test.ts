@@ -37,8 +37,9 @@ test("[TOK7] those whose time is up are let go of, though nobody asks for them a
   const known = new KnownTokens(options);
   known.add("a", identityUntil(1e9), at(0));
   known.add("b", identityUntil(1e9), at(500));
-  known.receiveTick(at(1_000));
+  expect(known.receiveTick(at(1_000))).toBe(1_500);
   expect([known.size, known.find("b", at(1_000)) !== undefined]).toEqual([1, true]);
+  expect(known.receiveTick(at(1_500))).toBeUndefined();
 });
 
 test("[TOK4] with no time to be known for, every token is checked each time", () => {

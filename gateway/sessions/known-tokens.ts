@@ -38,12 +38,13 @@ export class KnownTokens {
     return undefined;
   }
 
-  /** Lets go of those whose time is up. The oldest go first; one that ends before its time waits for them. */
-  receiveTick(now: Millis): void {
+  /** Lets go of those whose time is up, and says when the next one's is. The oldest go first; one that ends before its time waits for them. */
+  receiveTick(now: Millis): Millis | undefined {
     for (const [digest, { until }] of this.#known) {
-      if (until > now) return;
+      if (until > now) return until;
       this.#known.delete(digest);
     }
+    return undefined;
   }
 
   add(digest: string, identity: Identity, now: Millis): void {
