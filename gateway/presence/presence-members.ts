@@ -7,6 +7,7 @@ import type { Member, PresenceToOwner } from "../../shared/bus/presence-messages
 import type { ClientId, Epoch, GatewayId, Millis } from "../../shared/ids.ts";
 import { Few } from "../../shared/few.ts";
 import { SeldomSet } from "../../shared/seldom.ts";
+import type { ParticipantNumber } from "../../shared/wire/presence.ts";
 import { inStep } from "./in-step.ts";
 import type { ConnectionId } from "../ports.ts";
 
@@ -20,8 +21,8 @@ export type PresenceMembersOptions = {
   readonly spectatorAfterMs: number;
 };
 
-/** `connections`: nearly always one; a list for each would weigh as much as the member. */
-type Here = { member: Member; connections: ConnectionId | readonly ConnectionId[]; inputAt: Millis };
+/** One object, there are very many. `connections`: nearly always one, without a list. `number`: under which the room has been told of it. */
+type Here = { -readonly [Field in keyof Member]: Member[Field] } & { connections: ConnectionId | readonly ConnectionId[]; inputAt: Millis; number: ParticipantNumber | undefined };
 
 /** The owner said that it missed something: all is said again, but not more often than this. */
 const WHOLE_MS_MIN = 100;
@@ -69,12 +70,32 @@ export class PresenceMembers {
     return this.#here.has(client);
   }
 
+  /** As it is now, and will be. */
   get(client: ClientId): Member | undefined {
-    return this.#here.get(client)?.member;
+    return this.#here.get(client);
   }
 
   of(connection: ConnectionId): Member | undefined {
-    return this.#byConnection.get(connection)?.member;
+    return this.#byConnection.get(connection);
+  }
+
+  /** The room is told of the client under that number. Returns what it was before; undefined: none, or the room took it for gone. */
+  receiveNumber(client: ClientId, number: ParticipantNumber): ParticipantNumber | undefined {
+    const here = this.#here.get(client);
+    const before = here?.number;
+    if (here !== undefined) here.number = number;
+    return before;
+  }
+
+  /** Whether the room, which `has` these clients, takes somebody for gone whom it had been told of. */
+  receiveGone(has: (client: ClientId) => boolean): boolean {
+    let isMissing = false;
+    for (const here of this.#here.values()) {
+      if (here.number === undefined || has(here.client)) continue;
+      here.number = undefined;
+      isMissing = true;
+    }
+    return isMissing;
   }
 
   /** The client's connection, if it is the only one. */
@@ -92,10 +113,10 @@ export class PresenceMembers {
   /** The member that is gone because the connection, its last, is another's from now on. */
   enter(connection: ConnectionId, member: Member, now: Millis): ClientId | undefined {
     const before = this.#byConnection.get(connection);
-    const gone = before === undefined || before.member.client === member.client ? undefined : this.leave(connection);
+    const gone = before === undefined || before.client === member.client ? undefined : this.leave(connection);
     const here = this.#here.get(member.client);
     if (here === undefined) {
-      const entered: Here = { member, connections: connection, inputAt: now };
+      const entered = hereOf(member, connection, now);
       this.#here.set(entered);
       this.#byConnection.set(connection, entered);
       this.#say(member.client);
@@ -113,7 +134,7 @@ export class PresenceMembers {
   leave(connection: ConnectionId): ClientId | undefined {
     const here = this.#byConnection.get(connection);
     if (here === undefined) return undefined;
-    const { client } = here.member;
+    const { client } = here;
     this.#byConnection.delete(connection);
     const [left, ...others] = listOf(here).filter((other) => other !== connection);
     if (left !== undefined) {
@@ -131,14 +152,12 @@ export class PresenceMembers {
     const here = this.#byConnection.get(connection);
     if (here === undefined) return false;
     here.inputAt = now;
-    if (!here.member.spectator) return false;
-    this.#become(here, { ...here.member, spectator: false });
-    return true;
+    return this.#receiveSpectator(here, false);
   }
 
   findSpectators(now: Millis): void {
     for (const here of this.#here.values()) {
-      if (now - here.inputAt >= this.#options.spectatorAfterMs) this.#become(here, { ...here.member, spectator: true });
+      if (now - here.inputAt >= this.#options.spectatorAfterMs) this.#receiveSpectator(here, true);
     }
   }
 
@@ -172,7 +191,7 @@ export class PresenceMembers {
     const { gateway } = this.#options;
     const hasChanged = this.#entered.size > 0 || this.#exited.size > 0;
     const isWhole = this.#isWholeDue || (!hasChanged && !this.#heard);
-    const entered = isWhole ? this.#all() : [...this.#entered].map((client) => this.#here.get(client)!.member);
+    const entered = isWhole ? this.#all() : [...this.#entered].map((client) => copyOf(this.#here.get(client)!));
     const exited = isWhole ? [] : [...this.#exited];
     if (hasChanged || this.#version === 0) this.#version += 1;
     if (hasChanged) {
@@ -188,14 +207,21 @@ export class PresenceMembers {
   }
 
   #all(): Member[] {
-    return [...this.#here.values()].map(({ member }) => member);
+    return [...this.#here.values()].map(copyOf);
   }
 
-  #become(here: Here, member: Member): void {
-    const { user, name, canWrite, spectator } = here.member;
-    if (user === member.user && name === member.name && canWrite === member.canWrite && spectator === member.spectator) return;
-    here.member = member;
-    this.#say(member.client);
+  #become(here: Here, { user, name, canWrite, spectator }: Member): void {
+    if (here.user === user && here.name === name && here.canWrite === canWrite && here.spectator === spectator) return;
+    Object.assign(here, { user, name, canWrite, spectator });
+    this.#say(here.client);
+  }
+
+  /** Whether it was not so before. */
+  #receiveSpectator(here: Here, spectator: boolean): boolean {
+    if (here.spectator === spectator) return false;
+    here.spectator = spectator;
+    this.#say(here.client);
+    return true;
   }
 
   #say(client: ClientId): void {
@@ -204,8 +230,17 @@ export class PresenceMembers {
   }
 }
 
-function clientOf({ member }: Here): ClientId {
-  return member.client;
+function clientOf({ client }: Here): ClientId {
+  return client;
+}
+
+function hereOf({ client, user, name, canWrite, spectator }: Member, connection: ConnectionId, now: Millis): Here {
+  return { client, user, name, canWrite, spectator, connections: connection, inputAt: now, number: undefined };
+}
+
+/** To be said: what is here goes on to change. */
+function copyOf({ client, user, name, canWrite, spectator }: Member): Member {
+  return { client, user, name, canWrite, spectator };
 }
 
 function listOf({ connections }: Here): readonly ConnectionId[] {

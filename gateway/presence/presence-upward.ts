@@ -36,8 +36,6 @@ export class PresenceUpward {
   readonly #options: PresenceUpwardOptions;
   readonly #outbox: PresenceOutbox;
   readonly #view: PresenceView;
-  /** Members of here that the room has been told of, each under its number. */
-  readonly #known = new Map<ClientId, ParticipantNumber>();
   #statesNumber: number;
   #watchedAt: Millis;
   /** When the first was told of what was not confirmed then. */
@@ -74,7 +72,7 @@ export class PresenceUpward {
     const gone = this.members.enter(connection, member, now);
     if (gone !== undefined) this.#outbox.remove(gone);
     const number = this.#view.numberOf(member.client); // Of one that comes from another gateway.
-    if (number !== undefined) this.#know(member, number);
+    if (number !== undefined) this.#know(member.client, number);
     return gone;
   }
 
@@ -117,7 +115,8 @@ export class PresenceUpward {
       if (client !== undefined) this.#outbox.receiveShown(client, fields);
     }
     for (const { client, number } of news.present) this.#receiveNumber(client, number);
-    if (news.gone.length > 0 || news.whole) this.#sayWhatIsMissing();
+    const mayBeMissing = news.gone.length > 0 || news.whole; // Somebody may be taken for gone who is here: this gateway was silent, or what it said was lost.
+    if (mayBeMissing && this.members.receiveGone((client) => this.#view.has(client))) this.sayAllAgain();
   }
 
   /** What to tell the owner now. Views go on at the pace at which they are told. */
@@ -152,27 +151,15 @@ export class PresenceUpward {
 
   /** Under another number than before it is another to the owner, of whom nothing is shown. */
   #receiveNumber(client: ClientId, number: ParticipantNumber): void {
-    const member = this.members.get(client);
-    if (member === undefined) return;
-    const before = this.#known.get(client);
+    const before = this.#know(client, number);
     if (before !== undefined && before !== number) this.#outbox.tellAgain([client]);
-    this.#know(member, number);
   }
 
-  #know(member: Member, number: ParticipantNumber): void {
-    this.#known.set(member.client, number);
-    this.#view.share(member);
-  }
-
-  /** The owner takes somebody for gone who is here: this gateway was silent, or what it said was lost. */
-  #sayWhatIsMissing(): void {
-    let isMissing = false;
-    for (const client of this.#known.keys()) {
-      if (this.#view.has(client)) continue;
-      this.#known.delete(client);
-      isMissing ||= this.members.has(client);
-    }
-    if (isMissing) this.sayAllAgain();
+  /** Undefined: it had none, or is not here. */
+  #know(client: ClientId, number: ParticipantNumber): ParticipantNumber | undefined {
+    const member = this.members.get(client);
+    if (member !== undefined) this.#view.share(member);
+    return this.members.receiveNumber(client, number);
   }
 
   #statesOf(states: readonly MemberState[], fresh: boolean): PresenceToOwner[] {

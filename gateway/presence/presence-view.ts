@@ -13,8 +13,8 @@ import { NO_FIELDS, type ShownFields, valueOf, withField } from "../../shared/sh
 /** What the members are to be told: the owner's own bytes wherever possible. */
 export type Tidings = { readonly bytes: Uint8Array; readonly news: PresenceNews };
 
-/** One object with what it shows: there are very many. */
-type Seen = Participant & { fields: ShownFields };
+/** One object with what it shows, that changes in place: there are very many. */
+type Seen = { -readonly [Field in keyof Participant]: Participant[Field] } & { fields: ShownFields };
 type Numbered = { readonly epoch: Epoch; readonly number: number; readonly news: Uint8Array };
 
 /** News held while the whole is awaited; with more missing it says it all anyway. */
@@ -87,8 +87,7 @@ export class PresenceView {
   share({ client, user, name }: Member): void {
     const seen = this.#byClient.get(client);
     if (seen?.user !== user || seen.name !== name) return;
-    this.#byClient.delete(client); // A Map keeps the key that it had.
-    this.#see(seenOf({ ...seen, client, user, name }, seen.fields));
+    Object.assign(seen, { client, user, name });
   }
 
   /** What was said meanwhile may have been missed. */
@@ -165,8 +164,16 @@ export class PresenceView {
       this.#seen.delete(number);
       if (client !== undefined && this.numberOf(client) === number) this.#byClient.delete(client);
     }
-    for (const participant of present) this.#see(seenOf(participant, this.#seen.get(participant.number)?.fields ?? NO_FIELDS));
+    for (const participant of present) this.#receivePresent(participant);
     for (const state of states) this.#applyState(state);
+  }
+
+  /** Who is there already is nearly always a spectator now, or an editor again: what is made anew for that would be garbage of a room that is quiet. */
+  #receivePresent(participant: Participant): void {
+    const { number, client, user, name, canWrite, spectator } = participant;
+    const seen = this.#seen.get(number);
+    if (seen?.client === client && seen.user === user && seen.name === name) Object.assign(seen, { canWrite, spectator });
+    else this.#see(seenOf(participant, seen?.fields ?? NO_FIELDS));
   }
 
   #see(seen: Seen): void {
