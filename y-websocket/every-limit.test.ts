@@ -19,11 +19,12 @@ const LIMITS: readonly Limit[] = [
   { settings: ["yWaitingBytesMax"], metric: "coroom_y_closes_total", tests: ["YCL5"] },
   { settings: ["yAnswerBytesBurst", "yAnswerBytesPerSecond"], metric: "coroom_y_answers_later_total", tests: ["YAN1", "YCL17"] },
   { settings: ["yUpdateBytesBurst", "yUpdateBytesPerSecond"], metric: "coroom_y_closes_total", tests: ["YCL18", "YCL19"] },
+  { settings: ["yMessageBytesMax"], metric: "coroom_y_closes_total", tests: ["YWS20"] },
   { settings: ["ySaveMsMax"], metric: "coroom_y_clients", tests: ["YCL6"] },
 ];
 
-/** Where it listens and goes; and what `ws` holds clients to by itself. */
-const NO_LIMITS: readonly Setting[] = ["yHost", "yPort", "yGatewayUrl", "yMessageBytesMax"];
+/** Where it listens and goes. */
+const NO_LIMITS: readonly Setting[] = ["yHost", "yPort", "yGatewayUrl"];
 
 test("[YCF1] every setting is a limit with a metric and a test, or is none", () => {
   const named = [...LIMITS.flatMap(({ settings }) => settings), ...NO_LIMITS];

@@ -35,4 +35,6 @@ export interface YDoor {
   mayEnter(seat: YSeat): TurnedAway | undefined;
   enter(seat: YSeat, socket: YSocket): YListener;
   receiveTurnedAway(reason: TurnedAway): void;
+  /** A client said more at once than it may, and is closed for it. */
+  receiveTooLarge(): void;
 }

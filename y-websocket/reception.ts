@@ -7,7 +7,7 @@ import type { YClient } from "./y-client.ts";
 
 export type ReceptionDeps = {
   readonly places: Places;
-  readonly metrics: Pick<YWebsocketMetrics, "clients" | "turnedAway">;
+  readonly metrics: Pick<YWebsocketMetrics, "clients" | "turnedAway" | "closes">;
   readonly newClient: (seat: YSeat, socket: YSocket) => Pick<YClient, "receive" | "receiveClosed">;
 };
 
@@ -41,6 +41,10 @@ export class Reception implements YDoor {
 
   receiveTurnedAway(reason: TurnedAway): void {
     this.#deps.metrics.turnedAway.inc({ reason });
+  }
+
+  receiveTooLarge(): void {
+    this.#deps.metrics.closes.inc({ code: "1009" });
   }
 
   /** From here on nobody is let in. */

@@ -332,6 +332,17 @@ test("[YWS19] one that is closed, and does not answer that, soon has no place an
   await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000); // ws by itself waits for 30 s.
 });
 
+test("[YWS20] a message that is too long closes who sends it, is counted, and leaves its place to another", async () => {
+  await startBridge({ yMessageBytesMax: "1000" });
+  const deaf = new WebSocket(`ws://127.0.0.1:${bridge.port}/long?token=${await cluster.token("long", "eve")}`);
+  ends.push(() => deaf.terminate());
+  await once(deaf, "open");
+  deaf.send(new Uint8Array(1_001));
+  deaf.pause();
+  await eventually("it is closed", async () => (await registry.metrics()).includes('coroom_y_closes_total{code="1009"} 1'));
+  await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000); // ws by itself waits for 30 s.
+});
+
 /** As lib0 writes bytes of a length below 16,384. */
 function lengthAnd(bytes: Uint8Array): number[] {
   const { length } = bytes;

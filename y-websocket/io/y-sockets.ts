@@ -31,6 +31,8 @@ const PING_MS = 30_000;
 const CLOSE_ANSWER_MS = 5_000;
 /** For close frames to be read. */
 const FAREWELL_MS = 250;
+/** As `ws` names it. */
+const TOO_LARGE = "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH";
 const BASE = "ws://host";
 const REFUSALS: Readonly<Record<TurnedAway, { readonly status: number; readonly message: string }>> = {
   full: { status: 503, message: "this server takes no more clients: try again, or another" },
@@ -76,11 +78,17 @@ export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<Y
     if (!isAllowedOrigin(request.headers.origin ?? "", options.allowedOrigins)) return "origin";
     return seat === undefined ? "request" : door.mayEnter(seat);
   };
+  /** `ws` itself closes whoever says more than it may at once, with 1009, and would wait longer for the answer. */
+  const receiveError = (socket: WebSocket, error: Error): void => {
+    if (!("code" in error) || error.code !== TOO_LARGE) return;
+    door.receiveTooLarge();
+    setTimeout(() => socket.terminate(), CLOSE_ANSWER_MS).unref();
+  };
   const serve = (socket: WebSocket, listener: YListener): void => {
     answered.add(socket);
     socket.on("message", (data: Buffer) => listener.receive(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
     socket.on("pong", () => answered.add(socket));
-    socket.on("error", () => {}); // "close" follows.
+    socket.on("error", (error) => receiveError(socket, error)); // "close" follows.
     socket.on("close", () => listener.receiveClosed());
   };
 
