@@ -31,3 +31,30 @@ test("[FAIR7] a room that is held back is told less often, and how often each ma
   expect(newsInASecond(1).standing).toMatchObject({ shed: 4, presencePerSecond: 10 });
   expect([4, 5].map((level) => newsInASecond(level).standing)).toMatchObject([{ shed: 7, presencePerSecond: 1 }, { shed: 8, presencePerSecond: 1 }]);
 });
+
+/** A room of one, who shows something at every turn of ten milliseconds; its standings, as they are told until then. */
+function standingsUntil(endMs: number, holdBacks: ReadonlyMap<number, number>): { ms: number; shed: number }[] {
+  const presence = new Presence(1 as Epoch, options, at(0));
+  presence.receive({ kind: "members", gateway, epoch: 0 as Epoch, version: 1, whole: true, entered: [{ client, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false }], exited: [] }, at(0));
+  const told: { ms: number; shed: number }[] = [];
+  for (let ms = 0; ms <= endMs; ms += 10) {
+    presence.receive({ kind: "states", gateway, number: ms + 1, fresh: true, states: [{ client, fields: [{ name: "tool", value: Uint8Array.of((ms / 10) % 251) }] }] }, at(ms));
+    const level = holdBacks.get(ms);
+    if (level !== undefined) presence.receive({ kind: "hold-back", level }, at(ms));
+    if ((presence.dueAt ?? Number.POSITIVE_INFINITY) > ms) continue;
+    for (const effect of presence.receive({ kind: "tick" }, at(ms))) if (effect.kind === "broadcast" && effect.message.kind === "head") told.push({ ms, shed: effect.message.standing.shed });
+  }
+  return told;
+}
+
+test("[FAIR9] what changes of its standing is told at once, though news are due at that very moment and never pause", () => {
+  const told = standingsUntil(9_000, new Map([[5_000, 5], [7_000, 0]])); // News are due every 50 ms, at a level of 5 every 200.
+  expect(told).toContainEqual({ ms: 5_000, shed: 8 });
+  expect(told).toContainEqual({ ms: 7_000, shed: 0 });
+});
+
+test("[FAIR10] and again every second, while news never pause: one that was lost on the way is not missed for long", () => {
+  const told = standingsUntil(9_000, new Map([[5_000, 5]]));
+  expect(told.filter(({ shed }) => shed === 8).length).toBeGreaterThanOrEqual(4);
+  expect(told.length).toBeLessThanOrEqual(11);
+});

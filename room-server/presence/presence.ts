@@ -237,8 +237,10 @@ export class Presence {
       effects.push({ kind: "broadcast", message: { kind: "news", epoch: this.#epoch, number: (this.#number += 1), news } });
     }
     this.#newsFrom = (now + this.#options.presenceTickMs * this.#budget.tickFactor) as Millis;
+    // News put off no head that is to come sooner: where they never pause, nobody would ever hear how the room stands.
+    const latest = now + this.#options.beaconMs;
+    this.#headAt = (this.#headsLeft > 0 ? Math.min(this.#headAt, latest) : latest) as Millis;
     this.#headsLeft = this.#options.beaconsWhenQuiet;
-    this.#headAt = (now + this.#options.beaconMs) as Millis;
     this.#decideStanding(now, effects);
   }
 
