@@ -53,11 +53,11 @@ export class FailoverBench {
     await sleep(CALM_MS);
     const [server, owned] = [...(await typing.roomsByOwner())].sort(([, a], [, b]) => b.length - a.length)[0]!;
     const rooms = isOfTheLog(disturbance) ? typing.rooms : owned;
-    const logLeader = typing.cluster.natsServers[await leaderOfLog(typing.cluster)]!;
+    const victims = { ...typing.running(server), cluster: typing.cluster, nats: typing.nats, logLeader: typing.cluster.natsServers[await leaderOfLog(typing.cluster)]! };
 
     const struckAt = performance.now();
     const measured = rooms.map((room) => (room.measured = new AroundABlow(struckAt)));
-    const striking = strike(disturbance, { ...typing.running(server), cluster: typing.cluster, nats: typing.nats, logLeader });
+    const striking = strike(disturbance, victims);
     rooms.forEach(write);
     const undo = await striking;
     await sleep(this.#seconds * 1_000);

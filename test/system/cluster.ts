@@ -3,7 +3,7 @@
  * `coroom start --roles` runs them, any of which can be killed, paused and started again.
  */
 
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
@@ -14,6 +14,7 @@ import type { Engine } from "../../engines/engine.ts";
 import { claimPort } from "../../engines/free-port.ts";
 import { startNatsCluster } from "../../engines/nats-cluster.ts";
 import { eventually } from "./eventually.ts";
+import { GrowingLog, sizeOf } from "./growing-log.ts";
 import { startTestNats, startTestRedis } from "../contract/test-engines.ts";
 
 export type ClusterShape = {
@@ -50,12 +51,14 @@ const STOP_PATIENCE_MS = 10_000;
 export class Process {
   readonly role: string;
   readonly #logFile: string;
+  readonly #serversReady: GrowingLog;
   readonly #start: () => Promise<Child>;
   #child: Child;
 
   private constructor(role: string, logFile: string, start: () => Promise<Child>, child: Child) {
     this.role = role;
     this.#logFile = logFile;
+    this.#serversReady = new GrowingLog(logFile, (line) => line.includes("room server is ready"));
     this.#start = start;
     this.#child = child;
   }
@@ -68,6 +71,11 @@ export class Process {
   /** All that it has printed, over all its runs. */
   printed(): string {
     return readFileSync(this.#logFile, "utf8");
+  }
+
+  /** What it has printed of each room server that it ran, the newest last. */
+  serversReady(): readonly string[] {
+    return this.#serversReady.lines();
   }
 
   get pid(): number {
@@ -205,14 +213,13 @@ async function startNats({ natsServers = 1, natsRoute, syncAlways = false }: Clu
 
 async function startRole(role: string, logFile: string, settings: Readonly<Record<string, string>>): Promise<Child> {
   const env = Object.fromEntries(Object.entries(settings).map(([name, value]) => [`COROOM_${name}`, value]));
-  const readyLines = () => (existsSync(logFile) ? readFileSync(logFile, "utf8").split("coroom ready").length : 1);
-  const before = readyLines();
+  const ready = new GrowingLog(logFile, (line) => line.includes("coroom ready"), sizeOf(logFile));
   const child = await spawnChild({ path: process.execPath, args: [...NODE_FLAGS, resolve("dist/cli/main.js"), "start", "--roles", role], env, cwd: resolve("."), logFile });
 
   let ended = false;
   void child.exited.then(() => (ended = true));
   try {
-    await eventually(`${role} is ready`, () => ended || readyLines() > before, READY_MS_MAX);
+    await eventually(`${role} is ready`, () => ended || ready.lines().length > 0, READY_MS_MAX);
     if (ended) throw new Error(`${role} ended at its start: its last words are in ${logFile}`);
     return child;
   } catch (error) {

@@ -14,11 +14,11 @@ export async function ownerOf(cluster: Cluster, room: RoomKey): Promise<Process>
 
 /** The process that runs, or ran, a room server of this name. */
 export function processOf(cluster: Cluster, server: ServerId): Process | undefined {
-  return cluster.roomServers.find((process) => process.printed().split("\n").some((line) => line.includes(server) && line.includes("room server is ready")));
+  return cluster.roomServers.find((process) => process.serversReady().some((line) => line.includes(server)));
 }
 
 /** The name of the room server that a process runs, or ran last. */
 export function serverOf(process: Process): ServerId | undefined {
-  const ready = process.printed().split("\n").filter((line) => line.includes("room server is ready")).at(-1);
+  const ready = process.serversReady().at(-1);
   return ready === undefined ? undefined : ((JSON.parse(ready) as { server: ServerId }).server);
 }
