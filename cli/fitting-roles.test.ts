@@ -35,6 +35,10 @@ test.each<[string, Record<string, string>, RegExp]>([
   ["a gateway's keys", { roles: "gateway", jwtSecret: "", jwksFile: "/nope" }, /COROOM_JWKS_FILE=.nope cannot be read/],
   ["its certificate", { roles: "gateway", tlsCertFile: "/nope" }, /COROOM_TLS_CERT_FILE and COROOM_TLS_KEY_FILE go together/],
   ["a bridge without a gateway", { roles: "y-websocket" }, /COROOM_Y_GATEWAY_URL must name a gateway/],
+  ["a probe without a gateway", { roles: "probe" }, /COROOM_PROBE_GATEWAY_URLS is not set/],
+  ["a probe's gateways", { roles: "probe", probeGatewayUrls: "ws://a,ftp://b" }, /COROOM_PROBE_GATEWAY_URLS must name gateways, .* not "ftp:\/\/b"/],
+  ["a probe's tokens", { roles: "probe", probeGatewayUrls: "ws://a", jwtSecret: "" }, /set COROOM_JWT_SECRET .* or COROOM_PROBE_TOKEN_FILE/],
+  ["a probe of a gateway over TLS", { roles: "gateway,probe", tlsCertFile: "/nope" }, /COROOM_PROBE_GATEWAY_URLS is not set: over TLS/],
   ["a bridge to a gateway over TLS", { roles: "gateway,y-websocket", tlsCertFile: "/nope" }, /COROOM_Y_GATEWAY_URL is not set: over TLS/],
 ])("[FIT5] %s is looked at before anything starts", async (_, settings, message) => {
   const config = read(settings);
@@ -47,6 +51,6 @@ test("[FIT6] what is wrong with several roles is said at once", async () => {
   await expect(several).rejects.toThrow(/COROOM_DOCUMENTS_URL[^]*COROOM_BOARDS_URL[^]*COROOM_ALLOWED_ORIGINS/);
 });
 
-test("[FIT7] all roles fit as they are by themselves, the bridge too", async () => {
-  await expect(refuseUnfit(read({ roles: "engines,placement,room-server,document-service,leaderboard,gateway,y-websocket" }))).resolves.toBeUndefined();
+test("[FIT7] all roles fit as they are by themselves, the bridge and the probe too", async () => {
+  await expect(refuseUnfit(read({ roles: "engines,placement,room-server,document-service,leaderboard,gateway,y-websocket,probe" }))).resolves.toBeUndefined();
 });

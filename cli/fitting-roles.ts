@@ -3,6 +3,7 @@
 import { refuseUnfit as refuseDocumentService } from "../document-service/config.ts";
 import { refuseUnsafe as refuseGateway } from "../gateway/config.ts";
 import { refuseUnfit as refuseLeaderboard } from "../leaderboard/config.ts";
+import { refuseUnfit as refuseProbe } from "../probe/config.ts";
 import { refuseUnfit as refuseRoomServer } from "../room-server/config.ts";
 import { SettingError } from "../shared/config.ts";
 import { natsAddress } from "../shared/io/nats-address.ts";
@@ -28,6 +29,7 @@ export async function refuseUnfit(config: StartConfig): Promise<void> {
       refuseFiles(config);
     },
     "y-websocket": () => refuseYWebsocket({ ...config, yGatewayUrl: gatewayFor(config) }),
+    probe: () => refuseProbe({ ...config, probeGatewayUrls: gatewaysFor(config) }),
   };
   const problems = [() => refuseForgetful(config), () => void natsAddress({ ...config, natsUrl: config.natsUrl || DEFAULT_NATS_URL }), ...config.roles.map((role) => checks[role])].flatMap(problemOf);
   if (problems.length > 0) throw new SettingError(problems.join("\n"));
@@ -38,6 +40,13 @@ function gatewayFor({ roles, yGatewayUrl, tlsCertFile }: StartConfig): string {
   if (yGatewayUrl !== "" || !roles.includes("gateway")) return yGatewayUrl;
   if (tlsCertFile !== "") throw new SettingError("COROOM_Y_GATEWAY_URL is not set: over TLS a gateway has to be reached by the name in its certificate (wss://…)");
   return OWN_GATEWAY;
+}
+
+/** Where a probe enters rooms, in the same way. */
+function gatewaysFor({ roles, probeGatewayUrls, tlsCertFile }: StartConfig): readonly string[] {
+  if (probeGatewayUrls.length > 0 || !roles.includes("gateway")) return probeGatewayUrls;
+  if (tlsCertFile !== "") throw new SettingError("COROOM_PROBE_GATEWAY_URLS is not set: over TLS a gateway has to be reached by the name in its certificate (wss://…)");
+  return [OWN_GATEWAY];
 }
 
 function problemOf(check: () => void): readonly string[] {

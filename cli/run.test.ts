@@ -46,7 +46,7 @@ test("[RUN3] help of one command tells of it alone, wherever it is asked for", a
 test("[RUN4] start's help has every setting, as flag and variable, under each role that reads it", async () => {
   const help = await printed("start --help");
   for (const name of Object.keys(startSettings)) expect(help).toMatch(new RegExp(`^  ${flagName(name)} +${envName(name)} `, "m"));
-  const [, ...parts] = help.split(/^  (this process|every role|placement|room-server|document-service|leaderboard|gateway|y-websocket)$/m);
+  const [, ...parts] = help.split(/^  (this process|every role|placement|room-server|document-service|leaderboard|gateway|y-websocket|probe)$/m);
   const named = Object.fromEntries(parts.flatMap((part, index) => (index % 2 === 0 ? [[part, parts[index + 1]!.match(/(?<=^  )--[a-z0-9-]+/gm)!]] : [])));
   expect(named).toEqual(Object.fromEntries(Object.entries(startGroups).map(([title, settings]) => [title, Object.keys(settings).map(flagName)])));
 });

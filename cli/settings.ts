@@ -4,6 +4,7 @@ import { documentServiceSettings } from "../document-service/config.ts";
 import { gatewaySettings } from "../gateway/config.ts";
 import { leaderboardSettings } from "../leaderboard/config.ts";
 import { placementSettings } from "../placement/config.ts";
+import { probeSettings } from "../probe/config.ts";
 import { roomServerSettings } from "../room-server/config.ts";
 import { flag, list, port, type Settings, SettingError, text, type Values } from "../shared/config.ts";
 import { sharedSettings } from "../shared/settings.ts";
@@ -11,11 +12,11 @@ import { yWebsocketSettings } from "../y-websocket/config.ts";
 import { healthSettings } from "./health.ts";
 import { idleMemorySettings } from "./idle-memory.ts";
 
-export const ROLES = ["engines", "placement", "room-server", "document-service", "leaderboard", "gateway", "y-websocket"] as const;
+export const ROLES = ["engines", "placement", "room-server", "document-service", "leaderboard", "gateway", "y-websocket", "probe"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** The last is for those who have such clients. */
-const USUAL_ROLES: readonly Role[] = ROLES.filter((role) => role !== "y-websocket");
+/** Without those that only some have a use for: clients of y-websocket, somebody whom a probe would wake. */
+const USUAL_ROLES: readonly Role[] = ROLES.filter((role) => role !== "y-websocket" && role !== "probe");
 
 const processSettings = {
   roles: { parse: roles, fallback: USUAL_ROLES, meaning: `what this process runs, comma-separated: ${ROLES.join(", ")}; engines are a local nats-server and redis-server, each only where its URL is not set` },
@@ -39,6 +40,7 @@ export const startSettings = {
   redisUrl: { ...leaderboardSettings.redisUrl, fallback: "", meaning: "the Redis that boards are kept in, as redis://user:password@host:port/number, rediss:// over TLS, or several nodes of a Redis Cluster, comma-separated; empty: a local one is started" },
   ...gatewaySettings,
   ...yWebsocketSettings,
+  ...probeSettings,
 } as const satisfies Settings;
 
 /** Whose each is. What several roles read stands with each of them. */
@@ -51,6 +53,7 @@ export const startGroups: Readonly<Record<string, Settings>> = {
   leaderboard: leaderboardSettings,
   gateway: gatewaySettings,
   "y-websocket": yWebsocketSettings,
+  probe: probeSettings,
 };
 
 export type StartConfig = Values<typeof startSettings>;

@@ -26,6 +26,7 @@ const load = {
   leaderboard: () => import("../leaderboard/main.ts"),
   gateway: () => import("../gateway/main.ts"),
   yWebsocket: () => import("../y-websocket/main.ts"),
+  probe: () => import("../probe/main.ts"),
 };
 
 const DEFAULT_REDIS_URL = "redis://127.0.0.1:6379";
@@ -73,7 +74,9 @@ async function startRoles(given: StartConfig, told: StartConfig, registry: Regis
   if (runs("document-service")) add(await (await load.documentService()).startDocumentService(config, deps("document-service")));
   if (runs("leaderboard")) add(await (await load.leaderboard()).startLeaderboard(config, deps("leaderboard")));
   const url = runs("gateway") ? await startEdge(given, config, deps("gateway"), add) : undefined;
-  if (runs("y-websocket")) add(await (await load.yWebsocket()).startYWebsocket({ ...config, yGatewayUrl: config.yGatewayUrl || (url?.replace("http", "ws") ?? "") }, deps("y-websocket")));
+  const ownGateway = url?.replace("http", "ws") ?? "";
+  if (runs("y-websocket")) add(await (await load.yWebsocket()).startYWebsocket({ ...config, yGatewayUrl: config.yGatewayUrl || ownGateway }, deps("y-websocket")));
+  if (runs("probe")) add(await (await load.probe()).startProbe({ ...config, probeGatewayUrls: config.probeGatewayUrls.length > 0 ? config.probeGatewayUrls : [ownGateway] }, deps("probe")));
   say(url === undefined ? "coroom ready" : `coroom ready ${url}`);
 }
 

@@ -9,6 +9,7 @@ import { documentServiceMetrics } from "../document-service/metrics.ts";
 import { gatewayMetrics } from "../gateway/metrics.ts";
 import { leaderboardMetrics } from "../leaderboard/metrics.ts";
 import { placementMetrics } from "../placement/metrics.ts";
+import { probeMetrics } from "../probe/metrics.ts";
 import { roomServerMetrics } from "../room-server/metrics.ts";
 import { yWebsocketMetrics } from "../y-websocket/metrics.ts";
 
@@ -46,7 +47,7 @@ function labelsIn(expr: string): string[] {
 /** By name, as Prometheus scrapes them. */
 async function labelsByMetric(): Promise<ReadonlyMap<string, readonly string[]>> {
   const labels = new Map<string, readonly string[]>();
-  for (const metricsOf of [gatewayMetrics, roomServerMetrics, placementMetrics, documentServiceMetrics, leaderboardMetrics, yWebsocketMetrics]) {
+  for (const metricsOf of [gatewayMetrics, roomServerMetrics, placementMetrics, documentServiceMetrics, leaderboardMetrics, yWebsocketMetrics, probeMetrics]) {
     const registry = new Registry();
     const labelNames = new Map(Object.values(metricsOf(registry)).map((metric) => metric as unknown as { name: string; labelNames: string[] }).map((metric) => [metric.name, metric.labelNames]));
     for (const { name, type } of await registry.getMetricsAsJSON()) {

@@ -16,6 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   client: ["client/", "shared/wire/", "shared/ids.ts", "shared/assert.ts", "shared/prng.ts"],
   console: ["console/"],
   "y-websocket": ["y-websocket/", "client/", "shared/"],
+  probe: ["probe/", "client/", "shared/"],
 };
 
 const NOT_OURS = new Set(["node_modules", "dist", ".git", ".coroom"]);
@@ -34,7 +35,7 @@ test("a tier imports nothing of another, and the client nothing of the servers",
 });
 
 test("a tier's file never waits: what does is a host, main.ts or in io/", () => {
-  const domain = code.filter((file) => [...TIERS, "client"].includes(folderOf(file)) && !/\/(?:io|testing)\/|-host\.ts$|\/main\.ts$/.test(file));
+  const domain = code.filter((file) => [...TIERS, "client", "probe"].includes(folderOf(file)) && !/\/(?:io|testing)\/|-host\.ts$|\/main\.ts$/.test(file));
   expect(domain.filter((file) => /\b(?:async|await)\b/.test(withoutComments(file)))).toEqual([]);
 });
 

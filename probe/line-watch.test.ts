@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+
+import type { Millis, Seq } from "../shared/ids.ts";
+import { CLOSE } from "../shared/wire/close-codes.ts";
+import { encodeFrame } from "../shared/wire/codec.ts";
+import type { Frame } from "../shared/wire/frames.ts";
+import { LineWatch } from "./line-watch.ts";
+
+const at = (ms: number): Millis => ms as Millis;
+const LIMITS = { pingIntervalMs: 1, silenceMsMax: 1, frameBytesMax: 1, editBytesMax: 1, editBurst: 1, editsPerSecond: 1, bytesBurst: 1, bytesPerSecond: 1 };
+const WELCOME: Frame = { type: "welcome", version: 1, connection: "c", limits: LIMITS, tokenExpiresInMs: 1 };
+
+function welcomed(): LineWatch {
+  const watch = new LineWatch(at(0));
+  watch.receiveOpened();
+  watch.receiveReceived(encodeFrame(WELCOME), at(8));
+  return watch;
+}
+
+test("[PLW1] the first message is WELCOME, from when the socket was asked for", () => {
+  const watch = new LineWatch(at(2));
+  watch.receiveOpened();
+  expect(watch.receiveReceived(encodeFrame(WELCOME), at(10))).toEqual([{ kind: "first-message", ms: 8 }]);
+  expect(watch.receiveReceived(encodeFrame(WELCOME), at(11))).toEqual([]);
+});
+
+test("[PLW2] a PONG tells of the PING whose number it has", () => {
+  const watch = welcomed();
+  watch.receiveSent(encodeFrame({ type: "ping", nonce: 7 }), at(100));
+  expect(watch.receiveReceived(encodeFrame({ type: "pong", nonce: 6 }), at(101))).toEqual([]);
+  expect(watch.receiveReceived(encodeFrame({ type: "pong", nonce: 7 }), at(103))).toEqual([{ kind: "round-trip", ms: 3 }]);
+  expect(watch.receiveReceived(encodeFrame({ type: "pong", nonce: 7 }), at(104))).toEqual([]);
+});
+
+test("[PLW3] whoever asks for edits again had a gap", () => {
+  expect(welcomed().receiveSent(encodeFrame({ type: "replay-request", channel: 1, after: 3 as Seq, through: 5 as Seq }), at(9))).toEqual([{ kind: "gap" }]);
+});
+
+test.each<[string, boolean, number, string]>([
+  ["no socket opens", false, 1006, "unreachable"],
+  ["it closes without a word", true, 1006, "broken"],
+  ["the gateway says why", true, CLOSE.overloaded.code, "overloaded"],
+])("[PLW4] an attempt fails once, and says why: %s", (_, opens, code, cause) => {
+  const watch = new LineWatch(at(0));
+  if (opens) watch.receiveOpened();
+  expect(watch.receiveClosed(code)).toEqual([{ kind: "connect-failed", cause }]);
+  expect(watch.receiveClosed(code)).toEqual([]);
+});
+
+test("[PLW5] a line that was there and ends is no failed attempt", () => {
+  expect(welcomed().receiveClosed(1006)).toEqual([]);
+});
+
+test("[PLW6] bytes that are no frame are nothing", () => {
+  const watch = welcomed();
+  expect([new Uint8Array(), new Uint8Array([0x87]), new Uint8Array([0x83, 255])].map((bytes) => watch.receiveReceived(bytes, at(9)))).toEqual([[], [], []]);
+});

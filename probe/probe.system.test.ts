@@ -1,0 +1,119 @@
+/** A probe of real processes: what it sees while all is well, and while things go wrong. */
+
+import { Registry } from "prom-client";
+import * as Y from "yjs";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { CoroomProvider } from "../client/index.ts";
+import { roomKey, type RoomId, type TenantId } from "../shared/ids.ts";
+import { readSettings } from "../shared/config.ts";
+import type { Running } from "../shared/lifecycle.ts";
+import type { Log } from "../shared/log.ts";
+import { Cluster } from "../test/system/cluster.ts";
+import { eventually } from "../test/system/eventually.ts";
+import { ownerOf } from "../test/system/owner.ts";
+import { probeSettings } from "./config.ts";
+import { startProbe } from "./main.ts";
+import { KINDS, type Kind } from "./plan.ts";
+
+const TENANT = "coroom-probe";
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+let cluster: Cluster;
+let registry: Registry;
+let probe: Running;
+
+beforeAll(async () => {
+  cluster = await Cluster.start({ gateways: 2, roomServers: 2, settings: { PING_INTERVAL_MS: "500" } });
+});
+beforeEach(async () => {
+  registry = new Registry();
+  const flags = { probeGatewayUrls: cluster.gateways.map(({ url }) => url).join(","), probeReconnectMs: "2000" };
+  probe = await startProbe({ ...readSettings(probeSettings, { flags, env: {} }), jwtSecret: cluster.internalSecret, jwtIssuer: "", jwtAudience: "" }, { log: silent, registry });
+  await eventually("everybody is in their room", isComplete);
+});
+afterEach(async () => {
+  await probe.stop();
+});
+afterAll(() => cluster.stop());
+
+type Value = { readonly metricName?: string; readonly labels: Readonly<Record<string, string | number>>; readonly value: number };
+
+async function values(name: string): Promise<readonly Value[]> {
+  return (await registry.getSingleMetric(name)!.get()).values as Value[];
+}
+
+/** Of all kinds of rooms. */
+async function total(name: string): Promise<number> {
+  return (await values(name)).reduce((sum, { value }) => sum + value, 0);
+}
+
+/** Of a histogram. */
+async function count(name: string, room: Kind): Promise<number> {
+  return (await values(name)).find(({ metricName, labels }) => metricName === `${name}_count` && labels["room"] === room)?.value ?? 0;
+}
+
+/** How many took longer than one of a histogram's bounds, in seconds. */
+async function countAbove(name: string, room: Kind, bound: number): Promise<number> {
+  const within = (await values(name)).find(({ labels }) => labels["room"] === room && labels["le"] === bound)?.value ?? 0;
+  return (await count(name, room)) - within;
+}
+
+/** But for the visitors, who come and go. */
+async function isComplete(): Promise<boolean> {
+  return (await total("coroom_probe_away_participants")) <= KINDS.length;
+}
+
+async function nothingIsLost(): Promise<void> {
+  expect([await total("coroom_probe_edits_lost_total"), await total("coroom_probe_rolled_back_total"), await total("coroom_probe_refused_total")]).toEqual([0, 0, 0]);
+}
+
+test("[PSY1] it sees edits and presence arrive in rooms of every kind, and how quick lines are", async () => {
+  const measured = ["coroom_probe_propagation_seconds", "coroom_probe_ack_seconds", "coroom_probe_presence_seconds", "coroom_probe_line_round_trip_seconds", "coroom_probe_first_message_seconds", "coroom_probe_reconnect_seconds"];
+  for (const name of measured) for (const room of KINDS) await eventually(`${name} of ${room} rooms`, async () => (await count(name, room)) >= 3);
+  expect(await count("coroom_probe_propagation_seconds", "large")).toBeGreaterThan(50);
+  await nothingIsLost();
+});
+
+test("[PSY2] what it writes is a document like any other, and stays small", async () => {
+  await eventually("many edits were made", async () => (await count("coroom_probe_ack_seconds", "edit_heavy")) >= 40);
+  const doc = new Y.Doc();
+  const reader = new CoroomProvider({ url: cluster.gateways[0]!.url, room: "probe-edit-heavy-1", doc, token: await cluster.token("probe-edit-heavy-1", "reader", { tenant: TENANT, rights: ["read"] }) });
+  await eventually("it is read", () => reader.synced);
+  expect([...doc.getMap("probe").keys()].toSorted()).toEqual(["0", "1"]);
+  expect(Y.encodeStateAsUpdate(doc).byteLength).toBeLessThan(1_000);
+  reader.destroy();
+});
+
+test("[PSY3] where a gateway is killed it says who came back, and who found none there, and loses nothing", async () => {
+  const [before, failedBefore] = [await count("coroom_probe_reconnect_seconds", "large"), await total("coroom_probe_connect_failures_total")];
+  await cluster.gateways[1]!.process.kill();
+  await eventually("half of the large room came back", async () => (await count("coroom_probe_reconnect_seconds", "large")) > before + 20);
+  expect(await total("coroom_probe_connect_failures_total")).toBeGreaterThan(failedBefore);
+  expect((await values("coroom_probe_connect_failures_total")).every(({ labels }) => labels["cause"] === "unreachable" || labels["cause"] === "broken")).toBe(true);
+  await eventually("everybody is back", isComplete);
+  const arrived = await count("coroom_probe_propagation_seconds", "small");
+  await eventually("edits arrive", async () => (await count("coroom_probe_propagation_seconds", "small")) > arrived + 3);
+  await nothingIsLost();
+  await cluster.gateways[1]!.process.startAgain();
+});
+
+test("[PSY4] a paused owner shows in how long edits took, and loses nothing", async () => {
+  const measured = ["coroom_probe_propagation_seconds", "coroom_probe_ack_seconds"];
+  const before = await Promise.all(measured.map((name) => countAbove(name, "edit_heavy", 0.25)));
+  const owner = await ownerOf(cluster, roomKey(TENANT as TenantId, "probe-edit-heavy-1" as RoomId));
+  owner.signal("SIGSTOP");
+  for (const [index, name] of measured.entries()) await eventually(`${name} says so`, async () => (await countAbove(name, "edit_heavy", 0.25)) > before[index]!);
+  owner.signal("SIGCONT");
+  const arrived = await count("coroom_probe_propagation_seconds", "small");
+  await eventually("edits arrive", async () => (await count("coroom_probe_propagation_seconds", "small")) > arrived + 5);
+  await nothingIsLost();
+});
+
+test("[PSY5] while nobody has a room, its oldest edit says for how long", async () => {
+  for (const server of cluster.roomServers) server.signal("SIGSTOP");
+  await eventually("an edit waits", async () => (await values("coroom_probe_oldest_edit_seconds")).some(({ labels, value }) => labels["room"] === "small" && value > 2));
+  for (const server of cluster.roomServers) server.signal("SIGCONT");
+  await eventually("it came through", async () => (await values("coroom_probe_oldest_edit_seconds")).every(({ value }) => value < 1));
+  await nothingIsLost();
+});

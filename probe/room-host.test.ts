@@ -1,0 +1,149 @@
+import { expect, test } from "vitest";
+
+import type { ClientId, Seq } from "../shared/ids.ts";
+import { FakeClock } from "../shared/testing/fake-clock.ts";
+import type { Point } from "../shared/wire/positions.ts";
+import type { Finding } from "./findings.ts";
+import { MarkWriter } from "./marks.ts";
+import type { EnterRoom, Participant, ParticipantListener } from "./ports.ts";
+import { ProbedRoom } from "./room-host.ts";
+import type { RoomPlan } from "./plan.ts";
+
+/** A room in which everything takes as long as the test says. */
+class FakeRoom {
+  readonly clock = new FakeClock(0);
+  readonly findings: Finding[] = [];
+  readonly members: { readonly listener: ParticipantListener; readonly seesPresence: boolean; unsavedEdits: number; cuts: number; returns: number; isGone: boolean }[] = [];
+  /** From 0 to 1: to whom nothing is delivered. */
+  readonly deaf = new Set<number>();
+  acksAfterMs = 5;
+  arrivesAfterMs = 3;
+  seenAfterMs = 50;
+  #seq = 0;
+  readonly probed: ProbedRoom;
+
+  constructor(plan: Partial<RoomPlan> = {}) {
+    this.probed = new ProbedRoom({ kind: "small", room: "probe-small-1", participants: 2, editsPerSecond: 1, presencePerSecond: 1, ...plan }, { lateMs: 10_000, reconnectMs: 60_000, unsavedEditsMax: 3 }, { clock: this.clock, unit: () => 0.5, run: "run", enter: this.#enter, record: (finding) => this.findings.push(finding) });
+  }
+
+  kinds(): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const { kind } of this.findings) counts[kind] = (counts[kind] ?? 0) + 1;
+    return counts;
+  }
+
+  msOf(kind: Finding["kind"]): number[] {
+    return this.findings.flatMap((finding) => (finding.kind === kind && "ms" in finding ? [Math.round(finding.ms)] : []));
+  }
+
+  readonly #enter: EnterRoom = (_, { index, seesPresence }, listener): Participant => {
+    const member = { listener, seesPresence, unsavedEdits: 0, cuts: 0, returns: 0, isGone: false };
+    this.members.push(member);
+    listener.came();
+    return {
+      client: `client-${index}` as ClientId,
+      get unsavedEdits() {
+        return member.unsavedEdits;
+      },
+      send: (payload) => {
+        member.unsavedEdits += 1;
+        const seq = (this.#seq += 1) as Seq;
+        for (const [other, { listener: told }] of this.members.entries()) {
+          if (this.deaf.has(other)) continue;
+          this.clock.after(other === index ? this.acksAfterMs : this.arrivesAfterMs, () => {
+            if (other === index) member.unsavedEdits -= 1;
+            told.delivered([{ seq, payload }]);
+          });
+        }
+      },
+      pointAt: (point: Point) => {
+        for (const [other, { listener: told, seesPresence: sees }] of this.members.entries()) if (other !== index && sees) this.clock.after(this.seenAfterMs, () => told.pointed(`client-${index}` as ClientId, point));
+      },
+      cut: () => (member.cuts += 1),
+      comeBack: () => (member.returns += 1),
+      leave: () => (member.isGone = true),
+    };
+  };
+}
+
+test("[PRH1] the pair write and point, and all that each sees of the other is measured", () => {
+  const room = new FakeRoom();
+  room.clock.turn(10_000);
+  expect(room.msOf("edit-arrived")).toEqual(Array(20).fill(3));
+  expect(room.msOf("edit-acknowledged")).toEqual(Array(20).fill(5));
+  expect(room.msOf("presence-seen")).toEqual(Array(20).fill(50));
+  expect(Object.keys(room.kinds()).toSorted()).toEqual(["edit-acknowledged", "edit-arrived", "presence-seen"]);
+  expect([room.probed.away, room.probed.oldestMs(room.clock.now())]).toEqual([0, 0]);
+});
+
+test("[PRH2] of a large room's many the pair alone act and take presence in, and an edit's way is measured to each but the visitor", () => {
+  const room = new FakeRoom({ participants: 5 });
+  room.clock.turn(10_000);
+  expect(room.members.map(({ seesPresence }) => seesPresence)).toEqual([true, true, false, false, false, false]);
+  expect(room.kinds()).toMatchObject({ "edit-acknowledged": 20, "edit-arrived": 80, "presence-seen": 20 });
+});
+
+test("[PRH3] the visitor, and nobody else, loses its line again and again", () => {
+  const room = new FakeRoom({ participants: 4 });
+  room.clock.turn(300_000);
+  expect(room.members.map(({ cuts }) => cuts)).toEqual([0, 0, 0, 0, 5]);
+  expect(room.members.map(({ returns }) => returns), "whoever was refused").toEqual([5, 5, 5, 5, 5]);
+});
+
+test("[PRH4] whoever waits for too many acknowledgements makes no more edits, and goes on when they come", () => {
+  const room = new FakeRoom();
+  room.deaf.add(0);
+  room.clock.turn(10_000);
+  expect(room.kinds()["edit-withheld"]).toBe(7);
+  expect(room.members[0]!.unsavedEdits).toBe(3);
+  expect(room.kinds()["edit-acknowledged"], "the other's").toBe(10);
+  expect(room.probed.oldestMs(room.clock.now())).toBe(9_500);
+  room.members[0]!.unsavedEdits = 0;
+  room.deaf.delete(0);
+  room.clock.turn(1_000);
+  expect(room.kinds()["edit-withheld"]).toBe(7);
+});
+
+test("[PRH5] what one of the pair never gets is lost, and counted once", () => {
+  const room = new FakeRoom();
+  room.clock.turn(2_000);
+  room.deaf.add(1);
+  room.clock.turn(1_000);
+  room.deaf.delete(1);
+  room.clock.turn(5_000);
+  expect(room.kinds()).toMatchObject({ "edit-lost": 1 });
+});
+
+test("[PRH6] nobody points while the other of the pair cannot look", () => {
+  const room = new FakeRoom();
+  room.members[1]?.listener.went();
+  room.clock.turn(100);
+  room.members[1]!.listener.went();
+  const before = room.kinds()["presence-seen"] ?? 0;
+  room.clock.turn(5_000);
+  expect([room.kinds()["presence-seen"] ?? 0, room.probed.away]).toEqual([before, 1]);
+  room.members[1]!.listener.came();
+  room.clock.turn(5_000);
+  expect(room.kinds()["presence-seen"]).toBe(before + 10);
+});
+
+test("[PRH7] another probe in the same room is none of this one's business", () => {
+  const room = new FakeRoom();
+  room.clock.turn(501);
+  const { listener } = room.members[1]!;
+  for (const payload of [new MarkWriter("0", "another", 9).write(1), new Uint8Array([0, 0])]) listener.delivered([{ seq: 1 as Seq, payload }]);
+  expect(room.findings).toEqual([]);
+});
+
+test("[PRH8] it leaves with all, also with those who come one after the other, and does nothing any more", () => {
+  const room = new FakeRoom({ participants: 100 });
+  room.clock.turn(1_000);
+  room.probed.leave();
+  room.clock.turn(200);
+  const before = room.findings.length;
+  room.clock.turn(10_000);
+  expect(room.members.length).toBeLessThan(50);
+  expect(room.members.every(({ isGone }) => isGone)).toBe(true);
+  expect(room.findings).toHaveLength(before);
+  expect(room.clock.pending).toBe(0);
+});
