@@ -31,7 +31,7 @@ export async function connectBus(gateway: GatewayId, config: SharedConfig & Gate
   const parts = await logParts(nats, subjects, config.logPartitions, deps);
   await ensureOperationsStream(nats, subjects, config);
   const { clock, metrics } = deps;
-  const [rooms, presence] = [natsRooms(nats, subjects, gateway), natsPresence(nats, subjects, gateway, metrics)];
+  const [rooms, presence] = [natsRooms(nats, subjects, gateway, deps), natsPresence(nats, subjects, gateway, deps)];
   const [documents, leaderboards] = [natsServices(nats, subjects.documents, clock, config.streamedAnswersMax), natsServices(nats, subjects.leaderboards, clock)];
   const placement = natsPlacement(nats, subjects, config, clock);
   const boards = natsBoards(nats, subjects, leaderboards);

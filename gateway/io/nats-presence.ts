@@ -5,12 +5,13 @@ import type { GatewayHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../shared/ids.ts";
 import { carries, type NatsConnection, say } from "../../shared/io/nats.ts";
+import type { HostDeps } from "../host-deps.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Backbone, PresenceRooms } from "../ports.ts";
 import { roomLines } from "./room-lines.ts";
 
-export function natsPresence(nats: NatsConnection, subjects: Subjects, gateway: GatewayId, metrics: Pick<GatewayMetrics, "presenceUnsent">): { rooms: PresenceRooms; start(backbone: Backbone): Promise<void> } {
-  const lines = roomLines(nats, { heard: subjects.presenceOut, told: subjects.presenceIn, reply: (room) => subjects.presenceToGateway(gateway, room), replies: subjects.allPresenceToGateway(gateway) });
+export function natsPresence(nats: NatsConnection, subjects: Subjects, gateway: GatewayId, { endOfTurn, metrics }: Pick<HostDeps, "endOfTurn"> & { readonly metrics: Pick<GatewayMetrics, "presenceUnsent"> }): { rooms: PresenceRooms; start(backbone: Backbone): Promise<void> } {
+  const lines = roomLines(nats, { heard: subjects.presenceOut, told: subjects.presenceIn, reply: (room) => subjects.presenceToGateway(gateway, room), replies: subjects.allPresenceToGateway(gateway) }, { endOfTurn });
   const heartbeat = encodeJson({ gateway } satisfies GatewayHeartbeat);
   const rooms: PresenceRooms = {
     ...lines.rooms,

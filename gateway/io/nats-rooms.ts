@@ -3,8 +3,9 @@
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../shared/ids.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
+import type { HostDeps } from "../host-deps.ts";
 import { roomLines, type RoomLines } from "./room-lines.ts";
 
-export function natsRooms(nats: NatsConnection, subjects: Subjects, gateway: GatewayId): RoomLines {
-  return roomLines(nats, { heard: subjects.editsOut, told: subjects.editsIn, reply: (room) => subjects.toGateway(gateway, room), replies: subjects.allToGateway(gateway) });
+export function natsRooms(nats: NatsConnection, subjects: Subjects, gateway: GatewayId, deps: Pick<HostDeps, "endOfTurn">): RoomLines {
+  return roomLines(nats, { heard: subjects.editsOut, told: subjects.editsIn, reply: (room) => subjects.toGateway(gateway, room), replies: subjects.allToGateway(gateway) }, deps);
 }

@@ -7,7 +7,9 @@ import type { Msg, Subscription } from "nats";
 
 import { roomOfSubject } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
+import { untilTurnEnds } from "../../shared/io/end-of-turn.ts";
 import { crashing, flushTogether, type NatsConnection, say, subscribeLightly } from "../../shared/io/nats.ts";
+import type { HostDeps } from "../host-deps.ts";
 import type { Backbone, Rooms } from "../ports.ts";
 
 /** The subjects of one line of talk: edits, or presence. */
@@ -16,24 +18,28 @@ export type RoomLines = { readonly rooms: Rooms; start(backbone: Backbone): Prom
 
 const NO_RESPONDERS = 503;
 
-type Route = { readonly subscription: Subscription; readonly to: string; readonly reply: string };
+type Route = { readonly to: string; readonly reply: string; subscription?: Subscription };
 
-export function roomLines(nats: NatsConnection, subjects: LineSubjects): RoomLines {
+export function roomLines(nats: NatsConnection, subjects: LineSubjects, { endOfTurn }: Pick<HostDeps, "endOfTurn">): RoomLines {
+  const turnEnds = untilTurnEnds(endOfTurn);
   const flush = flushTogether(nats);
   const routes = new Map<RoomKey, Route>();
   let connected = true;
   let backbone: Backbone | undefined;
 
   const rooms: Rooms = {
-    follow: (room) => {
-      const subscription = subscribeLightly(nats, subjects.heard(room), (error, msg) => {
+    follow: async (room) => {
+      const route: Route = { to: subjects.told(room), reply: subjects.reply(room) };
+      routes.set(room, route);
+      await turnEnds(); // A crowd that comes back opens hundreds of rooms in a turn: one by one, each would be two writes.
+      if (routes.get(room) !== route) return;
+      route.subscription = subscribeLightly(nats, subjects.heard(room), (error, msg) => {
         if (error === null) backbone?.receiveFromOwner(room, msg.data);
       });
-      routes.set(room, { subscription, to: subjects.told(room), reply: subjects.reply(room) });
-      return flush();
+      await flush();
     },
     unfollow: (room) => {
-      routes.get(room)?.subscription.unsubscribe();
+      routes.get(room)?.subscription?.unsubscribe();
       routes.delete(room);
     },
     tell: (room, message) => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { endOfTurn, turnEnd } from "./end-of-turn.ts";
+import { endOfTurn, turnEnd, untilTurnEnds } from "./end-of-turn.ts";
 
 test("what waits for the end of a turn runs in its order with nothing between, and what it leads to runs in the next", async () => {
   const ran: string[] = [];
@@ -35,4 +35,21 @@ test("[EOT1] what is last in a turn takes along what the others of that turn lea
   await new Promise(setImmediate);
   await new Promise(setImmediate);
   expect(ran.slice(3)).toEqual(["next turn", "written after 4"]);
+});
+
+test("[EOT2] all who await the end of a turn go on in a row, and who awaits it then the end of the next", async () => {
+  const ran: string[] = [];
+  const turnEnds = untilTurnEnds(endOfTurn());
+  const wait = async (name: string): Promise<void> => {
+    await turnEnds();
+    ran.push(name);
+    queueMicrotask(() => ran.push(`after ${name}`));
+  };
+  void wait("one").then(() => wait("one again"));
+  void wait("two");
+  expect(ran).toEqual([]);
+  await new Promise(setImmediate);
+  expect(ran).toEqual(["one", "two", "after one", "after two"]);
+  await new Promise(setImmediate);
+  expect(ran.at(-1)).toBe("after one again");
 });

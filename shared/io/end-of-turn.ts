@@ -41,3 +41,15 @@ export function turnEnd(): TurnEnd {
 export function endOfTurn(): Later {
   return turnEnd().endOfTurn;
 }
+
+/** For whoever awaits: at the end of the turn all who wait go on in a row, ahead of whatever that leads to. */
+export function untilTurnEnds(endOfTurn: Later): () => Promise<void> {
+  let end: Promise<void> | undefined;
+  return () =>
+    (end ??= new Promise((resolve) => {
+      endOfTurn(() => {
+        end = undefined;
+        resolve();
+      });
+    }));
+}

@@ -50,8 +50,8 @@ export class GatewayProcess {
     const { gateway: config, placement: placementConfig } = world.settings;
     const gateway = name as GatewayId;
     const deps = { clock, endOfTurn: (run: () => void) => void clock.after(0, run), log: world.logOf(name), metrics: world.telemetry.gateway };
-    const bus = natsRooms(this.line.connection, world.subjects, gateway);
-    const presenceBus = natsPresence(this.line.connection, world.subjects, gateway, deps.metrics);
+    const bus = natsRooms(this.line.connection, world.subjects, gateway, deps);
+    const presenceBus = natsPresence(this.line.connection, world.subjects, gateway, deps);
     const placement = natsPlacement(this.line.connection, world.subjects, placementConfig, clock);
     const { sockets, topics } = this.listener;
 
