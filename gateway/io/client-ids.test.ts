@@ -14,3 +14,7 @@ test("[CID2] another tenant, user or key makes another id, wherever the borders 
   const ids = [id("acme", "ann", "12345678"), id("acme", "ann1", "2345678x"), id("acmea", "nn", "12345678"), id("acme", "bob", "12345678"), id("acme", "ann", "12345679")];
   expect(new Set(ids).size).toBe(ids.length);
 });
+
+test("[CID3] ids stay what they were: edits are numbered by them, and clients of an older gateway come back", () => {
+  expect(id("acme", "ann", "12345678")).toBe("j2DOJNTzSWZGDmCC");
+});

@@ -1,6 +1,6 @@
 /** Checks a token once where it is shown again and again. By its digest: tokens themselves are not held in memory. */
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import type { Clock } from "../../shared/clock.ts";
 import { KnownTokens, type KnownTokensOptions } from "../sessions/known-tokens.ts";
@@ -20,7 +20,7 @@ export function rememberedTokens(tokens: Tokens, options: KnownTokensOptions, { 
   };
   return {
     verify: async (token) => {
-      const digest = createHash("sha256").update(token).digest("base64");
+      const digest = hash("sha256", token, "base64");
       const identity = known.find(digest, clock.now());
       metrics.tokenChecks.inc({ outcome: identity === undefined ? "checked" : "known" });
       if (identity !== undefined) return { kind: "valid", identity };
