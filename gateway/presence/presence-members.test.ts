@@ -25,19 +25,19 @@ test("[PRG20] the first is said whole, a change as such, and nothing else while 
   members.receiveHeard(7);
   members.enter(connection(2), member("bob"), at(10));
   members.leave(connection(1));
-  expect(members.takeDue(epoch, at(10))).toMatchObject({ version: 8, whole: false, entered: [{ name: "bob" }], exited: [member("ann").client] });
+  expect(members.takeDue(epoch, at(100))).toMatchObject({ version: 8, whole: false, entered: [{ name: "bob" }], exited: [member("ann").client] });
   members.receiveHeard(8);
   expect(members.takeDue(epoch, at(4_000))).toBeUndefined();
 });
 
 test("[PRG21] unheard, all of it is said again", () => {
   const members = heard();
-  members.enter(connection(2), member("bob"), at(10));
-  members.takeDue(epoch, at(10));
-  expect(members.takeDue(epoch, at(500))).toBeUndefined();
-  expect(members.takeDue(epoch, at(510))).toMatchObject({ version: 2, whole: true, entered: [{ name: "ann" }, { name: "bob" }] });
+  members.enter(connection(2), member("bob"), at(100));
+  members.takeDue(epoch, at(100));
+  expect(members.takeDue(epoch, at(599))).toBeUndefined();
+  expect(members.takeDue(epoch, at(600))).toMatchObject({ version: 2, whole: true, entered: [{ name: "ann" }, { name: "bob" }] });
   members.receiveHeard(1);
-  expect(members.takeDue(epoch, at(1_010))).toMatchObject({ version: 2, whole: true });
+  expect(members.takeDue(epoch, at(1_100))).toMatchObject({ version: 2, whole: true });
 });
 
 test("[PRG22] a quiet owner is asked whether it still knows, with nobody in the question", () => {
@@ -69,16 +69,16 @@ test("[PRG24] a client on two connections is one member, until the last is gone"
   expect(members.soleConnection(member("ann").client)).toBeUndefined();
   expect(members.leave(connection(1))).toBeUndefined();
   expect(members.soleConnection(member("ann").client)).toBe(2);
-  expect(members.takeDue(epoch, at(10))).toBeUndefined();
+  expect(members.takeDue(epoch, at(100))).toBeUndefined();
   expect(members.leave(connection(2))).toBe(member("ann").client);
-  expect(members.takeDue(epoch, at(10))).toMatchObject({ exited: [member("ann").client] });
+  expect(members.takeDue(epoch, at(100))).toMatchObject({ exited: [member("ann").client] });
 });
 
 test("[PRG25] it is done once nobody is here and the owner has heard so", () => {
   const members = heard();
   members.leave(connection(1));
   expect(members.isDone).toBe(false);
-  const said = members.takeDue(epoch, at(10))!;
+  const said = members.takeDue(epoch, at(100))!;
   expect(members.isDone).toBe(false);
   members.receiveHeard(said.version);
   expect(members.isDone).toBe(true);
@@ -90,6 +90,20 @@ test("[PRG26] a member without input for a minute is a spectator, until its next
   expect(members.of(connection(1))?.spectator).toBe(false);
   members.findSpectators(at(60_000));
   expect(members.takeDue(epoch, at(60_000))).toMatchObject({ entered: [{ spectator: true }] });
-  members.receiveInput(connection(1), at(60_001));
-  expect(members.takeDue(epoch, at(60_001))).toMatchObject({ entered: [{ spectator: false }] });
+  members.receiveInput(connection(1), at(60_100));
+  expect(members.takeDue(epoch, at(60_100))).toMatchObject({ entered: [{ spectator: false }] });
+});
+
+test("[PRG52] the first change is said as it comes, those that follow it at once together", () => {
+  const members = heard();
+  members.enter(connection(2), member("bob"), at(1_000));
+  expect(members.dueAt).toBeLessThanOrEqual(1_000);
+  expect(members.takeDue(epoch, at(1_000))).toMatchObject({ entered: [{ name: "bob" }] });
+  members.receiveHeard(2);
+  members.enter(connection(3), member("cat"), at(1_010));
+  members.enter(connection(4), member("dan"), at(1_050));
+  members.leave(connection(1));
+  expect(members.dueAt).toBe(1_100);
+  expect(members.takeDue(epoch, at(1_099))).toBeUndefined();
+  expect(members.takeDue(epoch, at(1_100))).toMatchObject({ version: 3, whole: false, entered: [{ name: "cat" }, { name: "dan" }], exited: [member("ann").client] });
 });

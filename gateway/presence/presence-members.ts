@@ -1,9 +1,10 @@
 /**
- * Who of this gateway is in a room, and saying so to the room's owner: each change as it comes, and all of it again
- * until the owner has heard the last. One client is one member, on however many connections for a moment.
+ * Who of this gateway is in a room, and saying so to the room's owner: a change as it comes, those that follow it at
+ * once together, and all of it again until the owner has heard the last. One client is one member, on however many
+ * connections for a moment.
  */
 
-import type { Member, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import type { Member, MemberState, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, Millis } from "../../shared/ids.ts";
 import { Few } from "../../shared/few.ts";
 import { SeldomSet } from "../../shared/seldom.ts";
@@ -24,6 +25,8 @@ export type PresenceMembersOptions = {
 /** One object, there are very many. `connections`: nearly always one, without a list. `number`: under which the room has been told of it. */
 type Here = { -readonly [Field in keyof Member]: Member[Field] } & { connections: ConnectionId | readonly ConnectionId[]; inputAt: Millis; number: ParticipantNumber | undefined };
 
+/** A crowd comes one by one, and each change on its own costs the owner, all gateways and everybody in the room a message. */
+const CHANGES_MS_MIN = 100;
 /** The owner said that it missed something: all is said again, but not more often than this. */
 const WHOLE_MS_MIN = 100;
 const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
@@ -181,13 +184,14 @@ export class PresenceMembers {
   /** When something is to be said. */
   get dueAt(): Millis {
     if (this.#isWholeDue) return (this.#wholeSaidAt + WHOLE_MS_MIN) as Millis;
-    if (this.#entered.size > 0 || this.#exited.size > 0) return this.#saidAt;
+    if (this.#entered.size > 0 || this.#exited.size > 0) return (this.#saidAt + CHANGES_MS_MIN) as Millis;
     return this.#heard ? inStep(this.#saidAt + this.#options.keepaliveMs) : ((this.#saidAt + this.#options.repeatMs) as Millis);
   }
 
-  /** What to say now. */
-  takeDue(epoch: Epoch, now: Millis): (PresenceToOwner & { kind: "members" }) | undefined {
-    if (now < this.dueAt) return undefined;
+  /** What to say now. `shown`: what the owner is told in the same moment, and passes over of whom it does not know. */
+  takeDue(epoch: Epoch, now: Millis, shown: readonly MemberState[] = []): (PresenceToOwner & { kind: "members" }) | undefined {
+    const isShownOfNew = !this.#isWholeDue && shown.some(({ client }) => this.#entered.has(client));
+    if (now < this.dueAt && !isShownOfNew) return undefined;
     const { gateway } = this.#options;
     const hasChanged = this.#entered.size > 0 || this.#exited.size > 0;
     const isWhole = this.#isWholeDue || (!hasChanged && !this.#heard);

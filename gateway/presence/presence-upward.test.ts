@@ -100,9 +100,9 @@ test("[PRG41] very many who leave at once are said so in parts too, a few in one
   up.takeDue(30, 0 as Millis);
   up.members.receiveHeard(up.members.version);
   up.leave(0 as ConnectionId);
-  expect(members(up.takeDue(30, 10 as Millis).messages)).toMatchObject([{ whole: false, exited: [client(0)] }]);
+  expect(members(up.takeDue(30, 100 as Millis).messages)).toMatchObject([{ whole: false, exited: [client(0)] }]);
   for (let index = 1; index < MANY; index++) up.leave(index as ConnectionId);
-  const said = members(up.takeDue(30, 20 as Millis).messages);
+  const said = members(up.takeDue(30, 200 as Millis).messages);
   expect(said.flatMap(({ exited }) => exited)).toHaveLength(MANY - 1);
 });
 
@@ -134,4 +134,21 @@ test("[PRG45] while the owner does not answer it is looked after at a steady pac
     up.takeDue(30, at);
   }
   expect(looks).toEqual([500, 1_000, 1_500, 2_000]);
+});
+
+test("[PRG53] what somebody shows who is new does not come before who that is, nor wait for it", () => {
+  const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
+  const enter = (index: number) => up.enter(index as ConnectionId, { client: client(index), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false }, 0 as Millis);
+  enter(1);
+  up.takeDue(30, 0 as Millis);
+  up.members.receiveHeard(up.members.version);
+  enter(2);
+  enter(3);
+  up.receiveFields(1 as ConnectionId, [{ name: "cursor", value: Uint8Array.of(1) }], 20 as Millis);
+  expect(up.takeDue(30, 20 as Millis).messages).toMatchObject([{ kind: "states", states: [{ client: client(1) }] }]);
+  up.receiveFields(3 as ConnectionId, [{ name: "cursor", value: Uint8Array.of(3) }], 40 as Millis);
+  expect(up.takeDue(30, 40 as Millis).messages).toMatchObject([
+    { kind: "members", version: 2, whole: false, entered: [{ client: client(2) }, { client: client(3) }] },
+    { kind: "states", states: [{ client: client(3) }] },
+  ]);
 });

@@ -122,8 +122,8 @@ export class PresenceUpward {
   /** What to tell the owner now. Views go on at the pace at which they are told. */
   takeDue(presencePerSecond: number, now: Millis): Told {
     const wasWaiting = this.#isWaiting;
-    const members = this.members.takeDue(this.#view.epoch, now);
     const { fresh, again } = this.#outbox.takeDue(presencePerSecond, now);
+    const members = this.members.takeDue(this.#view.epoch, now, fresh);
     const messages = [...(members === undefined ? [] : membersInParts(members)), ...this.#statesOf(fresh, true), ...this.#statesOf(again, false)];
     if (messages.length > 0 && !wasWaiting) this.#waitingSince = now;
     return { messages, entered: members?.entered ?? [], shown: fresh };
