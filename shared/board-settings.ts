@@ -28,7 +28,9 @@ export function points(raw: string): number {
 function kinds(raw: string): readonly BoardKind[] {
   const named = list(raw).map((entry) => {
     const [name = "", worth = "", role = "everyone", ...rest] = entry.split(":");
-    if (!ACTIVITY_KIND.test(name) || rest.length > 0) throw new SettingError("must be like comment:5:commenters, with names of small letters, digits and -");
+    if (!ACTIVITY_KIND.test(name) || rest.length > 0) {
+      throw new SettingError("must be like comment:5:commenters, with names of small letters, digits and -");
+    }
     if (!isRole(role)) throw new SettingError(`must name a role out of ${Object.keys(BOARD_ROLES).join(", ")}`);
     return { name, points: points(worth), role };
   });

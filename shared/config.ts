@@ -81,7 +81,9 @@ export function readSettings<const S extends Settings>(settings: S, given: Given
       values[name] = setting.parse(raw);
     } catch (error) {
       if (!(error instanceof SettingError)) throw error;
-      problems.push(`${typed === undefined ? envName(name) : flagName(name)}${setting.secret === true ? "" : `=${raw}`} ${error.message} (${setting.meaning})`);
+      problems.push(
+        `${typed === undefined ? envName(name) : flagName(name)}${setting.secret === true ? "" : `=${raw}`} ${error.message} (${setting.meaning})`,
+      );
     }
   }
   if (problems.length > 0) throw new SettingError(`bad configuration:\n  ${problems.join("\n  ")}`);

@@ -52,7 +52,9 @@ export function parseTenantId(text: string): TenantId | undefined {
 }
 
 export function parseRoomId(text: string): RoomId | undefined {
-  return text.length >= 1 && text.length <= 128 && text.isWellFormed() && !CONTROL.test(text) && !/^\.\.?$/.test(text) ? (text as RoomId) : undefined;
+  return text.length >= 1 && text.length <= 128 && text.isWellFormed() && !CONTROL.test(text) && !/^\.\.?$/.test(text)
+    ? (text as RoomId)
+    : undefined;
 }
 
 export function parseUserId(text: string): UserId | undefined {
@@ -90,5 +92,7 @@ export function roomOf(key: RoomKey): RoomId {
 }
 
 function encodeToken(room: RoomId): string {
-  return encodeURIComponent(room).replace(/[.!~*'()]/g, (char) => `%${char.charCodeAt(0).toString(16)}`).replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => `=${hex.toLowerCase()}`);
+  return encodeURIComponent(room)
+    .replace(/[.!~*'()]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)
+    .replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => `=${hex.toLowerCase()}`);
 }

@@ -1,6 +1,9 @@
 /** Does so many at a time; who comes later waits for its turn. As many wait as there are callers that do not give up. */
 
-export function inTurn<Args extends readonly unknown[], Result>(atOnce: number, run: (...args: Args) => Promise<Result>): (...args: Args) => Promise<Result> {
+export function inTurn<Args extends readonly unknown[], Result>(
+  atOnce: number,
+  run: (...args: Args) => Promise<Result>,
+): (...args: Args) => Promise<Result> {
   const waiting: (() => void)[] = [];
   let underWay = 0;
   return async (...args) => {

@@ -66,7 +66,9 @@ export class Membership {
 
   /** What the live ones said last, sorted by name. */
   live(now: Millis): ServerHeartbeat[] {
-    const heartbeats = [...this.#heard.values()].filter(({ at, heartbeat }) => now - at <= this.#silenceOf(heartbeat)).map(({ heartbeat }) => heartbeat);
+    const heartbeats = [...this.#heard.values()]
+      .filter(({ at, heartbeat }) => now - at <= this.#silenceOf(heartbeat))
+      .map(({ heartbeat }) => heartbeat);
     return heartbeats.sort((a, b) => (a.server < b.server ? -1 : 1));
   }
 

@@ -25,11 +25,16 @@ export function encodeInParts(news: PresenceNews): Uint8Array[] {
 
 /** Who comes is told of before what they show. */
 function cut({ gone, present, states }: PresenceNews): PresenceNews[] {
-  const pieces = states.flatMap(({ number, fields }) => inParts(fields, bytesOfField, NEWS_BYTES_MAX).map((some) => ({ number, fields: some })));
+  const pieces = states.flatMap(({ number, fields }) =>
+    inParts(fields, bytesOfField, NEWS_BYTES_MAX).map((some) => ({ number, fields: some })),
+  );
   return [
     ...inParts(gone, () => NUMBER_BYTES, NEWS_BYTES_MAX).map((some) => ({ ...NO_NEWS, gone: some })),
     ...inParts(present, bytesOfParticipant, NEWS_BYTES_MAX).map((some) => ({ ...NO_NEWS, present: some })),
-    ...inParts(pieces, ({ fields }) => STATE_BYTES + sum(fields.map(bytesOfField)), NEWS_BYTES_MAX).map((some) => ({ ...NO_NEWS, states: some })),
+    ...inParts(pieces, ({ fields }) => STATE_BYTES + sum(fields.map(bytesOfField)), NEWS_BYTES_MAX).map((some) => ({
+      ...NO_NEWS,
+      states: some,
+    })),
   ];
 }
 

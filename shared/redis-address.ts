@@ -18,9 +18,13 @@ export function redisAddress(urls: string): RedisAddress {
   const all = urls.split(",").map((url) => parsed(url.trim()));
   const [first] = all;
   const isSame = (part: "protocol" | "username" | "password"): boolean => all.every((url) => url[part] === first![part]);
-  if (!(["protocol", "username", "password"] as const).every(isSame)) throw new SettingError("must name one user, and redis:// or rediss://, for all nodes of a Redis Cluster");
+  if (!(["protocol", "username", "password"] as const).every(isSame)) {
+    throw new SettingError("must name one user, and redis:// or rediss://, for all nodes of a Redis Cluster");
+  }
   const db = databaseOf(first!);
-  if (all.length > 1 && all.some((url) => databaseOf(url) > 0)) throw new SettingError("must name no number of a database where it names several nodes: a Redis Cluster has one only");
+  if (all.length > 1 && all.some((url) => databaseOf(url) > 0)) {
+    throw new SettingError("must name no number of a database where it names several nodes: a Redis Cluster has one only");
+  }
   const { username, password, protocol } = first!;
   return {
     nodes: all.map(({ hostname, port }) => ({ host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? DEFAULT_PORT : Number(port) })),
@@ -46,7 +50,9 @@ function parsed(url: string): URL {
     const isWhole = address.hostname !== "" && address.search === "" && address.hash === "" && /^(?:\/\d*)?$/.test(address.pathname);
     if (isWhole && [address.username, address.password].every(isDecodable)) return address;
   }
-  throw new SettingError("must be redis://host:port, or rediss:// for TLS, with a user redis://user:password@host:port, a database redis://host:port/1; the nodes of a Redis Cluster comma-separated; what is special in a password is written as in any URL, @ as %40");
+  throw new SettingError(
+    "must be redis://host:port, or rediss:// for TLS, with a user redis://user:password@host:port, a database redis://host:port/1; the nodes of a Redis Cluster comma-separated; what is special in a password is written as in any URL, @ as %40",
+  );
 }
 
 function databaseOf({ pathname }: URL): number {

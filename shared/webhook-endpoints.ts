@@ -12,10 +12,14 @@ export type WebhookEndpoint = { readonly name: string; readonly tenant: TenantId
 /** `https://a.example/hook, acme=https://b.example/hook`. */
 export function webhookEndpoints(raw: string): readonly WebhookEndpoint[] {
   const endpoints = entriesOf(raw).map(({ tenant, value }): WebhookEndpoint => {
-    if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) throw new SettingError("must be addresses that begin with https:// or http://, each of all tenants or as tenant=address");
+    if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
+      throw new SettingError("must be addresses that begin with https:// or http://, each of all tenants or as tenant=address");
+    }
     return { name: tenant ?? "all-tenants", tenant, url: value };
   });
-  if (new Set(endpoints.map(({ name }) => name)).size < endpoints.length) throw new SettingError("must name one address for a tenant, and one for all");
+  if (new Set(endpoints.map(({ name }) => name)).size < endpoints.length) {
+    throw new SettingError("must name one address for a tenant, and one for all");
+  }
   return endpoints;
 }
 
@@ -23,7 +27,9 @@ export function webhookEndpoints(raw: string): readonly WebhookEndpoint[] {
 export function webhookSecrets(raw: string): ReadonlyMap<string, string> {
   return new Map(
     entriesOf(raw).map(({ tenant, value }) => {
-      if (!/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(value)) throw new SettingError("must be secrets as Standard Webhooks has them: whsec_ and 24 random bytes or more in base64");
+      if (!/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(value)) {
+        throw new SettingError("must be secrets as Standard Webhooks has them: whsec_ and 24 random bytes or more in base64");
+      }
       return [tenant ?? "all-tenants", value];
     }),
   );

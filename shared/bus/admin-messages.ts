@@ -16,7 +16,10 @@ const room = checked<RoomKey>(parseRoomKey, "room key");
 const date = z.int().nonnegative().transform((number) => number as UnixMillis);
 
 /** `address`: as `shared/client-address.ts` writes it. */
-export const Target = z.discriminatedUnion("kind", [z.object({ kind: z.literal("user"), tenant, user }), z.object({ kind: z.literal("address"), address: z.string().regex(/^[0-9a-f.:]{1,64}$/) })]);
+export const Target = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("user"), tenant, user }),
+  z.object({ kind: z.literal("address"), address: z.string().regex(/^[0-9a-f.:]{1,64}$/) }),
+]);
 export type Target = z.infer<typeof Target>;
 
 /**
@@ -24,7 +27,16 @@ export type Target = z.infer<typeof Target>;
  * `room`: there only. `read-only`: may be there, and not write. `by`: imposed for abuse; absent: by people. One of each
  * is not about the same.
  */
-export const Sanction = z.object({ target: Target, room: room.optional(), level: z.enum(["banned", "read-only"]), by: z.literal("gateway").optional(), until: date, madeAt: date, lifted: z.boolean(), reason: z.string().max(200) });
+export const Sanction = z.object({
+  target: Target,
+  room: room.optional(),
+  level: z.enum(["banned", "read-only"]),
+  by: z.literal("gateway").optional(),
+  until: date,
+  madeAt: date,
+  lifted: z.boolean(),
+  reason: z.string().max(200),
+});
 export type Sanction = z.infer<typeof Sanction>;
 
 /** To every gateway. Kick: without a room, all of the connection; `user` or `connection`, at least one of them. */

@@ -46,5 +46,9 @@ export const BoardShown = z.object({
 export type BoardShown = z.infer<typeof BoardShown>;
 
 /** `behind`: what was shown is old, and is told again once it is not. `unavailable`: this board is not kept. */
-export const BoardNews = z.discriminatedUnion("kind", [BoardShown, z.object({ kind: z.literal("behind"), ...board }), z.object({ kind: z.literal("unavailable"), ...board })]);
+export const BoardNews = z.discriminatedUnion("kind", [
+  BoardShown,
+  z.object({ kind: z.literal("behind"), ...board }),
+  z.object({ kind: z.literal("unavailable"), ...board }),
+]);
 export type BoardNews = z.infer<typeof BoardNews>;

@@ -38,7 +38,12 @@ export type Checkpoint = z.infer<typeof Checkpoint>;
  * What stands in the place of a deleted room's checkpoint for good: whoever comes late with one finds another revision.
  * `wiping`: something of the room may be left still. `snapshot`: the object that is to be removed.
  */
-export const DeletedCheckpoint = z.object({ deleted: z.literal(true), time: z.number().transform((number) => number as UnixMillis), wiping: z.literal(true).optional(), snapshot: z.string().optional() });
+export const DeletedCheckpoint = z.object({
+  deleted: z.literal(true),
+  time: z.number().transform((number) => number as UnixMillis),
+  wiping: z.literal(true).optional(),
+  snapshot: z.string().optional(),
+});
 export type DeletedCheckpoint = z.infer<typeof DeletedCheckpoint>;
 
 /** A room's entry in the bucket. */

@@ -18,7 +18,17 @@ import { Tag } from "./tags.ts";
  * user-faults, address-faults, tenant-faults  points for what went wrong, as they stand
  * full-room     1 for a room that is so far over its budget that it takes nobody new; told by its room server
  */
-export const COUNT_KINDS = { ip: 1, tenant: 2, "tenant-rooms": 3, room: 4, "tenant-edits": 5, "user-faults": 6, "address-faults": 7, "tenant-faults": 8, "full-room": 9 } as const;
+export const COUNT_KINDS = {
+  ip: 1,
+  tenant: 2,
+  "tenant-rooms": 3,
+  room: 4,
+  "tenant-edits": 5,
+  "user-faults": 6,
+  "address-faults": 7,
+  "tenant-faults": 8,
+  "full-room": 9,
+} as const;
 export type CountKind = keyof typeof COUNT_KINDS;
 
 export type Count = { readonly kind: CountKind; readonly key: string; readonly count: number };
@@ -47,7 +57,9 @@ export function encodeCountsReport({ source, counts }: CountsReport, bytesMax: n
 
 /** Undefined for bytes that are no such report. */
 export function decodeCountsReport(bytes: Uint8Array): CountsReport | undefined {
-  return readWhole(bytes, (input) => (readByte(input) === Tag.countsReport ? { source: readText(input), counts: readList(input, COUNT_BYTES_MIN, readOne) } : undefined));
+  return readWhole(bytes, (input) =>
+    readByte(input) === Tag.countsReport ? { source: readText(input), counts: readList(input, COUNT_BYTES_MIN, readOne) } : undefined,
+  );
 }
 
 function readOne(input: Decoder): Count {

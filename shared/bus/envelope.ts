@@ -9,8 +9,36 @@ import { writeUint8 } from "lib0/encoding";
 import type { Author, ClientId, Epoch, GatewayId, Position, Seq } from "../ids.ts";
 import { encode } from "../wire/encode.ts";
 import { readByte, readWhole } from "../wire/fields.ts";
-import { bytes, clientId, counter, epoch, type Format, fields, flag, gatewayId, kinds, list, number, numbered, oneOf, position, refuseUnless, seqOrStart, tentativeEdit, userId } from "../wire/formats.ts";
-import { type Counter, NACK_REASONS, type NackReason, RESYNC_REASONS, type ResyncReason, SAVING_STATES, type SavingState, type TentativeEdit } from "../wire/frames.ts";
+import {
+  bytes,
+  clientId,
+  counter,
+  epoch,
+  type Format,
+  fields,
+  flag,
+  gatewayId,
+  kinds,
+  list,
+  number,
+  numbered,
+  oneOf,
+  position,
+  refuseUnless,
+  seqOrStart,
+  tentativeEdit,
+  userId,
+} from "../wire/formats.ts";
+import {
+  type Counter,
+  NACK_REASONS,
+  type NackReason,
+  RESYNC_REASONS,
+  type ResyncReason,
+  SAVING_STATES,
+  type SavingState,
+  type TentativeEdit,
+} from "../wire/frames.ts";
 import { decodeRecord, encodeDeletedRecord, type LogRecord, type OwnersRecord } from "./record.ts";
 import { Tag } from "./tags.ts";
 
@@ -59,7 +87,13 @@ export type Answer =
   /** A first edit, but the room has edits already, or has taken one. */
   | { kind: "not-first"; epoch: Epoch; client: ClientId; counter: Counter };
 
-export type CatchUpAnswer = { readonly kind: "catch-up"; readonly request: number; readonly epoch: Epoch; readonly head: Seq; readonly answer: CatchUp };
+export type CatchUpAnswer = {
+  readonly kind: "catch-up";
+  readonly request: number;
+  readonly epoch: Epoch;
+  readonly head: Seq;
+  readonly answer: CatchUp;
+};
 /** Edits come in several parts where they are many, in order; each entry is the bytes of committed edits. */
 export type CatchUp = { kind: "edits"; parts: readonly Uint8Array[]; last: boolean } | { kind: "resync"; reason: ResyncReason };
 
@@ -112,7 +146,10 @@ const FROM_OWNER = kinds<Exclude<SaidByOwner, LogRecord>>({
 const ANSWER = kinds<Answer>({
   "catch-up": [Tag.catchUp, fields({ request: number, epoch, head: seqOrStart, answer: catchUp })],
   acked: [Tag.acked, fields({ epoch, client: clientId, counter, seq: seqOrStart, exact: flag })],
-  refused: [Tag.refused, fields({ epoch, client: clientId, counter, reason: oneOf(NACK_REASONS), expected: counter, retryAfterMs: number })],
+  refused: [
+    Tag.refused,
+    fields({ epoch, client: clientId, counter, reason: oneOf(NACK_REASONS), expected: counter, retryAfterMs: number }),
+  ],
   "not-first": [Tag.notFirst, fields({ epoch, client: clientId, counter })],
 });
 

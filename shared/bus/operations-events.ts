@@ -23,13 +23,29 @@ const Reports = z.discriminatedUnion("kind", [
   /** A placement process leads from here on. */
   z.object({ kind: z.literal("placement_leads"), generation: z.int() }),
   /** A room's presence travels otherwise. `cause`: the room grew or shrank, or a new owner found it so. */
-  z.object({ kind: z.literal("mode_transition"), room, from: z.string(), to: z.string(), participants: z.int(), cause: z.enum(["grew", "shrank", "new-owner"]), epoch: z.int() }),
+  z.object({
+    kind: z.literal("mode_transition"),
+    room,
+    from: z.string(),
+    to: z.string(),
+    participants: z.int(),
+    cause: z.enum(["grew", "shrank", "new-owner"]),
+    epoch: z.int(),
+  }),
   /** A room tells less, or more again: how far it is held back, what it cost in the last second, how late the server was. */
   z.object({ kind: z.literal("room_budget"), room, from: z.int(), to: z.int(), cost: z.number(), delayMs: z.number() }),
   /** Events could not be delivered: the first of a minute. `endpoint`: the tenant whose it is, or all-tenants. */
   z.object({ kind: z.literal("webhook_given_up"), endpoint: z.string(), id: z.string(), reason: z.string() }),
   /** A gateway leaves out more, or less again: how far down the drop order, and what it measured. */
-  z.object({ kind: z.literal("shed_level"), from: z.int(), to: z.int(), cause: z.string(), delayMs: z.number(), outboundBytes: z.number(), natsLagMs: z.number() }),
+  z.object({
+    kind: z.literal("shed_level"),
+    from: z.int(),
+    to: z.int(),
+    cause: z.string(),
+    delayMs: z.number(),
+    outboundBytes: z.number(),
+    natsLagMs: z.number(),
+  }),
 ]);
 
 /** What happened. */

@@ -22,11 +22,22 @@ export const ServerLabels = z.object({ host: label, zone: label, pool: label });
 export type ServerLabels = z.infer<typeof ServerLabels>;
 
 /** `used`: the share of the server's budget that is in use, by what is scarcest. `hot`: the rooms that take most of it. */
-export const ServerLoad = z.object({ used: z.number().nonnegative(), hot: z.array(z.object({ room, share: z.number().nonnegative() })).max(64) });
+export const ServerLoad = z.object({
+  used: z.number().nonnegative(),
+  hot: z.array(z.object({ room, share: z.number().nonnegative() })).max(64),
+});
 export type ServerLoad = z.infer<typeof ServerLoad>;
 
 /** room server -> everyone, each `everyMs`, by default 200 ms; three missed ones mean it is gone. Those of earlier versions do not say how often. */
-export const ServerHeartbeat = z.object({ server: serverId, rooms: z.int(), draining: z.boolean(), time: date, everyMs: z.int().positive().optional(), labels: ServerLabels.optional(), load: ServerLoad.optional() });
+export const ServerHeartbeat = z.object({
+  server: serverId,
+  rooms: z.int(),
+  draining: z.boolean(),
+  time: date,
+  everyMs: z.int().positive().optional(),
+  labels: ServerLabels.optional(),
+  load: ServerLoad.optional(),
+});
 export type ServerHeartbeat = z.infer<typeof ServerHeartbeat>;
 
 /** gateway -> room servers: nobody listens where this one should. */
@@ -62,7 +73,10 @@ export type ClaimReply = z.infer<typeof ClaimReply>;
 export const LocateRequest = z.object({ room, suspects: z.array(serverId).max(64) });
 export type LocateRequest = z.infer<typeof LocateRequest>;
 
-export const LocateReply = z.discriminatedUnion("kind", [z.object({ kind: z.literal("server"), server: serverId }), z.object({ kind: z.literal("none"), reason: z.string() })]);
+export const LocateReply = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("server"), server: serverId }),
+  z.object({ kind: z.literal("none"), reason: z.string() }),
+]);
 export type LocateReply = z.infer<typeof LocateReply>;
 
 /**
@@ -84,7 +98,10 @@ export const ServerOrder = z.discriminatedUnion("kind", [
 ]);
 export type ServerOrder = z.infer<typeof ServerOrder>;
 
-export const OrderReply = z.discriminatedUnion("kind", [z.object({ kind: z.literal("done") }), z.object({ kind: z.literal("refused"), reason: z.string() })]);
+export const OrderReply = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("done") }),
+  z.object({ kind: z.literal("refused"), reason: z.string() }),
+]);
 export type OrderReply = z.infer<typeof OrderReply>;
 
 /** The entry of a room in the rooms bucket: a hint that makes finding the owner fast. */
@@ -92,7 +109,14 @@ export const RoomEntry = z.object({ owner: serverId, epoch });
 export type RoomEntry = z.infer<typeof RoomEntry>;
 
 /** The entry of a room in the plan bucket: what placement wants, and why. `reason`: of its last step; `ownerReason`: of that which gave it its owner. `at`: when it was planned. */
-export const PlannedRoom = z.object({ owner: serverId, replica: serverId.optional(), reason: z.string(), ownerReason: z.string().optional(), generation: z.int().positive(), at: date });
+export const PlannedRoom = z.object({
+  owner: serverId,
+  replica: serverId.optional(),
+  reason: z.string(),
+  ownerReason: z.string().optional(),
+  generation: z.int().positive(),
+  at: date,
+});
 export type PlannedRoom = z.infer<typeof PlannedRoom>;
 
 /** Why `owner` has the room, as far as its plan tells. Whoever kept the warm copy takes the room of a server that is gone unasked. */

@@ -6,13 +6,35 @@
 import type { ClientId, Epoch, GatewayId, UserId } from "../ids.ts";
 import { encode } from "../wire/encode.ts";
 import { readWhole } from "../wire/fields.ts";
-import { bits, bytes, clientId, epoch, epochOrNone, type Format, fields, flag, gatewayId, kinds, list, number, oneOf, text, userId } from "../wire/formats.ts";
+import {
+  bits,
+  bytes,
+  clientId,
+  epoch,
+  epochOrNone,
+  type Format,
+  fields,
+  flag,
+  gatewayId,
+  kinds,
+  list,
+  number,
+  oneOf,
+  text,
+  userId,
+} from "../wire/formats.ts";
 import { ROOM_MODES, type RoomMode } from "../wire/frames.ts";
 import { type PresenceField, presenceFields, withClass } from "../wire/presence.ts";
 import { Tag } from "./tags.ts";
 
 /** One of a gateway's clients in a room. */
-export type Member = { readonly client: ClientId; readonly user: UserId; readonly name: string; readonly canWrite: boolean; readonly spectator: boolean };
+export type Member = {
+  readonly client: ClientId;
+  readonly user: UserId;
+  readonly name: string;
+  readonly canWrite: boolean;
+  readonly spectator: boolean;
+};
 
 /** The fields that one of them has changed. */
 export type MemberState = { readonly client: ClientId; readonly fields: readonly PresenceField[] };
@@ -26,14 +48,28 @@ export type PresenceToOwner =
    * nobody in it and the last version: "am I still known to you?" `epoch`: the highest it has heard of, 0 for none.
    * `partOf`: very many do not fit into a message; it counts once all its parts have come, one after the other.
    */
-  | { kind: "members"; gateway: GatewayId; epoch: Epoch; version: number; whole: boolean; entered: readonly Member[]; exited: readonly ClientId[]; partOf?: PartOf }
+  | {
+      kind: "members";
+      gateway: GatewayId;
+      epoch: Epoch;
+      version: number;
+      whole: boolean;
+      entered: readonly Member[];
+      exited: readonly ClientId[];
+      partOf?: PartOf;
+    }
   /** `fresh`: the clients have just said so. Else it is told again, because the room has not shown it yet. */
   | { kind: "states"; gateway: GatewayId; number: number; fresh: boolean; states: readonly MemberState[] }
   /** Asks for everything: the gateway is new to the room, or has missed something. */
   | { kind: "sync"; gateway: GatewayId };
 
 /** How the room's presence travels now; the same as in the frame MODE. */
-export type Standing = { readonly mode: RoomMode; readonly participants: number; readonly presencePerSecond: number; readonly shed: number };
+export type Standing = {
+  readonly mode: RoomMode;
+  readonly participants: number;
+  readonly presencePerSecond: number;
+  readonly shed: number;
+};
 
 /** owner -> every gateway of the room, on `presence.out`; `news` is written by wire/presence.ts */
 export type PresenceFromOwner =
@@ -62,7 +98,10 @@ type Members = Omit<Extract<PresenceToOwner, { kind: "members" }>, "kind">;
 
 const MEMBERS_HEAD = fields({ gateway: gatewayId, epoch: epochOrNone, version: number, is: bits("whole", "inParts") });
 const PART_OF: Format<PartOf> = fields({ part: number, parts: number });
-const WHO = fields({ entered: list(MEMBER_BYTES_MIN, withClass(fields({ client: clientId, user: userId, name: text }))), exited: list(CLIENT_BYTES_MIN, clientId) });
+const WHO = fields({
+  entered: list(MEMBER_BYTES_MIN, withClass(fields({ client: clientId, user: userId, name: text }))),
+  exited: list(CLIENT_BYTES_MIN, clientId),
+});
 
 /** Which part it is stands only where there are several. */
 const members: Format<Members> = {
@@ -85,7 +124,15 @@ const standing: Format<Standing> = fields({ mode: oneOf(ROOM_MODES), participant
 
 const TO_OWNER = kinds<PresenceToOwner>({
   members: [Tag.members, members],
-  states: [Tag.presenceStates, fields({ gateway: gatewayId, number, fresh: flag, states: list(STATE_BYTES_MIN, fields({ client: clientId, fields: presenceFields })) })],
+  states: [
+    Tag.presenceStates,
+    fields({
+      gateway: gatewayId,
+      number,
+      fresh: flag,
+      states: list(STATE_BYTES_MIN, fields({ client: clientId, fields: presenceFields })),
+    }),
+  ],
   sync: [Tag.presenceSync, fields({ gateway: gatewayId })],
 });
 

@@ -11,7 +11,18 @@ import * as encoding from "lib0/encoding";
 
 import type { ClientId, Epoch, Seq, ServerId, UnixMillis, UserId } from "../ids.ts";
 import { readCommittedEdits, writeCommittedEdits } from "../wire/committed-edits.ts";
-import { readByte, readBytes, readClientId, readEpoch, readList, readNumber, readSeqOrStart, readText, readUserId, readWhole } from "../wire/fields.ts";
+import {
+  readByte,
+  readBytes,
+  readClientId,
+  readEpoch,
+  readList,
+  readNumber,
+  readSeqOrStart,
+  readText,
+  readUserId,
+  readWhole,
+} from "../wire/fields.ts";
 import type { CommittedEdits } from "../wire/frames.ts";
 import { Tag } from "./tags.ts";
 

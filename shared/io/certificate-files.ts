@@ -13,20 +13,30 @@ export function textIn(setting: string, file: string): string {
     return readFileSync(file, "utf8");
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
-    throw new SettingError(`${setting}=${file} cannot be read (${code}): give a file that is there, and that the user whom Coroom runs as may read`, { cause });
+    throw new SettingError(
+      `${setting}=${file} cannot be read (${code}): give a file that is there, and that the user whom Coroom runs as may read`,
+      { cause },
+    );
   }
 }
 
 /** Undefined: neither is named. `settings`: of the certificate and of its key, as in the environment. */
-export function certificateFiles({ certFile, keyFile }: CertificateFiles, settings: readonly [string, string]): CertificateFiles | undefined {
+export function certificateFiles(
+  { certFile, keyFile }: CertificateFiles,
+  settings: readonly [string, string],
+): CertificateFiles | undefined {
   if (certFile === "" && keyFile === "") return undefined;
   const [ofCert, ofKey] = settings;
-  if (certFile === "" || keyFile === "") throw new SettingError(`${ofCert} and ${ofKey} go together: set both, the certificate and its private key, or neither`);
+  if (certFile === "" || keyFile === "") {
+    throw new SettingError(`${ofCert} and ${ofKey} go together: set both, the certificate and its private key, or neither`);
+  }
   const [cert, key] = [textIn(ofCert, certFile), textIn(ofKey, keyFile)];
   try {
     createSecureContext({ cert, key });
   } catch {
-    throw new SettingError(`${ofCert}=${certFile} and ${ofKey}=${keyFile} do not fit together, or are no PEM: give a certificate and the key that it was made for, without a passphrase`); // With no cause: it may quote the key.
+    throw new SettingError(
+      `${ofCert}=${certFile} and ${ofKey}=${keyFile} do not fit together, or are no PEM: give a certificate and the key that it was made for, without a passphrase`,
+    ); // With no cause: it may quote the key.
   }
   return { certFile, keyFile };
 }

@@ -44,20 +44,34 @@ export async function onceSettled<Made>(make: () => Promise<Made>): Promise<Made
 
 /** Undefined: it is not about what NATS is or was asked for. The client exports no class to tell the first by. */
 function refusalOf(cause: unknown): SettingError | StartError | undefined {
-  if (cause instanceof Error && cause.name === "JetStreamNotEnabled") return new StartError("NATS runs without JetStream, which keeps the log: give nats-server a jetstream section with a store_dir (or start it with -js -sd folder), and its account JetStream", { cause });
+  if (cause instanceof Error && cause.name === "JetStreamNotEnabled") {
+    return new StartError(
+      "NATS runs without JetStream, which keeps the log: give nats-server a jetstream section with a store_dir (or start it with -js -sd folder), and its account JetStream",
+      { cause },
+    );
+  }
   if (cause instanceof JetStreamApiError && TOO_FEW_SERVERS.includes(cause.code)) {
-    return new SettingError("COROOM_LOG_REPLICAS asks for more copies than there are nats-servers to keep them: a single one keeps 1, a cluster of three keeps 3; set it to that for every role, or see to it that all servers of the cluster run", { cause });
+    return new SettingError(
+      "COROOM_LOG_REPLICAS asks for more copies than there are nats-servers to keep them: a single one keeps 1, a cluster of three keeps 3; set it to that for every role, or see to it that all servers of the cluster run",
+      { cause },
+    );
   }
   return undefined;
 }
 
 /** JetStream did not answer, or could not say yet. */
 export function isUnsettled(error: unknown): boolean {
-  return error instanceof TimeoutError || error instanceof RequestError || (error instanceof JetStreamApiError && UNSETTLED.includes(error.code));
+  return (
+    error instanceof TimeoutError || error instanceof RequestError || (error instanceof JetStreamApiError && UNSETTLED.includes(error.code))
+  );
 }
 
 /** Made where it is missing. Read from its leader: what a copy that lags tells would be written back over what is newer. */
-export function kvBucket(jetstream: JetStreamClient, bucket: string, options: { readonly replicas: number; readonly ttl?: number }): Promise<KV> {
+export function kvBucket(
+  jetstream: JetStreamClient,
+  bucket: string,
+  options: { readonly replicas: number; readonly ttl?: number },
+): Promise<KV> {
   return onceSettled(async () => {
     const kvm = new Kvm(jetstream);
     await kvm.create(bucket, options);

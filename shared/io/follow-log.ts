@@ -32,13 +32,19 @@ export function followLog(nats: NatsConnection, subjects: Subjects, options: { r
 }
 
 /** The same for any stream in partitions whose subjects end in a room. `rest`: for how long there is nothing to read on. */
-export async function followStream(nats: NatsConnection, streamOf: (partition: number) => string, rest: (partition: number, signal: AbortSignal) => Promise<void>): Promise<Follow> {
+export async function followStream(
+  nats: NatsConnection,
+  streamOf: (partition: number) => string,
+  rest: (partition: number, signal: AbortSignal) => Promise<void>,
+): Promise<Follow> {
   const manager = await jetstreamManager(nats);
   return async function* follow(partition, after, signal) {
     const stream = streamOf(partition);
     const { state } = await manager.streams.info(stream);
     if (state.last_seq < after) {
-      throw new Error(`the log ${stream} ends at ${state.last_seq}, before ${after} which had been read: it was lost or rolled back; restore it, or remove the checkpoints with it`);
+      throw new Error(
+        `the log ${stream} ends at ${state.last_seq}, before ${after} which had been read: it was lost or rolled back; restore it, or remove the checkpoints with it`,
+      );
     }
     for (let read = after; !signal.aborted; ) {
       const { messages, more } = await readOn(nats, stream, read, { records: READ_RECORDS_MAX });
@@ -61,7 +67,12 @@ export async function followStream(nats: NatsConnection, streamOf: (partition: n
  * A stream's records in `after < streamSeq <= through`, or those of one subject, which is one room's, for as long as there
  * are more. Whoever needs to know that none is missing asks for one that is there, and looks whether it came.
  */
-export async function* readLog(nats: NatsConnection, { stream, subject }: { readonly stream: string; readonly subject?: string | undefined }, after: number, through: number): AsyncIterable<StoredRecord> {
+export async function* readLog(
+  nats: NatsConnection,
+  { stream, subject }: { readonly stream: string; readonly subject?: string | undefined },
+  after: number,
+  through: number,
+): AsyncIterable<StoredRecord> {
   let read = after;
   for (let records = subject === undefined ? READ_RECORDS_MAX : READ_OF_ROOM_FIRST; ; records = Math.min(records * 2, READ_RECORDS_MAX)) {
     const { messages, more } = await readOn(nats, stream, read, { records, subject });
@@ -79,10 +90,18 @@ export async function* readLog(nats: NatsConnection, { stream, subject }: { read
  * The next records after a stream sequence. The server sends them and then a message without content. Any replica may
  * answer: one that lags shows less, never something else.
  */
-async function readOn(nats: NatsConnection, stream: string, after: number, { records, subject }: { readonly records: number; readonly subject?: string | undefined }): Promise<{ messages: StoredMessage[]; more: boolean }> {
+async function readOn(
+  nats: NatsConnection,
+  stream: string,
+  after: number,
+  { records, subject }: { readonly records: number; readonly subject?: string | undefined },
+): Promise<{ messages: StoredMessage[]; more: boolean }> {
   const request = JSON.stringify({ seq: after + 1, batch: records, max_bytes: READ_BYTES_MAX, next_by_subj: subject });
   const messages: StoredMessage[] = [];
-  for await (const message of await nats.requestMany(`$JS.API.DIRECT.GET.${stream}`, request, { strategy: "sentinel", maxWait: READ_MS_MAX })) {
+  for await (const message of await nats.requestMany(`$JS.API.DIRECT.GET.${stream}`, request, {
+    strategy: "sentinel",
+    maxWait: READ_MS_MAX,
+  })) {
     if (message.data.byteLength > 0) {
       messages.push(storedIn(message));
       continue;

@@ -5,7 +5,12 @@ import type { ServiceHeartbeat } from "../bus/placement-messages.ts";
 import type { Clock } from "../clock.ts";
 import { type NatsConnection, say } from "./nats.ts";
 
-export function sendHeartbeats(nats: NatsConnection, subject: string, who: { service: string; url: string; everyMs: number; isServing: () => boolean }, clock: Clock): { stop(): void } {
+export function sendHeartbeats(
+  nats: NatsConnection,
+  subject: string,
+  who: { service: string; url: string; everyMs: number; isServing: () => boolean },
+  clock: Clock,
+): { stop(): void } {
   let callOff: () => void;
   const beat = (): void => {
     const heartbeat: ServiceHeartbeat = { service: who.service, url: who.url, time: clock.wallNow() };

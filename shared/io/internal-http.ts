@@ -31,7 +31,12 @@ export type InternalQuestion = {
 };
 
 /** `name`: what it is counted as. */
-export type InternalAnswer = { readonly status: number; readonly name: string; readonly headers?: Readonly<Record<string, string | number>>; readonly body?: Uint8Array | string };
+export type InternalAnswer = {
+  readonly status: number;
+  readonly name: string;
+  readonly headers?: Readonly<Record<string, string | number>>;
+  readonly body?: Uint8Array | string;
+};
 
 export type InternalHttpOptions = {
   readonly host: string;
@@ -64,7 +69,11 @@ export function refusal(status: number, error: string, message: string): Interna
   return jsonAnswer(status, error, { error, message });
 }
 
-export async function serveInternal(options: InternalHttpOptions, answer: (question: InternalQuestion) => InternalAnswer | Promise<InternalAnswer>, count: (answer: string) => void): Promise<{ port: number; stop(): Promise<void> }> {
+export async function serveInternal(
+  options: InternalHttpOptions,
+  answer: (question: InternalQuestion) => InternalAnswer | Promise<InternalAnswer>,
+  count: (answer: string) => void,
+): Promise<{ port: number; stop(): Promise<void> }> {
   const mayAsk = secretCheck(options.secret);
   const answerTo = async (request: IncomingMessage, response: ServerResponse): Promise<InternalAnswer> => {
     if (request.url === "/metrics") return mayAsk(bearerOf(request)) ? metricsAnswer(options.registry) : NO_OPERATOR;
@@ -79,7 +88,10 @@ export async function serveInternal(options: InternalHttpOptions, answer: (quest
     respond(request, response).catch((cause: unknown) => {
       if (cause instanceof AskerGone) return void response.destroy(); // It asks again.
       unlessMistake(cause);
-      options.log.error({ method: request.method, url: request.url, cause }, "a request failed in a way that nobody foresaw: report it with this entry");
+      options.log.error(
+        { method: request.method, url: request.url, cause },
+        "a request failed in a way that nobody foresaw: report it with this entry",
+      );
       count(FAILED.name);
       if (response.headersSent) response.destroy();
       else send(response, FAILED);
@@ -112,7 +124,15 @@ function bearerOf({ headers }: IncomingMessage): string | undefined {
 function readQuestion(request: IncomingMessage, signal: AbortSignal, { bodyBytesMax }: InternalHttpOptions): InternalQuestion {
   const url = new URL(request.url ?? "", "http://internal");
   const header = (name: string): string => String(request.headers[name] ?? "");
-  return { method: request.method ?? "", segments: segmentsOf(url.pathname), query: url.searchParams, tenant: header("x-coroom-tenant"), header, body: () => readBody(request, bodyBytesMax), signal };
+  return {
+    method: request.method ?? "",
+    segments: segmentsOf(url.pathname),
+    query: url.searchParams,
+    tenant: header("x-coroom-tenant"),
+    header,
+    body: () => readBody(request, bodyBytesMax),
+    signal,
+  };
 }
 
 function signalOf(response: ServerResponse): AbortSignal {
@@ -169,7 +189,14 @@ function secretCheck(secret: string): (given: string | string[] | undefined) => 
 
 function listen(server: Server, { host, port, tier, portSetting }: InternalHttpOptions): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once("error", (cause) => reject(new StartError(`the ${tier} cannot listen on ${host}:${port}: another process has the port, or the address is not this machine's; set ${portSetting} to a free port, or 0`, { cause })));
+    server.once("error", (cause) =>
+      reject(
+        new StartError(
+          `the ${tier} cannot listen on ${host}:${port}: another process has the port, or the address is not this machine's; set ${portSetting} to a free port, or 0`,
+          { cause },
+        ),
+      ),
+    );
     server.listen(port, host, resolve);
   });
 }

@@ -31,7 +31,9 @@ export async function readObject({ name: bucket, store, manager }: ObjectBucket,
     }
   }
   const read = Buffer.concat(chunks);
-  if (read.byteLength !== info.size) throw new Undecodable(`${read.byteLength} of ${info.size} bytes of ${name} are there: a part was lost, or a replica lags`);
+  if (read.byteLength !== info.size) {
+    throw new Undecodable(`${read.byteLength} of ${info.size} bytes of ${name} are there: a part was lost, or a replica lags`);
+  }
   return new Uint8Array(read.buffer, read.byteOffset, read.byteLength);
 }
 

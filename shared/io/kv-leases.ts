@@ -8,7 +8,11 @@ import type { Lease, Leases } from "../lease.ts";
 import { kvBucket } from "./copies.ts";
 import { replace } from "./kv-replace.ts";
 
-const StoredLease: z.ZodType<Lease> = z.object({ holder: z.string(), floor: z.int().nonnegative(), said: z.object({ service: z.string(), number: z.int() }).optional() });
+const StoredLease: z.ZodType<Lease> = z.object({
+  holder: z.string(),
+  floor: z.int().nonnegative(),
+  said: z.object({ service: z.string(), number: z.int() }).optional(),
+});
 
 /** `bucket` is created where it is missing, with `replicas` copies. */
 export async function kvLeases(streams: JetStreamClient, bucket: string, replicas: number): Promise<Leases> {

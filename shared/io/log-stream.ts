@@ -7,7 +7,14 @@
  * where they are not, and two owners of one room would not fence each other.
  */
 
-import { jetstreamManager, JetStreamApiError, type JetStreamManager, RetentionPolicy, StorageType, type StreamConfig } from "@nats-io/jetstream";
+import {
+  jetstreamManager,
+  JetStreamApiError,
+  type JetStreamManager,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from "@nats-io/jetstream";
 
 import type { Subjects } from "../bus/subjects.ts";
 import { SettingError } from "../config.ts";
@@ -72,7 +79,9 @@ async function agreeOnPartitions(manager: JetStreamManager, subjects: Subjects, 
   if (refuseOtherThanSaid(first, partitions)) return;
   const last = await lastStream(manager, subjects);
   if (last + 1 !== partitions) {
-    throw new SettingError(`the log has streams up to ${subjects.logStream(last)}, and ${first.name} does not say over how many rooms are spread: not over COROOM_LOG_PARTITIONS=${partitions}. Where streams are lost, or an earlier version is just making them, start again once they are there; else set COROOM_LOG_PARTITIONS=${last + 1} for every role, it is fixed for the life of a deployment`);
+    throw new SettingError(
+      `the log has streams up to ${subjects.logStream(last)}, and ${first.name} does not say over how many rooms are spread: not over COROOM_LOG_PARTITIONS=${partitions}. Where streams are lost, or an earlier version is just making them, start again once they are there; else set COROOM_LOG_PARTITIONS=${last + 1} for every role, it is fixed for the life of a deployment`,
+    );
   }
   await manager.streams.update(first.name, { metadata: { ...first.metadata, [PARTITIONS]: String(partitions) } });
 }
@@ -81,7 +90,9 @@ async function agreeOnPartitions(manager: JetStreamManager, subjects: Subjects, 
 function refuseOtherThanSaid({ name, metadata }: StreamConfig, partitions: number): boolean {
   const said = metadata?.[PARTITIONS];
   if (said !== undefined && Number(said) !== partitions) {
-    throw new SettingError(`rooms are spread over ${said} streams of the log (${name} is the first), not over ${partitions}: set COROOM_LOG_PARTITIONS=${said} for every role, it is fixed for the life of a deployment`);
+    throw new SettingError(
+      `rooms are spread over ${said} streams of the log (${name} is the first), not over ${partitions}: set COROOM_LOG_PARTITIONS=${said} for every role, it is fixed for the life of a deployment`,
+    );
   }
   return said !== undefined;
 }

@@ -11,7 +11,13 @@ import { SettingError } from "../config.ts";
 import { certificateFiles, textIn } from "./certificate-files.ts";
 
 /** The settings of these names. Absent and empty are the same. */
-export type NatsSettings = { readonly natsUrl: string; readonly natsCredentials?: string; readonly natsCa?: string; readonly natsCert?: string; readonly natsKey?: string };
+export type NatsSettings = {
+  readonly natsUrl: string;
+  readonly natsCredentials?: string;
+  readonly natsCa?: string;
+  readonly natsCert?: string;
+  readonly natsKey?: string;
+};
 
 export type NatsAddress = {
   /** With no secret in them: for the client, logs and messages. */
@@ -24,8 +30,12 @@ export function natsAddress({ natsUrl, natsCredentials = "", natsCa = "", natsCe
   const urls = natsUrl.split(",").map((url) => parsed(url.trim()));
   const users = urls.filter(({ username }) => username !== "");
   const [user] = users;
-  if (users.some(({ username, password }) => username !== user!.username || password !== user!.password)) throw new SettingError("COROOM_NATS_URL names several users: all its servers are to know the same");
-  if (user !== undefined && natsCredentials !== "") throw new SettingError("COROOM_NATS_URL names a user and COROOM_NATS_CREDENTIALS another: set one of them");
+  if (users.some(({ username, password }) => username !== user!.username || password !== user!.password)) {
+    throw new SettingError("COROOM_NATS_URL names several users: all its servers are to know the same");
+  }
+  if (user !== undefined && natsCredentials !== "") {
+    throw new SettingError("COROOM_NATS_URL names a user and COROOM_NATS_CREDENTIALS another: set one of them");
+  }
   const servers = urls.map(({ protocol, host }) => `${protocol}//${host}`);
   const shown = certificateFiles({ certFile: natsCert, keyFile: natsKey }, ["COROOM_NATS_CERT", "COROOM_NATS_KEY"]); // The client reads them again for each connection.
   const isTls = natsCa !== "" || shown !== undefined || urls.some(({ protocol }) => protocol === "tls:");
@@ -51,7 +61,9 @@ function parsed(url: string): URL {
     const address = new URL(full);
     if (address.hostname !== "" && [address.username, address.password].every(isDecodable)) return address;
   }
-  throw new SettingError("COROOM_NATS_URL is no address: it is nats://host:port or tls://host:port, with a user nats://user:password@host:port, several comma-separated; what is special in a password is written as in any URL, @ as %40");
+  throw new SettingError(
+    "COROOM_NATS_URL is no address: it is nats://host:port or tls://host:port, with a user nats://user:password@host:port, several comma-separated; what is special in a password is written as in any URL, @ as %40",
+  );
 }
 
 function isDecodable(text: string): boolean {
@@ -73,7 +85,9 @@ function credentialsIn(file: string): Authenticator {
   try {
     usable("to be signed");
   } catch {
-    throw new SettingError(`COROOM_NATS_CREDENTIALS=${file} holds no credentials: it is to be a .creds file, such as nsc generate creds makes`); // With no cause: it would quote the file.
+    throw new SettingError(
+      `COROOM_NATS_CREDENTIALS=${file} holds no credentials: it is to be a .creds file, such as nsc generate creds makes`,
+    ); // With no cause: it would quote the file.
   }
   return (nonce) => {
     try {

@@ -10,7 +10,13 @@ import type { ServerId } from "../ids.ts";
 import type { NatsConnection } from "./nats.ts";
 
 /** Undefined: nobody is there, the answer takes too long or is not one, or the line is down or closing. */
-export async function askNats<Reply>(nats: NatsConnection, subject: string, request: unknown, schema: z.ZodType<Reply>, timeoutMs: number): Promise<Reply | undefined> {
+export async function askNats<Reply>(
+  nats: NatsConnection,
+  subject: string,
+  request: unknown,
+  schema: z.ZodType<Reply>,
+  timeoutMs: number,
+): Promise<Reply | undefined> {
   try {
     return decodeJson(schema, (await nats.request(subject, encodeJson(request), { timeout: timeoutMs })).data);
   } catch (error) {
@@ -33,5 +39,12 @@ export async function isServerGone(nats: NatsConnection, subjects: Subjects, ser
 }
 
 function isNoAnswer(error: unknown): boolean {
-  return [errors.RequestError, errors.NoRespondersError, errors.TimeoutError, errors.ConnectionError, errors.ClosedConnectionError, errors.DrainingConnectionError].some((expected) => error instanceof expected);
+  return [
+    errors.RequestError,
+    errors.NoRespondersError,
+    errors.TimeoutError,
+    errors.ConnectionError,
+    errors.ClosedConnectionError,
+    errors.DrainingConnectionError,
+  ].some((expected) => error instanceof expected);
 }

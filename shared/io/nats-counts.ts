@@ -7,7 +7,10 @@ import { crashing, type NatsConnection, say } from "./nats.ts";
 /** Half of what NATS carries in one message by default. */
 const REPORT_BYTES_MAX = 524_288;
 
-export function natsCounts(nats: NatsConnection, subjects: Subjects): { tell(report: CountsReport): void; onReport(receive: (report: CountsReport) => void): void } {
+export function natsCounts(
+  nats: NatsConnection,
+  subjects: Subjects,
+): { tell(report: CountsReport): void; onReport(receive: (report: CountsReport) => void): void } {
   return {
     tell: (report) => say(nats, subjects.counts, encodeCountsReport(report, REPORT_BYTES_MAX)),
     onReport: (receive) => {

@@ -25,17 +25,30 @@ export function ensureOperationsStream(nats: NatsConnection, subjects: Subjects,
   return onceSettled(() => makeOperationsStream(nats, subjects, limits));
 }
 
-async function makeOperationsStream(nats: NatsConnection, subjects: Subjects, { opsEventsMax, opsBytesMax, opsKeptMsMax, logReplicas }: OperationsLimits): Promise<void> {
+async function makeOperationsStream(
+  nats: NatsConnection,
+  subjects: Subjects,
+  { opsEventsMax, opsBytesMax, opsKeptMsMax, logReplicas }: OperationsLimits,
+): Promise<void> {
   const manager = await jetstreamManager(nats);
   const { streams } = manager;
   const limits = { max_msgs: opsEventsMax, max_bytes: opsBytesMax, max_age: opsKeptMsMax * NANOS_PER_MS };
   try {
     const { config } = await streams.info(subjects.operationsStream);
-    if (config.max_msgs !== limits.max_msgs || config.max_bytes !== limits.max_bytes || config.max_age !== limits.max_age) await streams.update(subjects.operationsStream, limits);
+    if (config.max_msgs !== limits.max_msgs || config.max_bytes !== limits.max_bytes || config.max_age !== limits.max_age) {
+      await streams.update(subjects.operationsStream, limits);
+    }
     await ensureCopies(manager, subjects.operationsStream, logReplicas);
   } catch (error) {
     if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
-    await streams.add({ name: subjects.operationsStream, subjects: [subjects.allOperations], storage: StorageType.File, discard: DiscardPolicy.Old, num_replicas: logReplicas, ...limits });
+    await streams.add({
+      name: subjects.operationsStream,
+      subjects: [subjects.allOperations],
+      storage: StorageType.File,
+      discard: DiscardPolicy.Old,
+      num_replicas: logReplicas,
+      ...limits,
+    });
   }
 }
 
@@ -51,7 +64,12 @@ export async function hasOperationsStream(nats: NatsConnection, subjects: Subjec
 }
 
 /** `by`: who tells; `count`: the tier's counter, by kind. */
-export function natsOperations(nats: NatsConnection, subjects: Subjects, by: string, { clock, log, count }: { clock: Clock; log: Log; count: (kind: OperationsEvent["kind"]) => void }): Operations {
+export function natsOperations(
+  nats: NatsConnection,
+  subjects: Subjects,
+  by: string,
+  { clock, log, count }: { clock: Clock; log: Log; count: (kind: OperationsEvent["kind"]) => void },
+): Operations {
   return {
     report: (report) => {
       const event: OperationsEvent = { ...report, at: clock.wallNow(), by };

@@ -12,12 +12,17 @@ import { natsAddress, type NatsSettings } from "./nats-address.ts";
 export type { Msg, NatsConnection } from "nats";
 
 /** As the settings say, under a name that `nats server report connections` shows. */
-export function connectAs(name: string, { natsUrl: servers, natsCredentials, natsCa, natsCert, natsKey }: Required<NatsSettings>): Promise<NatsConnection> {
+export function connectAs(
+  name: string,
+  { natsUrl: servers, natsCredentials, natsCa, natsCert, natsKey }: Required<NatsSettings>,
+): Promise<NatsConnection> {
   return connectNats({ servers, natsCredentials, natsCa, natsCert, natsKey, name });
 }
 
 /** `servers`: one URL or several, comma-separated. Throws a StartError when none answers within `timeoutMs`, and a SettingError when none lets us in. */
-export async function connectNats(options: { servers: string; name: string; timeoutMs?: number } & Omit<NatsSettings, "natsUrl">): Promise<NatsConnection> {
+export async function connectNats(
+  options: { servers: string; name: string; timeoutMs?: number } & Omit<NatsSettings, "natsUrl">,
+): Promise<NatsConnection> {
   const address = natsAddress({ ...options, natsUrl: options.servers });
   try {
     return await connect({
@@ -36,10 +41,24 @@ export async function connectNats(options: { servers: string; name: string; time
   } catch (error) {
     const where = address.servers.join(",");
     if (error instanceof errors.AuthorizationError || error instanceof errors.UserAuthenticationExpiredError) {
-      throw new SettingError(`NATS at ${where} does not let Coroom in: give a user and password that it knows in COROOM_NATS_URL (nats://user:password@host), or a valid credentials file in COROOM_NATS_CREDENTIALS`, { cause: error });
+      throw new SettingError(
+        `NATS at ${where} does not let Coroom in: give a user and password that it knows in COROOM_NATS_URL (nats://user:password@host), or a valid credentials file in COROOM_NATS_CREDENTIALS`,
+        { cause: error },
+      );
     }
-    if (isOfCertificates(error)) throw new SettingError(`NATS at ${where} shows a certificate that is not trusted (${error.code}): name it as its certificate does, and set COROOM_NATS_CA to the certificates of who signed it`, { cause: error });
-    const [overTls, orShow] = address.options.tls === undefined ? ["", ""] : [" over TLS", "; one that asks for a certificate answers nobody before it is shown one that it takes: set COROOM_NATS_CERT and COROOM_NATS_KEY"];
+    if (isOfCertificates(error)) {
+      throw new SettingError(
+        `NATS at ${where} shows a certificate that is not trusted (${error.code}): name it as its certificate does, and set COROOM_NATS_CA to the certificates of who signed it`,
+        { cause: error },
+      );
+    }
+    const [overTls, orShow] =
+      address.options.tls === undefined
+        ? ["", ""]
+        : [
+            " over TLS",
+            "; one that asks for a certificate answers nobody before it is shown one that it takes: set COROOM_NATS_CERT and COROOM_NATS_KEY",
+          ];
     throw new StartError(`no NATS server answers at ${where}${overTls}: start one, or set COROOM_NATS_URL${orShow}`, { cause: error });
   }
 }
@@ -61,8 +80,16 @@ const UNAWAITED = { resolve: () => {}, reject: () => {} };
  * For one of very many subscriptions, those of rooms: nats.js makes three promises for each, 0.8 KB, that only those wait
  * for who read what comes in a loop, or for its end. `closed` never comes to anything here.
  */
-export function subscribeLightly(nats: Pick<NatsConnection, "subscribe">, subject: string, receive: NonNullable<SubscriptionOptions["callback"]>): Subscription {
-  return Object.assign(nats.subscribe(subject, { callback: crashing(receive) }), { signal: UNAWAITED, iterClosed: UNAWAITED, closed: UNAWAITED });
+export function subscribeLightly(
+  nats: Pick<NatsConnection, "subscribe">,
+  subject: string,
+  receive: NonNullable<SubscriptionOptions["callback"]>,
+): Subscription {
+  return Object.assign(nats.subscribe(subject, { callback: crashing(receive) }), {
+    signal: UNAWAITED,
+    iterClosed: UNAWAITED,
+    closed: UNAWAITED,
+  });
 }
 
 /**

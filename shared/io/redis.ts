@@ -24,11 +24,22 @@ const RECONNECT_MS_MAX = 1_000;
 /** `urls`: one of a single server, or several of a Redis Cluster, comma-separated. Does not wait for it. */
 export function redisLine(urls: string, log: Log): RedisLine {
   const retry = (times: number): number => Math.min(50 * times, RECONNECT_MS_MAX);
-  const common = { protocol: 2, commandTimeout: COMMAND_MS_MAX, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, connectionName: "coroom" } as const;
+  const common = {
+    protocol: 2,
+    commandTimeout: COMMAND_MS_MAX,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    connectionName: "coroom",
+  } as const;
   const { nodes, options } = redisAddress(urls);
   const redis =
     nodes.length > 1
-      ? new Cluster([...nodes], { enableOfflineQueue: false, enableAutoPipelining: true, clusterRetryStrategy: retry, redisOptions: { ...common, ...options } })
+      ? new Cluster([...nodes], {
+          enableOfflineQueue: false,
+          enableAutoPipelining: true,
+          clusterRetryStrategy: retry,
+          redisOptions: { ...common, ...options },
+        })
       : new Redis({ ...common, ...options, ...nodes[0]!, enableOfflineQueue: false, retryStrategy: retry, enableAutoPipelining: true });
   let breaks = 0;
   const countBreaks = (node: Redis): void => void node.on("close", () => (breaks += 1));
@@ -51,9 +62,15 @@ export function redisLine(urls: string, log: Log): RedisLine {
  * each is how many keys follow, and by its first argument the client picks what it sends together: scripts for different
  * servers of a cluster would be one pipeline, which it refuses. There each goes alone, and is sent on to another server alone.
  */
-export function defineScripts<Scripts extends object>(redis: Redis | Cluster, beside: string, files: Readonly<Record<keyof Scripts & string, string>>): Scripts {
+export function defineScripts<Scripts extends object>(
+  redis: Redis | Cluster,
+  beside: string,
+  files: Readonly<Record<keyof Scripts & string, string>>,
+): Scripts {
   const names = Object.keys(files) as (keyof Scripts & string)[];
   for (const name of names) redis.defineCommand(name, { lua: readFileSync(new URL(files[name], beside), "utf8") });
-  if (redis instanceof Cluster) redis.options.autoPipeliningIgnoredCommands = [...(redis.options.autoPipeliningIgnoredCommands ?? []), ...names];
+  if (redis instanceof Cluster) {
+    redis.options.autoPipeliningIgnoredCommands = [...(redis.options.autoPipeliningIgnoredCommands ?? []), ...names];
+  }
   return redis as unknown as Scripts; // `defineCommand` adds them to the client itself.
 }

@@ -10,7 +10,13 @@ import type { UnixMillis } from "../ids.ts";
 import type { Msg } from "./nats.ts";
 
 /** `pending`: how many more there are behind it, of those that were asked for. */
-export type StoredMessage = { readonly subject: string; readonly streamSeq: number; readonly time: UnixMillis; readonly pending: number; readonly data: Uint8Array };
+export type StoredMessage = {
+  readonly subject: string;
+  readonly streamSeq: number;
+  readonly time: UnixMillis;
+  readonly pending: number;
+  readonly data: Uint8Array;
+};
 
 const HEADERS_BYTES_MAX = 512;
 

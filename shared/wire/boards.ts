@@ -30,7 +30,9 @@ export type BoardName = { readonly role: BoardRole; readonly window: BoardWindow
 const NAME_LENGTH_MAX = 256;
 const PLACE_BYTES_MIN = 4;
 
-const place: Format<BoardPlace> = checked(fields({ user: userId, name: text, score: number }), ({ name }) => refuseUnless(name.length <= NAME_LENGTH_MAX, "a name too long"));
+const place: Format<BoardPlace> = checked(fields({ user: userId, name: text, score: number }), ({ name }) =>
+  refuseUnless(name.length <= NAME_LENGTH_MAX, "a name too long"),
+);
 
 /** From the first on: nobody has more points than whoever is before. */
 export const ranking: Format<readonly BoardPlace[]> = checked(list(PLACE_BYTES_MIN, place), (places) =>

@@ -8,8 +8,40 @@ import { BOARD_ROLES, BOARD_STATES, BOARD_WINDOWS, ranking } from "./boards.ts";
 import { readCommittedEdits, writeCommittedEdits } from "./committed-edits.ts";
 import { encode } from "./encode.ts";
 import { inRange, readByte } from "./fields.ts";
-import { bits, bytes, channel, checked, clientId, counter, epoch, type Format, fields, number, numbered, oneOf, position, refuseUnless, seq, seqOrStart, tentativeEdit, text, textOf } from "./formats.ts";
-import { BACKBONE_STATES, type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, type Limits, NACK_REASONS, RESYNC_REASONS, ROOM_MODES, SAVING_STATES, type UnknownFrame } from "./frames.ts";
+import {
+  bits,
+  bytes,
+  channel,
+  checked,
+  clientId,
+  counter,
+  epoch,
+  type Format,
+  fields,
+  number,
+  numbered,
+  oneOf,
+  position,
+  refuseUnless,
+  seq,
+  seqOrStart,
+  tentativeEdit,
+  text,
+  textOf,
+} from "./formats.ts";
+import {
+  BACKBONE_STATES,
+  type Frame,
+  FrameType,
+  JOIN_REFUSALS,
+  LEFT_REASONS,
+  type Limits,
+  NACK_REASONS,
+  RESYNC_REASONS,
+  ROOM_MODES,
+  SAVING_STATES,
+  type UnknownFrame,
+} from "./frames.ts";
 import { presenceFields, presenceNews } from "./presence.ts";
 
 /** Frames from a gateway to its clients are numbered from here. */
@@ -68,7 +100,9 @@ const FRAMES: { readonly [Type in Frame["type"]]: Format<Body<Type>> } = {
   leave: fields({ channel }),
   edit: numbered(fields({ channel, counter, ackedThrough: number, parentSeq: seqOrStart, payload: bytes })),
   resubmit: fields({ channel, edit: tentativeEdit }),
-  "replay-request": checked(fields({ channel, after: seqOrStart, through: seq }), ({ after, through }) => refuseUnless(after < through, "an empty range")),
+  "replay-request": checked(fields({ channel, after: seqOrStart, through: seq }), ({ after, through }) =>
+    refuseUnless(after < through, "an empty range"),
+  ),
   ping: fields({ nonce: number }),
   renew: fields({ token: text }),
   presence: fields({ channel, fields: presenceFields }),
@@ -125,8 +159,22 @@ function readFrame(input: Decoder): Frame | UnknownFrame {
 
 type FirstLimits = Omit<Limits, "bytesBurst" | "bytesPerSecond">;
 
-const FIRST_LIMITS: Format<FirstLimits> = fields({ pingIntervalMs: number, silenceMsMax: number, frameBytesMax: number, editBytesMax: number, editBurst: number, editsPerSecond: number });
-const WELCOME = fields({ version: number, connection: text, limits: FIRST_LIMITS, tokenExpiresInMs: number, bytesBurst: number, bytesPerSecond: number });
+const FIRST_LIMITS: Format<FirstLimits> = fields({
+  pingIntervalMs: number,
+  silenceMsMax: number,
+  frameBytesMax: number,
+  editBytesMax: number,
+  editBurst: number,
+  editsPerSecond: number,
+});
+const WELCOME = fields({
+  version: number,
+  connection: text,
+  limits: FIRST_LIMITS,
+  tokenExpiresInMs: number,
+  bytesBurst: number,
+  bytesPerSecond: number,
+});
 
 /** The byte rate is with the other limits in the frame, and behind all of it on the wire. */
 function writeWelcome(out: Encoder, welcome: Body<"welcome">): void {

@@ -7,7 +7,21 @@ import type { Decoder } from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
 import { type ClientId, type Epoch, type GatewayId, parseGatewayId, type Position, type Seq, type UserId } from "../ids.ts";
-import { readByte, readBytes, readClientId, readCounter, readEpoch, readList, readName, readNumber, readSeq, readSeqOrStart, readText, readUserId, required } from "./fields.ts";
+import {
+  readByte,
+  readBytes,
+  readClientId,
+  readCounter,
+  readEpoch,
+  readList,
+  readName,
+  readNumber,
+  readSeq,
+  readSeqOrStart,
+  readText,
+  readUserId,
+  required,
+} from "./fields.ts";
 import type { Channel, Counter, TentativeEdit } from "./frames.ts";
 
 /** `read` throws on bytes that hold no such value. */
@@ -103,7 +117,9 @@ export function refuseUnless(isRight: boolean, why: string): void {
   if (!isRight) throw new RangeError(why);
 }
 
-export type Kinds<Message extends { readonly kind: string }> = { readonly [Kind in Message["kind"]]: readonly [tag: number, body: Format<Omit<Extract<Message, { kind: Kind }>, "kind">>] };
+export type Kinds<Message extends { readonly kind: string }> = {
+  readonly [Kind in Message["kind"]]: readonly [tag: number, body: Format<Omit<Extract<Message, { kind: Kind }>, "kind">>];
+};
 
 /** One of several kinds, told apart by a byte in front. */
 export function kinds<Message extends { readonly kind: string }>(byKind: Kinds<Message>): Format<Message> {
@@ -124,7 +140,9 @@ export function kinds<Message extends { readonly kind: string }>(byKind: Kinds<M
 export const position: Format<Position> = fields({ epoch: epochOrNone, seq: seqOrStart });
 
 /** What is acknowledged already is not sent again, so the counter lies above it. */
-export function numbered<Value extends { readonly counter: Counter; readonly ackedThrough: Counter }>(format: Format<Value>): Format<Value> {
+export function numbered<Value extends { readonly counter: Counter; readonly ackedThrough: Counter }>(
+  format: Format<Value>,
+): Format<Value> {
   return checked(format, ({ counter, ackedThrough }) => refuseUnless(ackedThrough < counter, "an edit that is acknowledged already"));
 }
 

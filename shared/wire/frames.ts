@@ -146,7 +146,14 @@ export type TentativeEdit = {
 };
 
 /** Why a join was refused. `retryAfterMs` is 0 where trying again is of no use. tenant-rooms: the tenant has as many open rooms as it may. deleted: for good. */
-export const JOIN_REFUSALS = { "not-allowed": 1, "room-full": 2, "too-many-rooms": 3, unavailable: 4, "tenant-rooms": 5, deleted: 6 } as const;
+export const JOIN_REFUSALS = {
+  "not-allowed": 1,
+  "room-full": 2,
+  "too-many-rooms": 3,
+  unavailable: 4,
+  "tenant-rooms": 5,
+  deleted: 6,
+} as const;
 export type JoinRefusal = keyof typeof JOIN_REFUSALS;
 
 /** rights-changed: the room may be joined again at once, with the rights that its JOINED tells. deleted: never again. */
@@ -162,7 +169,15 @@ export type LeftReason = keyof typeof LEFT_REASONS;
  * tenant-rate         the tenant sends as many edits a second as it may; wait `retryAfterMs`
  * read-only, too-large, forged   sending it again would be refused again
  */
-export const NACK_REASONS = { gap: 1, "read-only": 2, "write-backpressure": 3, "log-stalled": 4, "too-large": 5, forged: 6, "tenant-rate": 7 } as const;
+export const NACK_REASONS = {
+  gap: 1,
+  "read-only": 2,
+  "write-backpressure": 3,
+  "log-stalled": 4,
+  "too-large": 5,
+  forged: 6,
+  "tenant-rate": 7,
+} as const;
 export type NackReason = keyof typeof NACK_REASONS;
 
 /** too-old: the edits after the position are gone; ahead, other-epoch: the position is not of this log. */

@@ -43,7 +43,12 @@ export function decodePoint(value: Uint8Array): Point | undefined {
 }
 
 export function decodeRectangle(value: Uint8Array): Rectangle | undefined {
-  return readWhole(value, (input) => ({ x: readSigned(input), y: readSigned(input), width: coordinate(readNumber(input)), height: coordinate(readNumber(input)) }));
+  return readWhole(value, (input) => ({
+    x: readSigned(input),
+    y: readSigned(input),
+    width: coordinate(readNumber(input)),
+    height: coordinate(readNumber(input)),
+  }));
 }
 
 export function decodeSpan(value: Uint8Array): Span | undefined {
@@ -64,6 +69,8 @@ function readSigned(input: Decoder): number {
 }
 
 function coordinate(number: number): number {
-  if (!Number.isInteger(number) || number < 0 || number > COORDINATE_MAX) throw new RangeError("a coordinate is a whole number of at most 2^48");
+  if (!Number.isInteger(number) || number < 0 || number > COORDINATE_MAX) {
+    throw new RangeError("a coordinate is a whole number of at most 2^48");
+  }
   return number;
 }

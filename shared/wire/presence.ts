@@ -15,7 +15,14 @@ import { decodePoint, decodeRectangle, decodeSpan } from "./positions.ts";
 export type ParticipantNumber = number;
 
 /** `spectator`: has shown no input for a while, and is told of others less often. */
-export type Participant = { readonly number: ParticipantNumber; readonly client: ClientId; readonly user: UserId; readonly name: string; readonly canWrite: boolean; readonly spectator: boolean };
+export type Participant = {
+  readonly number: ParticipantNumber;
+  readonly client: ClientId;
+  readonly user: UserId;
+  readonly name: string;
+  readonly canWrite: boolean;
+  readonly spectator: boolean;
+};
 
 /** An empty value takes the field back. Values are the application's, but for those of the known names. */
 export type PresenceField = { readonly name: string; readonly value: Uint8Array };
@@ -25,7 +32,12 @@ export type PresenceState = { readonly number: ParticipantNumber; readonly field
  * `whole`: what was known before is void. Else `present` are new participants or what they are now, `gone` are
  * no longer there with all they showed, and `states` are the fields that changed.
  */
-export type PresenceNews = { readonly whole: boolean; readonly present: readonly Participant[]; readonly gone: readonly ParticipantNumber[]; readonly states: readonly PresenceState[] };
+export type PresenceNews = {
+  readonly whole: boolean;
+  readonly present: readonly Participant[];
+  readonly gone: readonly ParticipantNumber[];
+  readonly states: readonly PresenceState[];
+};
 
 /** The names that Coroom itself reads, each one byte on the wire; the application's own begin otherwise. */
 export const CURSOR = "@cursor";
@@ -49,7 +61,9 @@ const IS_VALUE_OF: Readonly<Record<string, (value: Uint8Array) => boolean>> = {
   [VIEWPORT]: (value) => decodeRectangle(value) !== undefined,
 };
 
-const participantNumber: Format<ParticipantNumber> = checked(number, (value) => refuseUnless(value >= 1, "participants are numbered from 1"));
+const participantNumber: Format<ParticipantNumber> = checked(number, (value) =>
+  refuseUnless(value >= 1, "participants are numbered from 1"),
+);
 
 const field: Format<PresenceField> = {
   write(out, { name, value }) {
@@ -68,7 +82,9 @@ const field: Format<PresenceField> = {
   },
 };
 
-const ownName: Format<string> = checked(text, (name) => refuseUnless(name.length >= 1 && name.length <= NAME_LENGTH_MAX && !name.startsWith("@"), "not a field's name"));
+const ownName: Format<string> = checked(text, (name) =>
+  refuseUnless(name.length >= 1 && name.length <= NAME_LENGTH_MAX && !name.startsWith("@"), "not a field's name"),
+);
 
 /** Values are views into the input: copy them to keep them. */
 export const presenceFields: Format<readonly PresenceField[]> = list(FIELD_BYTES_MIN, field);
@@ -87,8 +103,12 @@ export function withClass<Value extends object>(format: Format<Value>): Format<V
   };
 }
 
-const participantName: Format<string> = checked(text, (name) => refuseUnless(name.length <= PARTICIPANT_NAME_LENGTH_MAX, "a name too long"));
-const participant: Format<Participant> = withClass(fields({ number: participantNumber, client: clientId, user: userId, name: participantName }));
+const participantName: Format<string> = checked(text, (name) =>
+  refuseUnless(name.length <= PARTICIPANT_NAME_LENGTH_MAX, "a name too long"),
+);
+const participant: Format<Participant> = withClass(
+  fields({ number: participantNumber, client: clientId, user: userId, name: participantName }),
+);
 const state: Format<PresenceState> = fields({ number: participantNumber, fields: presenceFields });
 
 export const presenceNews: Format<PresenceNews> = fields({
