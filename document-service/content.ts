@@ -36,7 +36,10 @@ export type Content = {
 
 const encoder = new TextEncoder();
 
-/** All shared types, or those wanted, as JSON: `{"types":{name:{"kind":...,"value":...}}}`. A BigInt, which JSON has not, is the string of its digits. */
+/**
+ * All shared types, or those wanted, as JSON: `{"types":{name:{"kind":...,"value":...}}}`. A BigInt, which JSON has
+ * not, is the string of its digits.
+ */
 export function contentJson(state: Uint8Array, wanted: readonly Wanted[]): Uint8Array {
   const types = inDocument(state, (doc) => {
     const named = wanted.length > 0 ? wanted : [...doc.share.keys()].sort().map((name) => ({ name, kind: kindOf(doc.get(name)) }));

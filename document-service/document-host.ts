@@ -69,7 +69,10 @@ export class DocumentHost {
     return partition && within(this.#deps.clock, this.#options.documentsAnswerMsMax, partition.past(room), undefined);
   }
 
-  /** Deletes the room for good, and waits for a while until nothing is left of it. `unknown`: it is not known whether it did; the same call again settles it. */
+  /**
+   * Deletes the room for good, and waits for a while until nothing is left of it. `unknown`: it is not known whether
+   * it did; the same call again settles it.
+   */
   async delete(room: RoomKey): Promise<"elsewhere" | "no-room" | "unknown" | "wiped" | "wiping"> {
     const { clock, log } = this.#deps;
     const partition = this.#partitions[partitionOf(room, this.#options.logPartitions)];

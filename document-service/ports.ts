@@ -16,13 +16,19 @@ import type { Reverted } from "./past/reverting.ts";
 export type LogEnd =
   { readonly kind: "empty" } | { readonly kind: "at"; readonly seq: Seq } | { readonly kind: "deleted"; readonly streamSeq: number };
 export interface EditLog {
-  /** The partition's records after the stream sequence `after`, in order, without end until the signal. Throws when the log does not answer: begin again after the last one received. */
+  /**
+   * The partition's records after the stream sequence `after`, in order, without end until the signal. Throws when
+   * the log does not answer: begin again after the last one received.
+   */
   follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
   /** What the room's log ends in. */
   end(room: RoomKey): Promise<LogEnd>;
   /** The partition's rooms that have more than one record in the log. */
   untrimmed(partition: number): Promise<readonly RoomKey[]>;
-  /** The room's records in `after < streamSeq <= through` that are there, in order. A record that is not new may be missing where a replica lags. */
+  /**
+   * The room's records in `after < streamSeq <= through` that are there, in order. A record that is not new may be
+   * missing where a replica lags.
+   */
   read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord>;
   /** The same of all rooms of the partition. */
   readAll(partition: number, after: number, through: number): AsyncIterable<StoredRecord>;
@@ -32,7 +38,10 @@ export interface EditLog {
 
 /** The end of rooms. */
 export interface Deletions {
-  /** Appends the record that is the room's last, whatever stands before it; resolves with its stream sequence once the log has it. Throws when that is not known. */
+  /**
+   * Appends the record that is the room's last, whatever stands before it; resolves with its stream sequence once the
+   * log has it. Throws when that is not known.
+   */
   append(room: RoomKey): Promise<number>;
   /** Has the room's owner look at its log. `nobody`: there is no owner, so nobody orders or tells anything of the room. Never rejects. */
   tellOwner(room: RoomKey): Promise<"nobody" | "somebody">;
@@ -72,7 +81,11 @@ export interface ObjectStore {
   sweep(): Promise<number>;
 }
 
-/** "overran": it took longer than any question to a thread may, and was given up. "busy": too many wait already, or its thread died. "unreadable": what is in it cannot be read or made so, however often it is asked, or ended every thread that tried. */
+/**
+ * "overran": it took longer than any question to a thread may, and was given up. "busy": too many wait already, or
+ * its thread died. "unreadable": what is in it cannot be read or made so, however often it is asked, or ended every
+ * thread that tried.
+ */
 export type Unread = "overran" | "busy" | "unreadable";
 
 /** `mergeEdits` (merge.ts), somewhere it blocks nobody. */
@@ -124,7 +137,10 @@ export type QueuedEvent = {
 export interface WebhookQueue {
   /** Resolves once it is durable. The same id again within two minutes is the same event. */
   add(id: string, event: WebhookEvent): Promise<void>;
-  /** What is due for the endpoint, `most` at a time, each to be settled in time or it comes again; several services share it. Throws when NATS does not answer. */
+  /**
+   * What is due for the endpoint, `most` at a time, each to be settled in time or it comes again; several services
+   * share it. Throws when NATS does not answer.
+   */
   take(endpoint: WebhookEndpoint, most: number, signal: AbortSignal): AsyncIterable<QueuedEvent>;
   /** How many are not settled yet. */
   waiting(endpoint: WebhookEndpoint): Promise<number>;

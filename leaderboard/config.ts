@@ -73,7 +73,10 @@ export const ARCHIVED_MEMBER_BYTES = 340;
 /** What an archived window holds beside its members. */
 const BESIDE_MEMBERS_BYTES = 4_096;
 
-/** Refuses archived windows that NATS might not carry: `maxPayload` bytes a message. One that cannot be written has its part of the log counted anew, again and again. */
+/**
+ * Refuses archived windows that NATS might not carry: `maxPayload` bytes a message. One that cannot be written has
+ * its part of the log counted anew, again and again.
+ */
 export function refuseUnarchivable(
   { boardArchivedMax, boardRoles }: Pick<LeaderboardConfig, "boardArchivedMax" | "boardRoles">,
   maxPayload: number | undefined,

@@ -9,7 +9,10 @@ import type { Role } from "./boards/keys.ts";
 import type { Window } from "./boards/windows.ts";
 
 export interface EditLog {
-  /** The partition's records after the stream sequence `after`, in order, without end until the signal. Throws when the log does not answer. */
+  /**
+   * The partition's records after the stream sequence `after`, in order, without end until the signal. Throws when
+   * the log does not answer.
+   */
   follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
   /** The stream sequence of the partition's last record. */
   end(partition: number): Promise<number>;
@@ -71,7 +74,10 @@ export interface BoardReads {
   all(room: RoomKey, role: Role, window: Window): AsyncIterable<readonly Standing[]>;
 }
 
-/** What the one who counts a partition says of itself. `through`: all that the streams took before it is counted; `told`: and the rooms' totals are told. */
+/**
+ * What the one who counts a partition says of itself. `through`: all that the streams took before it is counted;
+ * `told`: and the rooms' totals are told.
+ */
 export type Word = { readonly service: string; readonly through: UnixMillis; readonly told: UnixMillis; readonly isRebuilding: boolean };
 /**
  * `kept`: nothing that was written can be gone. `doubtful`: nothing that was written before the last word. `lost`: neither

@@ -13,7 +13,10 @@ export type Servers = {
   readonly isLive: (server: ServerId) => boolean;
 };
 
-/** `replica`: who keeps a warm copy, if anybody. `suspects`: servers that the asker got no answer from; passed over, though their heartbeats may look well. */
+/**
+ * `replica`: who keeps a warm copy, if anybody. `suspects`: servers that the asker got no answer from; passed over,
+ * though their heartbeats may look well.
+ */
 export function decideOwner(
   request: LocateRequest,
   entry: RoomEntry | undefined,

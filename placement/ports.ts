@@ -17,7 +17,10 @@ import type { RoomKey, ServerId } from "../shared/ids.ts";
 export interface Rooms {
   /** The room's entry as its last owner wrote it. Throws when the bucket does not answer. */
   entry(room: RoomKey): Promise<RoomEntry | undefined>;
-  /** Every entry there is, then each as it changes; undefined: it is gone. Resolves once every one there was has been told, however long the bucket does not answer. */
+  /**
+   * Every entry there is, then each as it changes; undefined: it is gone. Resolves once every one there was has been
+   * told, however long the bucket does not answer.
+   */
   onEntry(receive: (room: RoomKey, entry: RoomEntry | undefined) => void): Promise<void>;
 }
 

@@ -36,11 +36,15 @@ export class Preferences {
   mayStay(room: RoomKey, server: ServerState): boolean {
     if (this.mayTake(room, server)) return true;
     const pin = this.#pins.get(room);
-    if (pin === undefined) return server.pool === DEDICATED || this.#general.length === 0; // It was too hot elsewhere, or there is no elsewhere.
+    // It was too hot elsewhere, or there is no elsewhere.
+    if (pin === undefined) return server.pool === DEDICATED || this.#general.length === 0;
     return !this.#takers.some(({ state }) => this.mayTake(room, state));
   }
 
-  /** Of those that may have it and are not full, the one with the fewest rooms. A pin that nobody can keep is better broken than the room down. */
+  /**
+   * Of those that may have it and are not full, the one with the fewest rooms. A pin that nobody can keep is better
+   * broken than the room down.
+   */
   leastFor(room: RoomKey): Tally | undefined {
     const allowed = this.isPinned(room) ? this.#takers.filter(({ state }) => this.mayTake(room, state)) : this.#general;
     const candidates = allowed.length > 0 ? allowed : this.#takers;

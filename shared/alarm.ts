@@ -73,7 +73,10 @@ export class Alarm {
     this.#alarms = alarms;
   }
 
-  /** Infinity: not at all. A timer that runs for an earlier time is left to run out: what is due is put off far more often than it comes. */
+  /**
+   * Infinity: not at all. A timer that runs for an earlier time is left to run out: what is due is put off far more
+   * often than it comes.
+   */
   setFor(at: Millis): void {
     this.#at = at;
     if (at === NEVER) return;

@@ -7,7 +7,10 @@
 export type ClientAddress = string & { readonly [address]: true };
 declare const address: unique symbol;
 
-/** `peer`: who the socket is with. `forwarded`: what the balancer's header says, if one is set and trusted: the last entry is the balancer's own. */
+/**
+ * `peer`: who the socket is with. `forwarded`: what the balancer's header says, if one is set and trusted: the last
+ * entry is the balancer's own.
+ */
 export function clientAddressOf(peer: string, forwarded: string): ClientAddress | undefined {
   const named = forwarded.slice(forwarded.lastIndexOf(",") + 1).trim();
   if (named !== "") return placeOf(named);

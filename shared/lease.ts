@@ -8,7 +8,10 @@
 
 import type { Millis } from "./ids.ts";
 
-/** One of the words that a service says where its data is: whoever finds it there, or a later one of the service, finds all that was written before it. */
+/**
+ * One of the words that a service says where its data is: whoever finds it there, or a later one of the service,
+ * finds all that was written before it.
+ */
 export type Said = { readonly service: string; readonly number: number };
 
 /**

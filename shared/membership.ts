@@ -22,7 +22,10 @@ export class Membership {
   readonly #heard = new Map<ServerId, { at: Millis; heartbeat: ServerHeartbeat }>();
   #askedAt: Millis | undefined;
 
-  /** A server not heard for `silenceMsMax`, and for three of its own heartbeats, is taken for dead: by default after 600 ms. One that does not say how often it is heard is given 750. */
+  /**
+   * A server not heard for `silenceMsMax`, and for three of its own heartbeats, is taken for dead: by default after
+   * 600 ms. One that does not say how often it is heard is given 750.
+   */
   constructor(options: { silenceMsMax: number }) {
     this.#silenceMsMax = options.silenceMsMax;
   }

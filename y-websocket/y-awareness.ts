@@ -26,7 +26,10 @@ const NAME_LENGTH_MAX = 64;
 /** More than the SDK takes of all fields together. */
 const STATE_CHARACTERS_MAX = 8_192;
 const NOTHING = "null";
-/** Less than clients let pass before they tell a higher clock, 15 s; told oftener, tabs that repeat it to the one that it is of would go round in circles. */
+/**
+ * Less than clients let pass before they tell a higher clock, 15 s; told oftener, tabs that repeat it to the one that
+ * it is of would go round in circles.
+ */
 const AHEAD_MS = 10_000;
 /** Of those who were here and are gone; whoever went longest ago is forgotten, and would be seen with its next clock. */
 const GONE_MAX = 1_000;
@@ -82,7 +85,8 @@ export class YAwareness {
     const state = this.#room.states.get(client) as Fields | undefined;
     if (state === undefined) return { client, clock: this.#clockOfGone(client), json: NOTHING };
     const { [Y_CLOCK]: own, ...fields } = state;
-    return { client, clock: this.#clockOf(client, isClock(own) ? own : this.#lastDate, fields), json: JSON.stringify(fields) }; // By the date: clients remember clocks over a reconnect, and this begins anew.
+    // By the date: clients remember clocks over a reconnect, and this begins anew.
+    return { client, clock: this.#clockOf(client, isClock(own) ? own : this.#lastDate, fields), json: JSON.stringify(fields) };
   }
 
   /** That somebody is gone is believed under the clock of what was told last. */

@@ -132,7 +132,8 @@ export class ConnectionHost {
     try {
       return await this.#world.fetchSnapshot(snapshotUrl(this.#address, room), this.#lastToken, signal);
     } catch (cause) {
-      return { kind: "unavailable", retryAfterMs: 0, why: `the server could not be reached: ${String(cause)}` }; // Whatever the network does.
+      // Whatever the network does.
+      return { kind: "unavailable", retryAfterMs: 0, why: `the server could not be reached: ${String(cause)}` };
     }
   }
 

@@ -44,7 +44,10 @@ type Here = {
 };
 
 const PAGE_ID_BYTES = 12;
-/** Outlasts the page and the browser; the last moments before a power cut it need not. Edits wait for it: a disk's flush would take too long. */
+/**
+ * Outlasts the page and the browser; the last moments before a power cut it need not. Edits wait for it: a disk's
+ * flush would take too long.
+ */
 const RELAXED = { durability: "relaxed" } as const;
 
 /** One for the whole application; each room opens its own part. */
@@ -53,7 +56,10 @@ export function indexedDbStore({ owner }: IndexedDbStoreOptions): EditStore {
   return { open: (room) => openRoom(here, room) };
 }
 
-/** For signing out: removes everything that is kept of this owner's. Pages that have rooms open go on without a store. Resolves when it is gone. */
+/**
+ * For signing out: removes everything that is kept of this owner's. Pages that have rooms open go on without a store.
+ * Resolves when it is gone.
+ */
 export async function forgetIndexedDbStore({ owner }: IndexedDbStoreOptions): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const request = indexedDB.deleteDatabase(databaseOf(owner));

@@ -21,7 +21,10 @@ export interface RoomStore {
   keep(change: KeptChange): Promise<void>;
   /** Removes all that is kept of the room, other pages' edits too: it is deleted. Nothing is kept of it afterwards. */
   forget(): Promise<void>;
-  /** The room is left for good: what is made last is kept, and `close()` follows within seconds. Whoever opens the room here meanwhile should be given that, so let them wait for it. */
+  /**
+   * The room is left for good: what is made last is kept, and `close()` follows within seconds. Whoever opens the
+   * room here meanwhile should be given that, so let them wait for it.
+   */
   leave?(): void;
   /** Another page may take over what is kept. Nothing is asked of it afterwards. */
   close(): void;
@@ -72,7 +75,10 @@ export type KeptChange = {
 };
 
 export type DocumentChange =
-  /** The edits behind `after`, up to the position. What is kept may be further: other pages keep the same document. What does not join on to it is left out. */
+  /**
+   * The edits behind `after`, up to the position. What is kept may be further: other pages keep the same document.
+   * What does not join on to it is left out.
+   */
   | {
       readonly kind: "continued";
       readonly after: Seq;

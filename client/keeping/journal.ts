@@ -43,7 +43,8 @@ export class Journal {
     let last = 0;
     for (const edit of unsent) {
       const before = this.#rows.get(edit);
-      const row = before !== undefined && before.place > last ? before : this.#newRow(); // Before others now: to a later place, and those after it too.
+      // Before others now: to a later place, and those after it too.
+      const row = before !== undefined && before.place > last ? before : this.#newRow();
       rows.set(edit, row);
       keepAt(row, edit, undefined);
       last = row.place;

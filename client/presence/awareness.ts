@@ -142,7 +142,10 @@ export class RoomAwareness extends Observable<string> {
     super.destroy();
   }
 
-  /** Each by itself, for the room takes what it is shown at once whole or not at all. What makes room comes first, and then all is offered again. */
+  /**
+   * Each by itself, for the room takes what it is shown at once whole or not at all. What makes room comes first, and
+   * then all is offered again.
+   */
   #show(fields: readonly PresenceField[]): void {
     const growth = ({ name, value }: PresenceField): number => value.byteLength - (this.#shown.get(name) ?? NOTHING).byteLength;
     const changed = fields.filter(({ name, value }) => !sameBytes(this.#shown.get(name) ?? NOTHING, value));

@@ -125,7 +125,10 @@ export class CatchingUp {
     return "rejoin";
   }
 
-  /** What this client holds is no position any more: told so, the application needs all that comes from the start, or a snapshot, whatever line it comes on. */
+  /**
+   * What this client holds is no position any more: told so, the application needs all that comes from the start, or
+   * a snapshot, whatever line it comes on.
+   */
   #rollBack(effects: RoomEffect[]): void {
     this.#feed.startAt(START);
     effects.push({ kind: "log-rolled-back" });

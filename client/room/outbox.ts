@@ -204,7 +204,8 @@ export class Outbox {
 
   /** Says how large the edit is, if it is too large: it waits to be cut, and all behind it to be sent anew. */
   receiveNack(counter: Counter, reason: NackReason, expected: Counter, retryAfterMs: number, now: Millis): number | undefined {
-    if (!this.#keyIsJoined || counter <= this.#ackedThrough || counter > this.lastSent) return undefined; // Settled since, or somebody else's.
+    // Settled since, or somebody else's.
+    if (!this.#keyIsJoined || counter <= this.#ackedThrough || counter > this.lastSent) return undefined;
     switch (reason) {
       case "gap":
         this.#receiveGap(expected, now);

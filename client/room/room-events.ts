@@ -46,7 +46,10 @@ export type RoomEvents = {
   saved: [boolean];
   /** Whether every edit made here is acknowledged or kept on this device. */
   stored: [boolean];
-  /** What was kept on this device is here again: after `snapshot`, if the room's content was kept. Edits made here and not acknowledged yet: show them. They go out by themselves. */
+  /**
+   * What was kept on this device is here again: after `snapshot`, if the room's content was kept. Edits made here and
+   * not acknowledged yet: show them. They go out by themselves.
+   */
   restored: [readonly RestoredEdit[]];
   /** How the room's log keeps up. */
   saving: [SavingState];
@@ -57,7 +60,10 @@ export type RoomEvents = {
   edit: [RoomEdit];
   /** Edits of others that the log does not hold yet. Each comes again as a committed edit. */
   tentative: [readonly TentativeEdit[]];
-  /** Tentative edits that were shown here and never committed, however often they were sent in again: nobody else may have them. Send their payloads, or take them back. */
+  /**
+   * Tentative edits that were shown here and never committed, however often they were sent in again: nobody else may
+   * have them. Send their payloads, or take them back.
+   */
   unconfirmed: [readonly TentativeEdit[]];
   /** The room's whole state at this position: what was delivered before is part of it. */
   snapshot: [{ readonly position: Position; readonly payload: Uint8Array }];

@@ -231,7 +231,8 @@ export class RoomHost {
     if (input.kind !== "show") for (const effect of this.#session.receive(input, now)) this.#carryOut(effect);
     for (const effect of this.#presence.receive(input, now)) this.#carryOut(effect);
     if (input.kind === "leave") this.#connection.left(this);
-    if (isRestoring && !this.#session.keeping.isOpening && this.#isWanted) this.#connection.enter(this); // Now that it is known what is kept of it.
+    // Now that it is known what is kept of it.
+    if (isRestoring && !this.#session.keeping.isOpening && this.#isWanted) this.#connection.enter(this);
     this.#news.tell();
     if (this.#isDestroyed && this.#queuedEdits === 0 && this.#session.keeping.isDone) return this.#end();
     if (!this.#flushing) this.#alarm.setFor(earlier(this.#session.dueAt(now), this.#presence.dueAt(now)));

@@ -1,4 +1,7 @@
-/** What a Coroom server promises about one room's presence, in the simplest form: everybody is told each change at once, and newcomers the whole. */
+/**
+ * What a Coroom server promises about one room's presence, in the simplest form: everybody is told each change at
+ * once, and newcomers the whole.
+ */
 
 import type { ClientId, UserId } from "../../shared/ids.ts";
 import type { Participant, ParticipantNumber, PresenceField, PresenceNews, PresenceState } from "../../shared/wire/presence.ts";

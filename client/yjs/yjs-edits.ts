@@ -76,7 +76,10 @@ export function deletesOnlyMarks(transaction: Y.Transaction): boolean {
 const HEADER_BYTES = 32;
 const NO_DELETIONS = 0;
 
-/** Pieces of structs in their order, the deletions behind them. What is inserted at once is one struct: text and lists are cut, anything else that is too large cannot be. */
+/**
+ * Pieces of structs in their order, the deletions behind them. What is inserted at once is one struct: text and lists
+ * are cut, anything else that is too large cannot be.
+ */
 export function splitEdit(update: Uint8Array, bytesMax: number): readonly Uint8Array[] | undefined {
   const { structs: whole, ds } = Y.decodeUpdate(update);
   const structs = whole.flatMap((struct) => cutStruct(struct, bytesMax - 2 * HEADER_BYTES));

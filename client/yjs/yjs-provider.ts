@@ -242,7 +242,10 @@ export class YjsProvider {
     this.#tellSaved();
   }
 
-  /** In one transaction, so that an editor draws once, and one that is not `local`: bindings and undo go by that. Those that could be read. */
+  /**
+   * In one transaction, so that an editor draws once, and one that is not `local`: bindings and undo go by that.
+   * Those that could be read.
+   */
   #apply(edits: readonly { readonly seq?: Seq; readonly payload: Uint8Array }[]): Uint8Array[] {
     const read: Uint8Array[] = [];
     const applyAll = (): void => {

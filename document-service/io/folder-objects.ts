@@ -13,7 +13,10 @@ import { StartError } from "../../shared/start-error.ts";
 import type { ObjectStore } from "../ports.ts";
 import { isOfRoom, nameAt, pathOf } from "./object-paths.ts";
 
-/** Not a room's key, so no object's name begins so. Lists pass it over like whatever else is no room's: a volume's `lost+found` is closed to all but root. */
+/**
+ * Not a room's key, so no object's name begins so. Lists pass it over like whatever else is no room's: a volume's
+ * `lost+found` is closed to all but root.
+ */
 const UNFINISHED = ".unfinished";
 const TRIES_MAX = 10;
 /** A file that a dead writer left; no write takes so long. */

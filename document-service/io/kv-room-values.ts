@@ -1,4 +1,7 @@
-/** One JSON value a room in JetStream KV, replaced by revision. Reads go to the leader: a replica's old entry would not fit the trimmed log. */
+/**
+ * One JSON value a room in JetStream KV, replaced by revision. Reads go to the leader: a replica's old entry would
+ * not fit the trimmed log.
+ */
 
 import type { JetStreamClient } from "@nats-io/jetstream";
 import type { z } from "zod";

@@ -18,7 +18,10 @@ export type Numbering = { readonly partition: number; readonly last: number; rea
  * empty message is how a read ends.
  */
 const FILLER = { tenant: "=", room: "filler", content: Uint8Array.of(0) };
-/** Fillers on their way, of which the last is answered, with the number that it got. A stream drops unsaid what comes while 10,000 wait to be stored. */
+/**
+ * Fillers on their way, of which the last is answered, with the number that it got. A stream drops unsaid what comes
+ * while 10,000 wait to be stored.
+ */
 const UNANSWERED_MAX = 1_000;
 const FILLED_MS_MAX = 10_000;
 
@@ -45,7 +48,10 @@ export async function numberingOf(
   return numberings;
 }
 
-/** To be called for every part: an earlier call that was interrupted may have left fillers in it. Throws when the log does not take one; the same again then goes on. */
+/**
+ * To be called for every part: an earlier call that was interrupted may have left fillers in it. Throws when the log
+ * does not take one; the same again then goes on.
+ */
 export async function moveNumberingOn(nats: NatsConnection, subjects: Subjects, { partition, needed }: Numbering): Promise<void> {
   const manager = await jetstreamManager(nats);
   const stream = subjects.logStream(partition);

@@ -24,7 +24,10 @@ const TRANSFER_MS_MAX = 60_000;
 /** Whoever starts it waits for that. */
 const LOOK_MS_MAX = 10_000;
 
-/** All objects lie under `prefix`, which ends in a slash. The bucket is created where it is missing. Throws a StartError where the store cannot be used. */
+/**
+ * All objects lie under `prefix`, which ends in a slash. The bucket is created where it is missing. Throws a
+ * StartError where the store cannot be used.
+ */
 export async function s3Objects(options: S3Options, prefix: string): Promise<ObjectStore> {
   const client = new AwsClient({
     accessKeyId: options.s3AccessKeyId,

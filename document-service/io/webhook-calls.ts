@@ -38,7 +38,8 @@ export function webhookCalls({ webhookSecrets, webhookTimeoutMs }: WebhookCallOp
         await response.body?.cancel();
         return outcomeOf(response);
       } catch (error) {
-        if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error; // What fetch throws when nobody answers, or not in time.
+        // What fetch throws when nobody answers, or not in time.
+        if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
         return { kind: "failed", why: error instanceof DOMException ? `no answer within ${webhookTimeoutMs} ms` : "it cannot be reached" };
       }
     },

@@ -196,7 +196,8 @@ export class HistoryHost {
       records.push({ ...record, bytes: record.bytes.slice() });
       bytes += record.bytes.byteLength;
     }
-    if ((await this.#ports.log.end(this.#room)).kind === "empty") return []; // The log was lost: there is nothing of the room to archive, nor to trim.
+    // The log was lost: there is nothing of the room to archive, nor to trim.
+    if ((await this.#ports.log.end(this.#room)).kind === "empty") return [];
     throw new Error(`the log does not show record ${before} of room ${this.#room}, which is there: a replica lags, or it was lost`);
   }
 
@@ -246,7 +247,10 @@ export class HistoryHost {
     return written;
   }
 
-  /** Whether it was written. If not, somebody else had, and theirs is read next. What is too old goes with it, and all else that it does not name. */
+  /**
+   * Whether it was written. If not, somebody else had, and theirs is read next. What is too old goes with it, and all
+   * else that it does not name.
+   */
   async #replace(next: History): Promise<boolean> {
     const { history, dropped } = retained(next, this.#deps.clock.wallNow(), this.#policy);
     for (const object of dropped) this.#unsettled.add(object);

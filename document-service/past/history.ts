@@ -29,7 +29,11 @@ const Version = object.extend({
 });
 /** `time`: by the log's clock. Records of owners alone have no seq: then `lastSeq` is the one before `firstSeq`. */
 const Segment = object.extend({ firstSeq: seq, lastSeq: seq, firstTime: time, lastTime: time });
-/** Both from the oldest on. `deleted`: the room is, and what is named still is to be removed; nothing is added any more. `through`: the stream sequence up to which the room's records went into segments, whether those are kept still or not. */
+/**
+ * Both from the oldest on. `deleted`: the room is, and what is named still is to be removed; nothing is added any
+ * more. `through`: the stream sequence up to which the room's records went into segments, whether those are kept
+ * still or not.
+ */
 export const History = z.object({
   versions: z.array(Version),
   segments: z.array(Segment),

@@ -186,7 +186,10 @@ export class PastHost {
     return records && takenFrom(records);
   }
 
-  /** The edits in `after < seq <= through` that are in the log and in no segment. `isCut`: there are more, and these are as many as a question may read, or its signal is aborted. */
+  /**
+   * The edits in `after < seq <= through` that are in the log and in no segment. `isCut`: there are more, and these
+   * are as many as a question may read, or its signal is aborted.
+   */
   async #tail(
     { through: archived }: History,
     { after, through }: { readonly after: Seq; readonly through: number },

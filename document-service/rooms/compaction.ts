@@ -76,7 +76,10 @@ export class TrimPlan {
     if (this.#marks.length > MARKS_MAX) this.#marks = this.#marks.filter((_, index) => index % 2 === 0);
   }
 
-  /** Records before this stream sequence may go; undefined: none that has not gone already. `boardsFloor`: the boards need nothing up to it. */
+  /**
+   * Records before this stream sequence may go; undefined: none that has not gone already. `boardsFloor`: the boards
+   * need nothing up to it.
+   */
   before(checkpoint: Place, boardsFloor: number, now: Millis): number | undefined {
     const { replayWindowMs, boardsHoldMsMax } = this.#options;
     let before = 0;

@@ -122,7 +122,10 @@ export class IntakeHost {
     document.dropPending();
   }
 
-  /** Where its checkpoint does not decode, what waits may wait for long: it is in the log as well, and nothing more is taken until that is read again. */
+  /**
+   * Where its checkpoint does not decode, what waits may wait for long: it is in the log as well, and nothing more is
+   * taken until that is read again.
+   */
   letGo(): void {
     const first = this.#waiting?.[0];
     if (!this.#isUndecodable || first === undefined) return;

@@ -18,7 +18,10 @@ export type LeftoversPorts = {
 };
 /** `service`: this run of the service; what it writes has its name. */
 export type LeftoversOptions = { readonly service: string; readonly logPartitions: number; readonly documentsSweepMs: number };
-/** `visit`: the room, once there is memory for it; undefined: the signal came first. A room that is visited is trimmed as it comes to be due. */
+/**
+ * `visit`: the room, once there is memory for it; undefined: the signal came first. A room that is visited is trimmed
+ * as it comes to be due.
+ */
 export type LeftoversDeps = {
   readonly clock: Clock;
   readonly log: Log;

@@ -1,4 +1,7 @@
-/** Removes what a crash left behind of one room: snapshots that its checkpoint does not name, and parts of its history that no entry does. */
+/**
+ * Removes what a crash left behind of one room: snapshots that its checkpoint does not name, and parts of its history
+ * that no entry does.
+ */
 
 import type { Clock } from "../../shared/clock.ts";
 import { within } from "../../shared/pause.ts";

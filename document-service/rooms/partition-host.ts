@@ -59,7 +59,10 @@ export class PartitionHost {
   /** Ends the reading that is under way; the next goes on after `#received`. */
   #again = new AbortController();
   #heldBytes = 0;
-  /** Known rooms, as of the last tick, that cannot be forgotten and take next to no memory: they count for nothing, or a day's many would keep all others from being read. */
+  /**
+   * Known rooms, as of the last tick, that cannot be forgotten and take next to no memory: they count for nothing, or
+   * a day's many would keep all others from being read.
+   */
   #undecodable = 0;
   #saves = 0;
   /** What the last tick found to be saved or removed, the most urgent first. */

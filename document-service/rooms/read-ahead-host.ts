@@ -22,7 +22,10 @@ export type RoomRange = {
   readonly through: number;
   readonly records: number;
 };
-/** `ends`: of each room that took part the last record that was read, or that it was not come to. Of all others nothing was read. `isCut`: there was more than memory for it. */
+/**
+ * `ends`: of each room that took part the last record that was read, or that it was not come to. Of all others
+ * nothing was read. `isCut`: there was more than memory for it.
+ */
 export type ReadAhead = { readonly ends: ReadonlyMap<RoomKey, number | "next-round">; readonly isCut: boolean };
 /** `trimReadOverlapMin`: what it costs to be sent a record and to decode it, in records that the server only looks at (ADR 20). */
 export type ReadAheadOptions = { readonly trimReadOverlapMin: number; readonly trimReadBytesMax: number };
@@ -87,7 +90,10 @@ export class ReadAheadHost {
     return true;
   }
 
-  /** The last that is read stays in the log. So a room of which there is one alone is read by itself: passes that are cut might leave it where it is. */
+  /**
+   * The last that is read stays in the log. So a room of which there is one alone is read by itself: passes that are
+   * cut might leave it where it is.
+   */
   #ends(): ReadAhead["ends"] {
     const ends = new Map<RoomKey, number | "next-round">();
     for (const [room, { held }] of this.#held) {

@@ -209,7 +209,10 @@ export class RoomHost {
     });
   }
 
-  /** "newest": with all records received by now. Asked for many times at once it is merged once, or twice where a merge had begun before; for whoever wants a seq that was not received yet, not at all. */
+  /**
+   * "newest": with all records received by now. Asked for many times at once it is merged once, or twice where a
+   * merge had begun before; for whoever wants a seq that was not received yet, not at all.
+   */
   async serve(freshness: Freshness, minSeq = 0): Promise<Served> {
     const document = await this.#intake.opened;
     if (this.isDeleted) return { kind: "deleted" };

@@ -10,7 +10,10 @@ export type NextStep =
 
 export type DeliveryOptions = { readonly webhookAttemptsMax: number };
 
-/** The longest, for endpoints that ask for more too: their events would outlive the queue, and nats-server takes a delay that it cannot count for none. */
+/**
+ * The longest, for endpoints that ask for more too: their events would outlive the queue, and nats-server takes a
+ * delay that it cannot count for none.
+ */
 const PAUSE_MS_MAX = 3_600_000;
 /** As Standard Webhooks suggests; the last holds for all further ones. */
 const PAUSES_MS = [5_000, 30_000, 120_000, 600_000, 1_800_000, PAUSE_MS_MAX];

@@ -1,4 +1,7 @@
-/** Looks, again and again, for windows of a partition's rooms that have closed, and archives them. Of all partitions one does it for the tenants. */
+/**
+ * Looks, again and again, for windows of a partition's rooms that have closed, and archives them. Of all partitions
+ * one does it for the tenants.
+ */
 
 import type { Clock } from "../../shared/clock.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";

@@ -70,7 +70,10 @@ export function byRank(a: Standing, b: Standing): number {
   return b.score - a.score || a.reachedAt - b.reachedAt;
 }
 
-/** What Redis answers about a board in one step. `hot`: its first members in order. `isOrdered`: those behind them can be asked for in order too. */
+/**
+ * What Redis answers about a board in one step. `hot`: its first members in order. `isOrdered`: those behind them can
+ * be asked for in order too.
+ */
 export type BoardState = {
   readonly applied: Applied | undefined;
   readonly hot: readonly Standing[];

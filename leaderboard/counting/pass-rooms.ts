@@ -1,4 +1,7 @@
-/** The rooms that a pass has met: opened when they are first heard of, forgotten when they are quiet and there are many. Bounded by when it is full. */
+/**
+ * The rooms that a pass has met: opened when they are first heard of, forgotten when they are quiet and there are
+ * many. Bounded by when it is full.
+ */
 
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Source } from "./instants.ts";

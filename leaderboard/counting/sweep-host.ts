@@ -1,4 +1,7 @@
-/** Looks, now and then, for checkpoints' objects that a crash left without an entry that names them. Of all partitions one does it for all. */
+/**
+ * Looks, now and then, for checkpoints' objects that a crash left without an entry that names them. Of all partitions
+ * one does it for all.
+ */
 
 import type { Clock } from "../../shared/clock.ts";
 import type { Log } from "../../shared/log.ts";

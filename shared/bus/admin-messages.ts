@@ -1,4 +1,7 @@
-/** What gateways tell each other on behalf of the people who run rooms: who is banned or held back, who is to go, who is there. Rare, so JSON. */
+/**
+ * What gateways tell each other on behalf of the people who run rooms: who is banned or held back, who is to go, who
+ * is there. Rare, so JSON.
+ */
 
 import { z } from "zod";
 

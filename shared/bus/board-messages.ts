@@ -13,7 +13,10 @@ const room = z.string().transform((text, context) => {
 /** Whose board of the room it is, and the kind of window: `hour` is always the present one. */
 const board = { room, role: z.string(), window: z.string() };
 
-/** gateway -> leaderboard: "somebody here looks at this board"; said again every third of the time it holds. `isNew`: nothing is known of it here, so it is to be said whether it changed or not. */
+/**
+ * gateway -> leaderboard: "somebody here looks at this board"; said again every third of the time it holds. `isNew`:
+ * nothing is known of it here, so it is to be said whether it changed or not.
+ */
 export const BoardWatch = z.object({ ...board, isNew: z.boolean() });
 export type BoardWatch = z.infer<typeof BoardWatch>;
 

@@ -28,7 +28,10 @@ export const Checkpoint = z.object({
       lastSeen: z.number().transform((number) => number as UnixMillis),
     }),
   ),
-  /** Edits at or below `seq` that are not in the snapshot: Yjs refused them, or the log had lost them. Such a room's log is never trimmed. */
+  /**
+   * Edits at or below `seq` that are not in the snapshot: Yjs refused them, or the log had lost them. Such a room's
+   * log is never trimmed.
+   */
   leftOut: z.int().nonnegative().optional(),
   snapshot: z.object({ object: z.string(), bytes: z.int().nonnegative(), sha256: z.string() }),
 });

@@ -28,7 +28,10 @@ export const ServerLoad = z.object({
 });
 export type ServerLoad = z.infer<typeof ServerLoad>;
 
-/** room server -> everyone, each `everyMs`, by default 200 ms; three missed ones mean it is gone. Those of earlier versions do not say how often. */
+/**
+ * room server -> everyone, each `everyMs`, by default 200 ms; three missed ones mean it is gone. Those of earlier
+ * versions do not say how often.
+ */
 export const ServerHeartbeat = z.object({
   server: serverId,
   rooms: z.int(),
@@ -56,7 +59,10 @@ export type ServiceHeartbeat = z.infer<typeof ServiceHeartbeat>;
 export const LogEnd = z.object({ id: z.string().max(128), streamSeq: z.int().positive(), epoch, head: seq });
 export type LogEnd = z.infer<typeof LogEnd>;
 
-/** "Take this room." `suspect`: the owner that does not answer, to be taken over from. `end`: of an owner that hands the room over. `above`: the asker has heard of an owner in that epoch, and believes none below. */
+/**
+ * "Take this room." `suspect`: the owner that does not answer, to be taken over from. `end`: of an owner that hands
+ * the room over. `above`: the asker has heard of an owner in that epoch, and believes none below.
+ */
 export const ClaimRequest = z.object({ room, suspect: serverId.optional(), end: LogEnd.optional(), above: epoch.optional() });
 export type ClaimRequest = z.infer<typeof ClaimRequest>;
 
@@ -108,7 +114,10 @@ export type OrderReply = z.infer<typeof OrderReply>;
 export const RoomEntry = z.object({ owner: serverId, epoch });
 export type RoomEntry = z.infer<typeof RoomEntry>;
 
-/** The entry of a room in the plan bucket: what placement wants, and why. `reason`: of its last step; `ownerReason`: of that which gave it its owner. `at`: when it was planned. */
+/**
+ * The entry of a room in the plan bucket: what placement wants, and why. `reason`: of its last step; `ownerReason`:
+ * of that which gave it its owner. `at`: when it was planned.
+ */
 export const PlannedRoom = z.object({
   owner: serverId,
   replica: serverId.optional(),

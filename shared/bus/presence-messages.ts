@@ -115,7 +115,8 @@ const members: Format<Members> = {
     const { gateway, epoch, version, is } = MEMBERS_HEAD.read(input);
     const partOf = is.inParts ? PART_OF.read(input) : undefined;
     const { entered, exited } = WHO.read(input);
-    const message = { gateway, epoch, version, whole: is.whole, entered, exited }; // Spelt out: rooms say it every few seconds, and V8 makes hidden classes for what is spread together.
+    // Spelt out: rooms say it every few seconds, and V8 makes hidden classes for what is spread together.
+    const message = { gateway, epoch, version, whole: is.whole, entered, exited };
     return partOf === undefined ? message : { ...message, partOf };
   },
 };

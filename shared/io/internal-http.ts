@@ -24,7 +24,10 @@ export type InternalQuestion = {
   readonly tenant: string;
   /** Empty: none. */
   readonly header: (lowerCaseName: string) => string;
-  /** Undefined: longer than it may be. Throws when the asker goes before it is whole: nobody is left to be answered, and what it throws need not be caught. */
+  /**
+   * Undefined: longer than it may be. Throws when the asker goes before it is whole: nobody is left to be answered,
+   * and what it throws need not be caught.
+   */
   readonly body: () => Promise<Uint8Array | undefined>;
   /** Aborted once nobody waits for the answer any more. */
   readonly signal: AbortSignal;

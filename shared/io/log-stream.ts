@@ -29,12 +29,18 @@ const PARTITIONS = "coroom.partitions";
 
 type LogOptions = { readonly partitions: number; readonly replicas: number };
 
-/** `replicas`: 1, 3 or 5; `partitions` is fixed for the life of a deployment, rooms are spread over it by hash. Refuses another number of them with a SettingError. */
+/**
+ * `replicas`: 1, 3 or 5; `partitions` is fixed for the life of a deployment, rooms are spread over it by hash.
+ * Refuses another number of them with a SettingError.
+ */
 export function ensureLogStreams(nats: NatsConnection, subjects: Subjects, options: LogOptions): Promise<void> {
   return onceSettled(() => makeLogStreams(nats, subjects, options));
 }
 
-/** For a tier that only names parts of the log: makes nothing, and refuses nothing of a log that is not there yet, or does not say how many it has. Whether it says so. */
+/**
+ * For a tier that only names parts of the log: makes nothing, and refuses nothing of a log that is not there yet, or
+ * does not say how many it has. Whether it says so.
+ */
 export function checkLogPartitions(nats: NatsConnection, subjects: Subjects, partitions: number): Promise<boolean> {
   return onceSettled(async () => {
     const first = await configOf(await jetstreamManager(nats), subjects.logStream(0));
@@ -53,7 +59,8 @@ async function makeLogStream(manager: JetStreamManager, subjects: Subjects, part
   const config = await configOf(manager, name);
   if (config !== undefined) {
     if (partition === 0) await agreeOnPartitions(manager, subjects, config, options.partitions);
-    if (!config.allow_direct) await manager.streams.update(name, { allow_direct: true }); // Whoever made it did not think of its readers, who ask by direct gets.
+    // Whoever made it did not think of its readers, who ask by direct gets.
+    if (!config.allow_direct) await manager.streams.update(name, { allow_direct: true });
     return ensureCopies(manager, name, options.replicas);
   }
   try {

@@ -37,7 +37,8 @@ export function natsAddress({ natsUrl, natsCredentials = "", natsCa = "", natsCe
     throw new SettingError("COROOM_NATS_URL names a user and COROOM_NATS_CREDENTIALS another: set one of them");
   }
   const servers = urls.map(({ protocol, host }) => `${protocol}//${host}`);
-  const shown = certificateFiles({ certFile: natsCert, keyFile: natsKey }, ["COROOM_NATS_CERT", "COROOM_NATS_KEY"]); // The client reads them again for each connection.
+  // The client reads them again for each connection.
+  const shown = certificateFiles({ certFile: natsCert, keyFile: natsKey }, ["COROOM_NATS_CERT", "COROOM_NATS_KEY"]);
   const isTls = natsCa !== "" || shown !== undefined || urls.some(({ protocol }) => protocol === "tls:");
   return {
     servers,

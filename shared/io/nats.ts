@@ -19,7 +19,10 @@ export function connectAs(
   return connectNats({ servers, natsCredentials, natsCa, natsCert, natsKey, name });
 }
 
-/** `servers`: one URL or several, comma-separated. Throws a StartError when none answers within `timeoutMs`, and a SettingError when none lets us in. */
+/**
+ * `servers`: one URL or several, comma-separated. Throws a StartError when none answers within `timeoutMs`, and a
+ * SettingError when none lets us in.
+ */
 export async function connectNats(
   options: { servers: string; name: string; timeoutMs?: number } & Omit<NatsSettings, "natsUrl">,
 ): Promise<NatsConnection> {

@@ -55,7 +55,8 @@ async function orderOwner(placed: Placed, order: ServerOrder & { kind: "hand-ove
   for (let asked: ServerId | undefined; ; ) {
     const entry = await readEntry(rooms, order.room, RoomEntry);
     if (entry === undefined) return { kind: "open-nowhere" };
-    if (asked !== undefined && entry.owner === order.to) return { kind: "moved", from: asked }; // It was done, and only the answer was late.
+    // It was done, and only the answer was late.
+    if (asked !== undefined && entry.owner === order.to) return { kind: "moved", from: asked };
     const reply = await orderServer(placed, entry.owner, order);
     if (reply?.kind === "done") return { kind: "moved", from: entry.owner };
     if (asked !== undefined) return reply === undefined ? { kind: "silent", server: entry.owner } : { kind: "refused", reason: reply.reason };

@@ -24,7 +24,8 @@ export async function removeUnnamedChunks(bucket: ObjectBucket, ageMsMin: number
 async function unnamedChunks(bucket: ObjectBucket): Promise<Set<string>> {
   const { name, store, manager } = bucket;
   const chunks = `$O.${name}.C.`;
-  const { state } = await manager.streams.info(`OBJ_${name}`, { subjects_filter: `${chunks}>` }); // Before the entries: what one names afterwards is seen there.
+  // Before the entries: what one names afterwards is seen there.
+  const { state } = await manager.streams.info(`OBJ_${name}`, { subjects_filter: `${chunks}>` });
   const unnamed = new Set(Object.keys(state.subjects ?? {}));
   const listed = new Set<string>();
   for (const object of await inTime(LISTING_MS_MAX, `listing ${name}`, store.list())) {

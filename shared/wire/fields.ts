@@ -11,7 +11,10 @@ import type { Counter } from "./frames.ts";
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The value that all the bytes stand for. Undefined for bytes that are cut short, go on, or hold a value out of range: the sender's doing, so the receiver decides what it means. */
+/**
+ * The value that all the bytes stand for. Undefined for bytes that are cut short, go on, or hold a value out of
+ * range: the sender's doing, so the receiver decides what it means.
+ */
 export function readWhole<Value>(bytes: Uint8Array, read: (input: Decoder) => Value | undefined): Value | undefined {
   const input = createDecoder(bytes);
   try {

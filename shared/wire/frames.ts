@@ -145,7 +145,10 @@ export type TentativeEdit = {
   readonly payload: Uint8Array;
 };
 
-/** Why a join was refused. `retryAfterMs` is 0 where trying again is of no use. tenant-rooms: the tenant has as many open rooms as it may. deleted: for good. */
+/**
+ * Why a join was refused. `retryAfterMs` is 0 where trying again is of no use. tenant-rooms: the tenant has as many
+ * open rooms as it may. deleted: for good.
+ */
 export const JOIN_REFUSALS = {
   "not-allowed": 1,
   "room-full": 2,
