@@ -1,7 +1,7 @@
 /**
  * Gives back the memory that a busy time left behind. V8 collects because something is allocated, so a process in which
  * little happens keeps its garbage and the young generation of its busiest moment. As G1 does for Java (JEP 346), a
- * process that has been quiet for a while collects once.
+ * process that has been quiet for a while collects, and once more when it was quiet for as long again.
  */
 
 import { Session } from "node:inspector";
@@ -49,6 +49,7 @@ export function giveBackIdleMemory({ idleMemoryMs }: Values<typeof idleMemorySet
   const seconds = new Histogram({ name: "coroom_idle_collection_seconds", help: "How long the process stood still to give back memory while it had next to nothing to do", buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5], registers: [registry] });
   const lookMs = Math.min(idleMemoryMs, LOOK_MS);
   let heldAtLeast = 0;
+  let isOneToFollow = false;
   let [lookedMs, busyMs] = [0, 0];
   let stopped = false;
   let cancel = (): void => {};
@@ -67,7 +68,9 @@ export function giveBackIdleMemory({ idleMemoryMs }: Values<typeof idleMemorySet
     const { held, used } = heap.bytes();
     heldAtLeast = Math.min(heldAtLeast, held); // V8 gives back by itself as well.
     heap.letYoungGrow(!isQuiet);
-    if (isQuiet && held - heldAtLeast >= Math.max(GROWN_BYTES_MIN, heldAtLeast * GROWN_SHARE_MIN) && used <= USED_BYTES_MAX) {
+    const hasGrown = held - heldAtLeast >= Math.max(GROWN_BYTES_MIN, heldAtLeast * GROWN_SHARE_MIN);
+    if (isQuiet && (hasGrown || isOneToFollow) && used <= USED_BYTES_MAX) {
+      isOneToFollow = hasGrown; // What was busy lets go of rooms and of what it remembered only by and by, and no growth shows that.
       const end = seconds.startTimer();
       await heap.collect();
       end();
