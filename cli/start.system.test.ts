@@ -13,7 +13,7 @@ const SECRET = "a secret of the tests, 32 characters";
 const READY_MS_MAX = 120_000;
 const STOP_PATIENCE_MS = 20_000;
 
-test("[START1] all roles in production, with engines of one's own, start where there is no data folder yet", async () => {
+test("[START1] all roles in production, with engines of one's own, start where there is no data folder yet, and say what they answer", async () => {
   const folder = mkdtempSync(join(tmpdir(), "coroom-start-"));
   const nats = await startTestNats({ dataDir: join(folder, "nats") });
   const redis = await startTestRedis({ dataDir: join(folder, "redis") });
@@ -28,6 +28,8 @@ test("[START1] all roles in production, with engines of one's own, start where t
   try {
     await eventually("it is ready, or has ended", () => ended || /^coroom ready /m.test(printed()), READY_MS_MAX);
     expect(ended ? printed() : "running").toBe("running");
+    const described = await fetch(`${/^coroom ready (\S+)/m.exec(printed())![1]}/v1/openapi.json`);
+    expect(Object.keys(((await described.json()) as { paths: object }).paths)).toContain("/v1/admin/bans"); // Of built files, too.
   } finally {
     await child.stop(STOP_PATIENCE_MS);
     await Promise.all([nats.stop(), redis.stop()]);

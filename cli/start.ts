@@ -15,6 +15,7 @@ import { serveHealth } from "./health.ts";
 import { giveBackIdleMemory, v8Heap } from "./idle-memory.ts";
 import { startLocalEngines } from "./local-engines.ts";
 import { DEFAULT_NATS_URL, rememberNatsUrl } from "./local-nats-url.ts";
+import { openapiRoute } from "./openapi.ts";
 import { missingSecrets } from "./shared-secrets.ts";
 import type { Role, StartConfig } from "./settings.ts";
 
@@ -91,7 +92,7 @@ async function startEdge(given: StartConfig, config: StartConfig, deps: { readon
   const { startGateway } = await load.gateway();
   const gateway = await startGateway(
     { ...config, redisUrl: hasRedis ? config.redisUrl : "", drainMsMax, staticDir: bots === undefined ? config.staticDir : fileURLToPath(new URL("../../console/dist", import.meta.url)) },
-    { ...deps, ...(bots === undefined ? {} : { routes: demoRoutes({ jwtSecret, bots }) }) },
+    { ...deps, routes: [openapiRoute(), ...(bots === undefined ? [] : demoRoutes({ jwtSecret, bots }))] },
   );
   add(gateway);
   if (bots !== undefined) add(bots);

@@ -1,0 +1,44 @@
+import { readdirSync } from "node:fs";
+
+import { expect, test } from "vitest";
+
+import type { HttpAnswer, HttpQuestion } from "../gateway/io/http-routes.ts";
+import { allParts, type OpenApi, openapiRoute, PARTS, readPart } from "./openapi.ts";
+
+const TIERS = ["gateway", "document-service", "leaderboard", "room-server", "placement", "y-websocket"];
+
+function ask(route = openapiRoute(), headers: Readonly<Record<string, string>> = {}): HttpAnswer {
+  const header = (name: string): string => headers[name] ?? "";
+  const { signal } = new AbortController();
+  const question: HttpQuestion = { path: route.path, parameters: [], query: new URLSearchParams(), header, address: undefined, body: new Uint8Array(0), signal };
+  return route.answer(question) as HttpAnswer;
+}
+
+test("[OAP1] the document that gateways serve has every path of every tier's, and each reference in it leads somewhere", () => {
+  const files = TIERS.flatMap((tier) => readdirSync(tier).filter((file) => file.endsWith("openapi.json")).map((file) => `${tier}/${file}`));
+  expect(files.toSorted(), "name it in PARTS, and have `npm run build:server` copy it").toEqual(Object.keys(PARTS).toSorted());
+
+  const served = JSON.parse(String(ask().body)) as OpenApi;
+  const paths = files.flatMap((file) => Object.keys(readPart(file).paths));
+  expect(Object.keys(served.paths).toSorted(), "no path is described twice").toEqual(paths.toSorted());
+  const references = [...JSON.stringify(served).matchAll(/"\$ref":"#\/components\/([^/"]+)\/([^"]+)"/g)];
+  expect(references.length).toBeGreaterThan(50);
+  expect(references.filter(([, kind, name]) => served.components[kind!]?.[name!] === undefined)).toEqual([]);
+  const operations = Object.values(served.paths).flatMap((path) => Object.values(path)) as { readonly operationId?: string; readonly tags?: readonly string[] }[];
+  const ids = operations.flatMap(({ operationId }) => operationId ?? []);
+  expect(new Set(ids).size, "no two operations have one id").toBe(ids.length);
+});
+
+test("[OAP2] components of one name in two tiers' documents stay two", () => {
+  const { schemas = {} } = allParts().components;
+  const [ofDocuments, ofBoards] = ["document-service/openapi.json", "leaderboard/openapi.json"].map((file) => readPart(file).components["schemas"]!["Error"]);
+  expect([Object.keys(schemas["DocumentsError"]!), Object.keys(schemas["BoardsError"]!)]).toEqual([Object.keys(ofDocuments!), Object.keys(ofBoards!)]);
+});
+
+test("[OAP3] it is made once, and not sent again to whoever has it", () => {
+  const route = openapiRoute();
+  const first = ask(route);
+  expect([first.status, first.headers?.["content-type"], ask(route).body === first.body]).toEqual([200, "application/json", true]);
+  const again = ask(route, { "if-none-match": first.headers!["etag"]! });
+  expect([again.status, again.body, again.headers?.["etag"]]).toEqual([304, undefined, first.headers?.["etag"]]);
+});

@@ -1,0 +1,91 @@
+/**
+ * All that a gateway answers over HTTP as one OpenAPI document, at /v1/openapi.json. Each tier describes its own part beside
+ * its routes; here they are put together, each part's components under names of their own.
+ */
+
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+
+import type { HttpAnswer, HttpQuestion, HttpRoute } from "../gateway/io/http-routes.ts";
+import { version } from "./version.ts";
+
+/** By file, what its components' names begin with. */
+export const PARTS: Readonly<Record<string, string>> = {
+  "document-service/openapi.json": "Documents",
+  "document-service/history-openapi.json": "History",
+  "leaderboard/openapi.json": "Boards",
+  "gateway/openapi.json": "Administration",
+  "gateway/operations-openapi.json": "Operations",
+};
+
+type Components = Readonly<Record<string, Readonly<Record<string, object>>>>;
+export type OpenApi = {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly tags?: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
+  readonly components: Components;
+};
+
+const REFERENCE = "#/components/";
+const METHODS = new Set(["get", "put", "post", "delete", "patch"]);
+const CACHE_CONTROL = "public, max-age=300";
+
+/** Made when it is first asked for, and kept. */
+export function openapiRoute(): HttpRoute {
+  let made: { readonly body: string; readonly etag: string } | undefined;
+  const make = (): { readonly body: string; readonly etag: string } => {
+    const body = JSON.stringify(allParts());
+    return { body, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"` };
+  };
+  const answer = ({ header }: HttpQuestion): HttpAnswer => {
+    const { body, etag } = (made ??= make());
+    const headers = { etag, "cache-control": CACHE_CONTROL };
+    if (header("if-none-match") === etag) return { status: 304, headers };
+    return { status: 200, headers: { ...headers, "content-type": "application/json" }, body };
+  };
+  return { method: "get", path: "/v1/openapi.json", answer };
+}
+
+/** What the files say, as one. */
+export function allParts(): OpenApi {
+  const parts = Object.entries(PARTS).map(([file, name]) => ({ name, part: named(readPart(file), name) }));
+  return {
+    openapi: "3.1.0",
+    info: { title: "Coroom", version: version(), description: "What any gateway answers over HTTP." },
+    tags: parts.map(({ name, part }) => ({ name, description: part.info.description })),
+    paths: Object.assign({}, ...parts.map(({ name, part }) => tagged(part.paths, name))) as OpenApi["paths"],
+    components: joined(parts.map(({ part }) => part.components)),
+  };
+}
+
+export function readPart(file: string): OpenApi {
+  return JSON.parse(readFileSync(new URL(`../${file}`, import.meta.url), "utf8")) as OpenApi;
+}
+
+/** With its components under names that begin so, wherever they are named. */
+function named(part: OpenApi, prefix: string): OpenApi {
+  const components = Object.entries(part.components).map(([kind, each]) => [
+    kind,
+    Object.fromEntries(Object.entries(each).map(([name, component]) => [prefix + name, component])),
+  ]);
+  const renamed = { ...part, components: Object.fromEntries(components) as Components };
+  return JSON.parse(JSON.stringify(renamed), (key, value: unknown) => (key === "$ref" ? referenceTo(String(value), prefix) : value)) as OpenApi;
+}
+
+function referenceTo(reference: string, prefix: string): string {
+  const [kind, name] = reference.slice(REFERENCE.length).split("/");
+  return `${REFERENCE}${kind}/${prefix}${name}`;
+}
+
+/** So that readers show each part under its name. What stands beside the operations of a path is of all of them. */
+function tagged(paths: OpenApi["paths"], tag: string): OpenApi["paths"] {
+  const tagEach = (path: Readonly<Record<string, object>>): Readonly<Record<string, object>> =>
+    Object.fromEntries(Object.entries(path).map(([key, value]) => [key, METHODS.has(key) ? { tags: [tag], ...value } : value]));
+  return Object.fromEntries(Object.entries(paths).map(([path, operations]) => [path, tagEach(operations)]));
+}
+
+function joined(all: readonly Components[]): Components {
+  const kinds = [...new Set(all.flatMap((components) => Object.keys(components)))];
+  return Object.fromEntries(kinds.map((kind) => [kind, Object.assign({}, ...all.map((components) => components[kind] ?? {})) as Components[string]]));
+}
