@@ -235,6 +235,15 @@ test("[CON10] a refusal says what the server said", () => {
   expect(driver.receive({ kind: "socket-closed", code: 4101 }).at(-1)).toBe("refused: the token was refused: wrong signature (close code 4101)");
 });
 
+test("[CON20] an ERROR that no close followed is no reason for one that comes later", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.receive({ kind: "frame", frame: { type: "error", code: 4104, message: "show less" } });
+  driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
+  driver.receive({ kind: "socket-closed", code: 1006 });
+  expect(driver.connection.waiting?.why).toBe("the connection was lost (close code 1006)");
+});
+
 test("[CON11] told that the gateway goes away, it asks for another line when its time has come, and holds this one", () => {
   const driver = new Driver();
   driver.open();

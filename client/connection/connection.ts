@@ -1,6 +1,6 @@
 /**
  * One line to the server, for as long as it is wanted: token, socket, HELLO, pings, and back again after whatever
- * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON19.
+ * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON20.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -176,7 +176,8 @@ export class Connection {
     if (frame === undefined) {
       return this.#giveUp(connectionRefused(CLOSE.badFrame.code, "the server sent bytes that are no frame: it may speak another protocol"));
     }
-    if (frame.type === "error") this.#said = frame.message;
+    // An ERROR that something comes after was about no close.
+    this.#said = frame.type === "error" ? frame.message : undefined;
     if (frame.type === "retry-later") this.#retry.asked(frame.retryAfterMs);
     if (frame.type === "going-away" && state.kind === "open") {
       state.moveAt = (now + frame.reconnectAfterMs) as Millis;
