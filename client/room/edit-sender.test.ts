@@ -119,3 +119,38 @@ test("[SEN5] one that the server finds too large, though it said otherwise, goes
   expect(server.room(NOTES).log.flatMap(({ payload }) => [...payload])).toEqual([...typed, 100]);
   expect([ann.host.saved, heard(server, "join").length]).toEqual([true, 5]);
 });
+
+const LOWER = { ...LIMITS, frameBytesMax: 1_000, editBytesMax: 900 };
+
+test("[SEN6] an edit on its way that meets a server which takes only smaller frames goes out in pieces", async () => {
+  const server = serverOn();
+  const merge = (payloads: readonly Uint8Array[]): Uint8Array => Uint8Array.from(payloads.flatMap((payload) => [...payload]));
+  const split = (payload: Uint8Array, bytesMax: number): Uint8Array[] => Array.from({ length: Math.ceil(payload.byteLength / bytesMax) }, (_, index) => payload.slice(index * bytesMax, (index + 1) * bytesMax));
+  const ann = new App(server, 1, { format: { merge, split } });
+  await server.clock.advance(1_000);
+  server.faults = { ...server.faults, editLost: 1 }; // As if under way.
+  const pasted = Array.from({ length: 4_000 }, (_, index) => index % 251);
+  ann.host.send(Uint8Array.from(pasted));
+  await server.clock.advance(1_000);
+  server.faults = { ...server.faults, editLost: 0 };
+  server.limits = LOWER;
+  server.cut();
+  await server.clock.advance(MINUTE);
+  expect([ann.refusals, ann.problems, ann.host.saved]).toEqual([[], [], true]);
+  expect(server.room(NOTES).log.flatMap(({ payload }) => [...payload])).toEqual(pasted);
+});
+
+test("[SEN6] one of which no pieces can be made is told, and what is behind it goes on", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.faults = { ...server.faults, editLost: 1 };
+  for (const payload of [bytes(1), new Uint8Array(4_000), bytes(3)]) ann.host.send(payload);
+  await server.clock.advance(1_000);
+  server.faults = { ...server.faults, editLost: 0 };
+  server.limits = LOWER;
+  server.cut();
+  await server.clock.advance(MINUTE);
+  expect([ann.refusals, ann.problems.map(({ kind }) => kind), ann.host.saved]).toEqual([[], ["edit-too-large"], true]);
+  expect(server.room(NOTES).log.map(({ payload }) => `${payload}`)).toEqual(["1", "3"]);
+});

@@ -1,6 +1,6 @@
 /**
  * What goes out of a room: lets the outbox's edits go as the pace, the window, the room's state and the rights
- * allow, and takes refusals. Rules SEN1 to SEN5.
+ * allow, and takes refusals. Rules SEN1 to SEN6.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -53,9 +53,11 @@ export class EditSender {
   flush(line: Line, channel: Channel, parentSeq: Seq, saving: SavingState, now: Millis, effects: RoomEffect[]): void {
     if (!this.#rights.write) return;
     const bytesMax = this.bytesMaxOf(line);
+    const resentBytesMax = line.limits.frameBytesMax - FRAME_OVERHEAD_BYTES;
     while (this.#outbox.hasNext(windowOf(line, saving), now) && line.pace.nextAt(now) <= now) {
-      const next = this.#outbox.takeNext(parentSeq, bytesMax, now);
+      const next = this.#outbox.takeNext(parentSeq, { bytesMax, resentBytesMax }, now);
       if (next.kind === "numbered") return;
+      if (next.kind === "taken-back") continue; // A larger frame would end the line for good, on each line to come.
       if (next.kind === "too-large") {
         effects.push({ kind: "problem", problem: tooLarge(next.payload, bytesMax) });
         continue;

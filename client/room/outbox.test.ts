@@ -18,10 +18,10 @@ function outboxWith(count: number, options: Partial<OutboxOptions> = {}): Outbox
 }
 
 /** What goes out now: counter:payload/ackedThrough. */
-function send(outbox: Outbox, now = at(0), parentSeq = 0, windowMax = Infinity): string[] {
+function send(outbox: Outbox, now = at(0), parentSeq = 0, windowMax = Infinity, resentBytesMax = BYTES_MAX): string[] {
   const sent: string[] = [];
   while (outbox.hasNext(windowMax, now)) {
-    const next = outbox.takeNext(parentSeq as Seq, BYTES_MAX, now);
+    const next = outbox.takeNext(parentSeq as Seq, { bytesMax: BYTES_MAX, resentBytesMax }, now);
     sent.push(next.kind === "edit" ? `${next.edit.counter}:${next.edit.payload}/${next.ackedThrough}` : next.kind);
   }
   return sent;
@@ -48,7 +48,7 @@ test("[OUT2] after a reconnect everything in flight goes out again: same counter
   outbox.add(bytes(4));
   outbox.joined(CLIENT, at(100));
   expect(outbox.hasNext(Infinity, at(100))).toBe(true);
-  expect(outbox.takeNext(99 as Seq, BYTES_MAX, at(100))).toEqual({ kind: "edit", edit: { client: CLIENT, counter: 2, parentSeq: 7, payload: bytes(2), made: 1 }, ackedThrough: 1 });
+  expect(outbox.takeNext(99 as Seq, { bytesMax: BYTES_MAX, resentBytesMax: BYTES_MAX }, at(100))).toEqual({ kind: "edit", edit: { client: CLIENT, counter: 2, parentSeq: 7, payload: bytes(2), made: 1 }, ackedThrough: 1 });
   expect(send(outbox, at(100))).toEqual(["3:3/1", "4:4/1"]);
 });
 
@@ -182,4 +182,15 @@ test("[OUT10] that goes for edits of which only some may be on their way, too", 
   expect(outbox.dueAt(true, at(1_000))).toBe(at(11_000));
   outbox.receiveTick(at(11_000));
   expect(send(outbox, at(11_000), 0, 2)).toEqual(["1:1/0", "2:2/0"]);
+});
+
+test("[OUT16] what was sent and is too large for the line that is there now waits with all behind it for another key", () => {
+  const outbox = outboxWith(0);
+  for (const payload of [bytes(1), bytes(2, 2, 2, 2), bytes(3)]) outbox.add(payload);
+  expect(send(outbox)).toEqual(["1:1/0", "2:2,2,2,2/0", "3:3/0"]);
+  outbox.joined(CLIENT, at(1_000));
+  expect(send(outbox, at(1_000), 0, Infinity, 3)).toEqual(["1:1/0", "taken-back"]);
+  expect([outbox.needsNewKey, outbox.unsavedEdits]).toEqual([false, 3]);
+  outbox.receiveAck(1, at(2_000));
+  expect([outbox.needsNewKey, outbox.newKey(), outbox.unsavedEdits]).toEqual([true, undefined, 2]);
 });

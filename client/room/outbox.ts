@@ -1,7 +1,7 @@
 /**
  * Keeps this client's edits of one room until they are acknowledged. What was never sent may still merge; what
  * was sent keeps its counter and its bytes, and is sent again in order for as long as it takes. What pages before this
- * one sent comes first, under their keys. Rules OUT1 to OUT15.
+ * one sent comes first, under their keys. Rules OUT1 to OUT16.
  */
 
 import type { ClientId, ClientKey, Millis, Seq } from "../../shared/ids.ts";
@@ -18,12 +18,17 @@ export type OutboxOptions = UnsentOptions & {
   readonly silenceMsMax: number;
 };
 
+/** Payloads' at most. */
+export type TakenBytes = { readonly bytesMax: number; readonly resentBytesMax: number };
+
 export type NextEdit =
   | { readonly kind: "edit"; readonly edit: SentEdit; readonly ackedThrough: Counter }
   /** It has its counter, and goes out once it is kept. */
   | { readonly kind: "numbered" }
   /** It stays out: no smaller pieces can be made of it. */
-  | { readonly kind: "too-large"; readonly payload: Uint8Array };
+  | { readonly kind: "too-large"; readonly payload: Uint8Array }
+  /** Sent before, and too large for the line that is there now: it waits to be cut, and all behind it to be sent anew. */
+  | { readonly kind: "taken-back" };
 
 /** A gap refused again so soon is the echo of edits that were on their way. */
 const GAP_ECHO_MS = 1_000;
@@ -169,8 +174,11 @@ export class Outbox {
     );
   }
 
-  /** Only after `hasNext`. */
-  takeNext(parentSeq: Seq, bytesMax: number, now: Millis): NextEdit {
+  /**
+   * Only after `hasNext`. `bytesMax`: of an edit that was never sent. `resentBytesMax`: of one that was; a server answers
+   * those that it takes no more itself, as long as they come within a frame.
+   */
+  takeNext(parentSeq: Seq, { bytesMax, resentBytesMax }: TakenBytes, now: Millis): NextEdit {
     let edit = this.#sent[this.#cursor - this.#ackedThrough - 1];
     if (edit === undefined) {
       const taken = this.#unsent.take(bytesMax);
@@ -180,6 +188,9 @@ export class Outbox {
       this.#sent.push(edit);
       this.#count(edit, 1);
       if (this.#keepsFirst) return { kind: "numbered" };
+    } else if (edit.payload.byteLength > resentBytesMax) {
+      this.#takeBackFrom(edit.counter);
+      return { kind: "taken-back" };
     }
     this.#cursor += 1;
     this.#movedAt = now;
@@ -218,7 +229,7 @@ export class Outbox {
         this.#movedAt = now;
         return undefined;
       case "too-large":
-        return this.#takeBackFrom(counter);
+        return this.#receiveTooLarge(counter);
       case "read-only": // The session stops sending.
       case "forged": // Of somebody's resubmission.
         return undefined;
@@ -255,21 +266,25 @@ export class Outbox {
     this.#movedAt = now;
   }
 
+  #receiveTooLarge(counter: Counter): number {
+    const refusedBytes = this.#sent[counter - this.#ackedThrough - 1]!.payload.byteLength;
+    this.#unsent.receiveTooLarge(refusedBytes);
+    this.#takeBackFrom(counter);
+    return refusedBytes;
+  }
+
   /**
-   * Another server may still hold copies of what was sent behind the refused edit, under the same counters. So
-   * these are not given to other bytes: all of it goes out under a new key, the refused one in pieces. What no
-   * smaller pieces can be made of is told as too large when its turn comes.
+   * Another server may still hold copies of what was sent behind the edit that is too large, under the same counters.
+   * So these are not given to other bytes: all of it goes out under a new key, that edit in pieces. What no smaller
+   * pieces can be made of is told as too large when its turn comes.
    */
-  #takeBackFrom(counter: Counter): number {
+  #takeBackFrom(counter: Counter): void {
     const takenBack = this.#sent.splice(counter - this.#ackedThrough - 1);
     for (const edit of takenBack) this.#count(edit, -1);
-    const refusedBytes = takenBack[0]!.payload.byteLength;
-    this.#unsent.receiveTooLarge(refusedBytes);
     this.#unsent.putBack(takenBack);
     this.#changes.made += 1;
     this.#cursor = Math.min(this.#cursor, counter);
     this.#keyIsStale = true;
-    return refusedBytes;
   }
 
   #count({ payload, made }: SentEdit, sign: 1 | -1): void {

@@ -2,8 +2,9 @@
 
 import { assert } from "../../shared/assert.ts";
 import type { ClientId, RoomId } from "../../shared/ids.ts";
+import { CLOSE } from "../../shared/wire/close-codes.ts";
 import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
-import type { Channel, ClientFrame, ServerFrame } from "../../shared/wire/frames.ts";
+import type { Channel, ClientFrame, Limits, ServerFrame } from "../../shared/wire/frames.ts";
 import type { Clock, SocketListener } from "../ports.ts";
 
 /** Whoever is joined to a room on the line. */
@@ -13,6 +14,7 @@ export type Member = { readonly client: ClientId; readonly room: RoomId; live: b
 export type LineServer = {
   readonly clock: Clock;
   readonly lines: Set<Line>;
+  readonly limits: Pick<Limits, "frameBytesMax">;
   delayMs(): number;
   receive(line: Line, frame: ClientFrame): void;
   receiveGone(line: Line, channel: Channel): void;
@@ -45,7 +47,9 @@ export class Line {
     clock.after(this.#lastUp - clock.now(), () => {
       const frame = decodeFrame(copy);
       assert(frame !== undefined, "a client sends frames");
-      if (this.#state === "open") this.#server.receive(this, frame as ClientFrame);
+      if (this.#state !== "open") return;
+      if (copy.byteLength > this.#server.limits.frameBytesMax) return this.cut(CLOSE.frameTooLarge.code);
+      this.#server.receive(this, frame as ClientFrame);
     });
   }
 
