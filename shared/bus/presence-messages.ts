@@ -76,8 +76,8 @@ export type PresenceFromOwner =
   /** Numbered 1, 2, 3, ... within the epoch. */
   | { kind: "news"; epoch: Epoch; number: number; news: Uint8Array }
   /**
-   * The last number said. Told when the standing changes, and again while it is quiet; of an epoch that is new to a
-   * gateway it means: "who is with you?"
+   * The last number said. Told when the standing changes, every second while there are news, and a few times after
+   * them; of an epoch that is new to a gateway it means: "who is with you?"
    */
   | { kind: "head"; epoch: Epoch; number: number; standing: Standing };
 
