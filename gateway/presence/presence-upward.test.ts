@@ -152,3 +152,13 @@ test("[PRG53] what somebody shows who is new does not come before who that is, n
     { kind: "states", states: [{ client: client(3) }] },
   ]);
 });
+
+test("[PRG54] what newcomers are told is not held in a room to which nobody comes", () => {
+  const view = new PresenceView();
+  const up = new PresenceUpward(options, view, 0, 0 as Millis);
+  const { whole } = view;
+  expect(view.whole).toBe(whole);
+  up.watch(5_000 as Millis);
+  expect(view.whole).not.toBe(whole);
+  expect(view.whole).toEqual(whole);
+});

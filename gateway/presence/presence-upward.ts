@@ -134,6 +134,7 @@ export class PresenceUpward {
     this.members.findSpectators(now);
     // What an owner before showed, and the view shows still, says nothing of what the new one was told.
     this.#outbox.findUnshown((client, name) => (this.#view.isOfThePast ? undefined : this.#view.shown(client, name)), now);
+    this.#view.letGoOfWhole();
     this.#watchedAt = now;
     const { unheardSince } = this.members;
     return unheardSince !== undefined && now - Math.max(unheardSince, this.#silenceToldAt) >= this.#options.ownerSilenceMsMax;

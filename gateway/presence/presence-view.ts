@@ -78,9 +78,14 @@ export class PresenceView {
     return wholeOf(this.#seen);
   }
 
-  /** Everything, written once for as long as nothing changes. */
+  /** Everything, written once for as long as nothing changes and people come. */
   get whole(): Uint8Array {
     return (this.#whole ??= encodeNews(this.everything));
+  }
+
+  /** Nobody may come for hours. */
+  letGoOfWhole(): void {
+    this.#whole = undefined;
   }
 
   /** The texts are taken from a member of here, who has them already, where they are the same. */
