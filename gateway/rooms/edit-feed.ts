@@ -14,24 +14,19 @@ import type { Entrance } from "./entrance.ts";
 import { type CommittedBatch, InOrder } from "./in-order.ts";
 import type { Member, Members } from "./members.ts";
 import type { ConnectionId } from "../ports.ts";
-import { Recent } from "./recent.ts";
+import { Recent, type RecentOptions } from "./recent.ts";
 import type { JoinInput, RoomEffect } from "./room-messages.ts";
 import { TooOld } from "./too-old.ts";
 import type { Unacked } from "./unacked.ts";
 
-export type FeedOptions = {
-  readonly channel: Channel;
-  readonly gapBytesMax: number;
-  readonly recentBytesMax: number;
-  readonly recentMsMax: number;
-};
+export type FeedOptions = RecentOptions & { readonly gapBytesMax: number };
 
 /** A head that was told may be just behind: its edits come by another way. */
 const HEAD_PATIENCE_MS = 50;
 const TO_HEAD = 0 as Seq;
 
 export class EditFeed {
-  readonly #options: FeedOptions;
+  readonly #channel: Channel;
   readonly #entrance: Entrance;
   readonly #members: Members;
   readonly #unacked: Unacked;
@@ -44,14 +39,14 @@ export class EditFeed {
   #wentBy = 0 as Seq;
   readonly #tooOld = new TooOld();
 
-  constructor(options: FeedOptions, entrance: Entrance, members: Members, unacked: Unacked, catchUps: CatchUps) {
-    this.#options = options;
+  constructor(options: FeedOptions, channel: Channel, entrance: Entrance, members: Members, unacked: Unacked, catchUps: CatchUps) {
+    this.#channel = channel;
     this.#entrance = entrance;
     this.#members = members;
     this.#unacked = unacked;
     this.#catchUps = catchUps;
     this.#order = new InOrder({ heldBytesMax: options.gapBytesMax });
-    this.#recent = new Recent({ bytesMax: options.recentBytesMax, msMax: options.recentMsMax });
+    this.#recent = new Recent(options);
   }
 
   get position(): Position | undefined {
@@ -104,7 +99,7 @@ export class EditFeed {
 
   receiveTentative(edit: TentativeEdit, effects: RoomEffect[]): void {
     if (this.#members.count("live") === 0) return;
-    effects.push({ kind: "publish", frame: { type: "tentative", channel: this.#options.channel, edit }, except: this.#members.soleLive(edit.client) });
+    effects.push({ kind: "publish", frame: { type: "tentative", channel: this.#channel, edit }, except: this.#members.soleLive(edit.client) });
   }
 
   receiveNewEpoch(epoch: Epoch, effects: RoomEffect[]): void {
@@ -180,7 +175,7 @@ export class EditFeed {
         case "others": {
           const { counter, seq, count } = delivery.acked;
           effects.push({ kind: "publish-edits", batch, except: delivery.author });
-          effects.push({ kind: "send", to: [delivery.author], frame: { type: "ack", channel: this.#options.channel, epoch: batch.epoch, counter, seq, count } });
+          effects.push({ kind: "send", to: [delivery.author], frame: { type: "ack", channel: this.#channel, epoch: batch.epoch, counter, seq, count } });
           break;
         }
         default:

@@ -13,8 +13,8 @@ const now = 0 as Millis;
 
 /** The sizes of the messages that so many edits make, sent again together. */
 function messagesOf(edits: number, payloadBytes: number, user: string): number[] {
-  const unacked = new Unacked({ editsMax: edits, bytesMax: 1e9, keptMs: 1 }, new UnackedBudget({ bytesMax: 1e9 }));
-  const relay = new EditRelay({ gateway: "gw" as GatewayId, channel: 1 }, new Members(), unacked);
+  const unacked = new Unacked({ forwardedEditsPerRoomMax: edits, forwardedBytesPerRoomMax: 1e9, forwardedKeptMs: 1 }, new UnackedBudget({ bytesMax: 1e9 }));
+  const relay = new EditRelay("gw" as GatewayId, 1, new Members(), unacked);
   const effects: RoomEffect[] = [];
   const author = { user: user as UserId, client: "annannannannann1" as ClientId };
   const counter = (index: number): number => Number.MAX_SAFE_INTEGER - edits + index;

@@ -18,14 +18,16 @@ const EDIT_OVERHEAD_BYTES = 64;
 const FULL_RETRY_MS = 1_000;
 
 export class EditRelay {
-  readonly #options: { readonly gateway: GatewayId; readonly channel: Channel };
+  readonly #gateway: GatewayId;
+  readonly #channel: Channel;
   readonly #members: Members;
   readonly #unacked: Unacked;
   /** Taken in this turn, not sent yet. */
   #fresh: SubmittedEdit[] = [];
 
-  constructor(options: { gateway: GatewayId; channel: Channel }, members: Members, unacked: Unacked) {
-    this.#options = options;
+  constructor(gateway: GatewayId, channel: Channel, members: Members, unacked: Unacked) {
+    this.#gateway = gateway;
+    this.#channel = channel;
     this.#members = members;
     this.#unacked = unacked;
   }
@@ -102,7 +104,7 @@ export class EditRelay {
   receiveAcked({ client, counter, seq, epoch, exact }: Answer & { kind: "acked" }, position: Position | undefined, now: Millis, effects: RoomEffect[]): void {
     this.#unacked.settle(client, counter, now);
     effects.push({ kind: "write-answered", client, outcome: { kind: "committed", epoch, seq } });
-    const { channel } = this.#options;
+    const channel = this.#channel;
     const live = this.#members.soleLive(client);
     if (exact && live !== undefined) {
       const delivered = position !== undefined && seq <= position.seq;
@@ -118,11 +120,11 @@ export class EditRelay {
   }
 
   #nack(to: readonly ConnectionId[], counter: number, reason: NackReason, expected: number, retryAfterMs: number): RoomEffect {
-    return { kind: "send", to, frame: { type: "nack", channel: this.#options.channel, counter, reason, expected, retryAfterMs } };
+    return { kind: "send", to, frame: { type: "nack", channel: this.#channel, counter, reason, expected, retryAfterMs } };
   }
 
   #send(edits: readonly SubmittedEdit[], effects: RoomEffect[]): void {
-    for (const edit of edits) if (edit.mustBeFirst) effects.push({ kind: "tell", message: { kind: "first-edit", gateway: this.#options.gateway, edit } });
+    for (const edit of edits) if (edit.mustBeFirst) effects.push({ kind: "tell", message: { kind: "first-edit", gateway: this.#gateway, edit } });
     this.#sendTogether(edits.filter(({ mustBeFirst }) => !mustBeFirst), effects);
   }
 
@@ -142,7 +144,7 @@ export class EditRelay {
   }
 
   #tell(edits: readonly SubmittedEdit[], effects: RoomEffect[]): void {
-    effects.push({ kind: "tell", message: { kind: "edits", gateway: this.#options.gateway, edits } });
+    effects.push({ kind: "tell", message: { kind: "edits", gateway: this.#gateway, edits } });
   }
 }
 

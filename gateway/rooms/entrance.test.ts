@@ -18,8 +18,8 @@ let effects: RoomEffect[];
 
 beforeEach(() => {
   members = new Members();
-  const unacked = new Unacked({ editsMax: 3, bytesMax: 1e6, keptMs: 300_000 }, new UnackedBudget({ bytesMax: 1e6 }));
-  entrance = new Entrance({ channel: 7, joinMsMax: 10_000 }, members, unacked, new CatchUps("gw" as GatewayId));
+  const unacked = new Unacked({ forwardedEditsPerRoomMax: 3, forwardedBytesPerRoomMax: 1e6, forwardedKeptMs: 300_000 }, new UnackedBudget({ bytesMax: 1e6 }));
+  entrance = new Entrance({ joinMsMax: 10_000 }, 7, members, unacked, new CatchUps("gw" as GatewayId));
   entrance.receiveNewEpoch(HEAD.epoch, []);
   effects = [];
 });

@@ -12,21 +12,20 @@ import { CATCHING_UP, LIVE, type Member, type Members, RESYNCING } from "./membe
 import type { JoinInput, RoomEffect } from "./room-messages.ts";
 import type { Unacked } from "./unacked.ts";
 
-export type EntranceOptions = {
-  readonly channel: Channel;
-  readonly joinMsMax: number;
-};
+export type EntranceOptions = { readonly joinMsMax: number };
 
 export class Entrance {
   readonly #options: EntranceOptions;
+  readonly #channel: Channel;
   readonly #members: Members;
   readonly #unacked: Unacked;
   readonly #catchUps: CatchUps;
   #epoch = 0 as Epoch;
   #saving: SavingState = "saved";
 
-  constructor(options: EntranceOptions, members: Members, unacked: Unacked, catchUps: CatchUps) {
+  constructor(options: EntranceOptions, channel: Channel, members: Members, unacked: Unacked, catchUps: CatchUps) {
     this.#options = options;
+    this.#channel = channel;
     this.#members = members;
     this.#unacked = unacked;
     this.#catchUps = catchUps;
@@ -75,7 +74,7 @@ export class Entrance {
     const joined: Member = { ...member, state: CATCHING_UP };
     this.#members.set(joined);
     effects.push({ kind: "let-in", connection, client, request: state.request, epoch: this.#epoch, head, waitedMs: now - state.since, toSnapshot });
-    if (this.#saving !== "saved") effects.push({ kind: "send", to: [connection], frame: { type: "saving", channel: this.#options.channel, state: this.#saving } });
+    if (this.#saving !== "saved") effects.push({ kind: "send", to: [connection], frame: { type: "saving", channel: this.#channel, state: this.#saving } });
     return joined;
   }
 
@@ -90,7 +89,7 @@ export class Entrance {
       this.letIn(member, head.seq, now, effects, true);
       if (member.state.kind === "live") effects.push({ kind: "unlisten", connection: member.connection });
       this.#members.set({ ...member, state: RESYNCING });
-      effects.push({ kind: "send", to: [member.connection], frame: { type: "resync-required", channel: this.#options.channel, reason, head } });
+      effects.push({ kind: "send", to: [member.connection], frame: { type: "resync-required", channel: this.#channel, reason, head } });
     }
   }
 
@@ -112,7 +111,7 @@ export class Entrance {
   receiveSaving(state: SavingState, effects: RoomEffect[]): void {
     if (state === this.#saving) return;
     this.#saving = state;
-    const frame = { type: "saving", channel: this.#options.channel, state } as const;
+    const frame = { type: "saving", channel: this.#channel, state } as const;
     if (this.#members.count("live") > 0) effects.push({ kind: "publish", frame, except: undefined });
     if (this.#members.count("catching-up") === 0) return;
     // They were told how it went when they came, and do not hear the room yet.

@@ -10,7 +10,7 @@ function batch(first: number, last: number, epoch = 1): CommittedBatch {
   return { epoch: epoch as Epoch, firstSeq: first as Seq, lastSeq: last as Seq, runs: [], bytes: Uint8Array.of(first, last) };
 }
 
-function filled(options = { bytesMax: 10_000, msMax: 1_000 }): Recent {
+function filled(options = { recentBytesMax: 10_000, recentMsMax: 1_000 }): Recent {
   const recent = new Recent(options);
   recent.append(batch(5, 6), at(0));
   recent.append(batch(7, 7), at(500));
@@ -36,7 +36,7 @@ test("[RCT3] forgets by age and by bytes, the oldest first", () => {
   recent.expire(at(1_001));
   expect(after(recent, 4)).toBeUndefined();
   expect(after(recent, 6)).toEqual([[7, 7], [8, 9]]);
-  expect(after(filled({ bytesMax: 250, msMax: 1_000 }), 6)).toEqual([[7, 7], [8, 9]]);
+  expect(after(filled({ recentBytesMax: 250, recentMsMax: 1_000 }), 6)).toEqual([[7, 7], [8, 9]]);
 });
 
 test("[RCT4] vouches for a position only in an epoch that may have seen its edit", () => {
@@ -55,19 +55,19 @@ test("[RCT6] vouches for where it begins too: what was forgotten last, or where 
   expect([forgetful.vouchesFor(position(1, 7)), forgetful.vouchesFor(position(1, 6))]).toEqual([true, false]);
   expect(after(forgetful, 7)).toEqual([[8, 9]]);
 
-  const followed = new Recent({ bytesMax: 10_000, msMax: 1_000 });
+  const followed = new Recent({ recentBytesMax: 10_000, recentMsMax: 1_000 });
   followed.beginAfter(position(2, 4));
   followed.append(batch(5, 6, 2), at(0));
   expect([followed.vouchesFor(position(2, 4)), followed.vouchesFor(position(1, 4)), followed.vouchesFor(position(2, 3))]).toEqual([true, false, false]);
   expect(after(followed, 4)).toEqual([[5, 6]]);
 
-  const fresh = new Recent({ bytesMax: 10_000, msMax: 1_000 });
+  const fresh = new Recent({ recentBytesMax: 10_000, recentMsMax: 1_000 });
   fresh.beginAfter(position(1, 0));
   expect(fresh.vouchesFor(position(0, 0)), "all logs begin with nothing").toBe(true);
 });
 
 test("[RCT5] keeps bytes of its own: the bus takes its buffers back", () => {
-  const recent = new Recent({ bytesMax: 10_000, msMax: 1_000 });
+  const recent = new Recent({ recentBytesMax: 10_000, recentMsMax: 1_000 });
   const lent = batch(1, 1);
   recent.append(lent, at(0));
   lent.bytes.fill(0xff);

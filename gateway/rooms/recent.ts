@@ -8,13 +8,15 @@ import type { CommittedBatch } from "./in-order.ts";
 
 type Entry = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly bytes: Uint8Array; readonly at: Millis };
 
+export type RecentOptions = { readonly recentBytesMax: number; readonly recentMsMax: number };
+
 /** What an entry costs beside its bytes. */
 const ENTRY_OVERHEAD_BYTES = 100;
 const FORGOTTEN_MAX = 1024;
 const FORGOTTEN: Entry = { epoch: 0 as Epoch, firstSeq: 0 as Seq, lastSeq: 0 as Seq, bytes: new Uint8Array(0), at: 0 as Millis };
 
 export class Recent {
-  readonly #options: { readonly bytesMax: number; readonly msMax: number };
+  readonly #options: RecentOptions;
   #entries: Entry[] = [];
   /** Entries before it are forgotten; they are cut off together, for cutting off each would move all others. */
   #first = 0;
@@ -22,7 +24,7 @@ export class Recent {
   /** What the first entry follows. Undefined: not known. */
   #before: Position | undefined;
 
-  constructor(options: { bytesMax: number; msMax: number }) {
+  constructor(options: RecentOptions) {
     this.#options = options;
   }
 
@@ -57,10 +59,10 @@ export class Recent {
   }
 
   expire(now: Millis): void {
-    const oldest = now - this.#options.msMax;
+    const oldest = now - this.#options.recentMsMax;
     while (this.#first < this.#entries.length) {
       const entry = this.#entries[this.#first]!;
-      if (this.#bytes <= this.#options.bytesMax && entry.at >= oldest) break;
+      if (this.#bytes <= this.#options.recentBytesMax && entry.at >= oldest) break;
       this.#bytes -= costOf(entry.bytes);
       this.#before = { epoch: entry.epoch, seq: entry.lastSeq };
       this.#entries[this.#first] = FORGOTTEN;

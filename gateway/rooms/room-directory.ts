@@ -8,13 +8,13 @@ import type { UnackedBudget } from "./unacked.ts";
 export type FollowedRoom = { readonly key: RoomKey; readonly channel: Channel; readonly room: Room };
 
 export class RoomDirectory {
-  readonly #options: Omit<RoomOptions, "channel"> & { readonly roomLingerMs: number };
+  readonly #options: RoomOptions & { readonly roomLingerMs: number };
   readonly #budget: UnackedBudget;
   readonly #rooms = new Map<RoomKey, FollowedRoom>();
   /** Never given twice: a frame on its way may still name a room that is no longer followed. */
   #lastChannel: Channel = 0;
 
-  constructor(options: Omit<RoomOptions, "channel"> & { roomLingerMs: number }, budget: UnackedBudget) {
+  constructor(options: RoomOptions & { roomLingerMs: number }, budget: UnackedBudget) {
     this.#options = options;
     this.#budget = budget;
   }
@@ -33,7 +33,7 @@ export class RoomDirectory {
 
   open(key: RoomKey, now: Millis): FollowedRoom {
     this.#lastChannel += 1;
-    const followed = { key, channel: this.#lastChannel, room: new Room({ ...this.#options, channel: this.#lastChannel }, this.#budget, now) };
+    const followed = { key, channel: this.#lastChannel, room: new Room(this.#options, this.#lastChannel, this.#budget, now) };
     this.#rooms.set(key, followed);
     return followed;
   }

@@ -47,7 +47,8 @@ class World {
   constructor(seed: number) {
     this.#prng = new Prng(seed);
     this.#room = new Room(
-      { gateway: "gw" as GatewayId, channel: 1, joinMsMax: 1e9, ownerSilenceMsMax: 1_000, gapBytesMax: 3_000, recentBytesMax: 400, recentMsMax: 5_000, forwardedEditsPerRoomMax: 1_000, forwardedBytesPerRoomMax: 1e6, forwardedKeptMs: 1e9 },
+      { gateway: "gw" as GatewayId, joinMsMax: 1e9, ownerSilenceMsMax: 1_000, gapBytesMax: 3_000, recentBytesMax: 400, recentMsMax: 5_000, forwardedEditsPerRoomMax: 1_000, forwardedBytesPerRoomMax: 1e6, forwardedKeptMs: 1e9 },
+      1,
       new UnackedBudget({ bytesMax: 1e9 }),
       this.#time,
     );

@@ -20,7 +20,8 @@ let now: Millis;
 beforeEach(() => {
   now = 0 as Millis;
   room = new Room(
-    { gateway: "gw" as GatewayId, channel: 7, joinMsMax: 10_000, ownerSilenceMsMax: 1_000, gapBytesMax: 1e6, recentBytesMax: 1e6, recentMsMax: 10_000, forwardedEditsPerRoomMax: 3, forwardedBytesPerRoomMax: 1e6, forwardedKeptMs: 300_000 },
+    { gateway: "gw" as GatewayId, joinMsMax: 10_000, ownerSilenceMsMax: 1_000, gapBytesMax: 1e6, recentBytesMax: 1e6, recentMsMax: 10_000, forwardedEditsPerRoomMax: 3, forwardedBytesPerRoomMax: 1e6, forwardedKeptMs: 300_000 },
+    7,
     new UnackedBudget({ bytesMax: 1e6 }),
     now,
   );

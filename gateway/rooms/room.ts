@@ -12,27 +12,20 @@ import type { Answer } from "../../shared/bus/envelope.ts";
 import type { Epoch, GatewayId, Millis, Position, ServerId } from "../../shared/ids.ts";
 import type { Channel } from "../../shared/wire/frames.ts";
 import { CatchUps } from "./catch-ups.ts";
-import { EditFeed } from "./edit-feed.ts";
+import { EditFeed, type FeedOptions } from "./edit-feed.ts";
 import { EditRelay } from "./edit-relay.ts";
-import { Entrance } from "./entrance.ts";
+import { Entrance, type EntranceOptions } from "./entrance.ts";
 import { epochOfHeard, type FromLivingRoom, ownerOf } from "./from-owner.ts";
 import { Members } from "./members.ts";
 import { OwnerSearch, type SearchCause, type SearchOutcome, type SearchStep } from "./owner-search.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { RoomEffect, RoomInput } from "./room-messages.ts";
-import { Unacked, type UnackedBudget } from "./unacked.ts";
+import { Unacked, type UnackedBudget, type UnackedOptions } from "./unacked.ts";
 
-export type RoomOptions = {
+/** One for all rooms. */
+export type RoomOptions = EntranceOptions & FeedOptions & UnackedOptions & {
   readonly gateway: GatewayId;
-  readonly channel: Channel;
-  readonly joinMsMax: number;
   readonly ownerSilenceMsMax: number;
-  readonly gapBytesMax: number;
-  readonly recentBytesMax: number;
-  readonly recentMsMax: number;
-  readonly forwardedEditsPerRoomMax: number;
-  readonly forwardedBytesPerRoomMax: number;
-  readonly forwardedKeptMs: number;
 };
 
 /** An owner whose log is slow says so every second: so many silences of a second tell that it no longer does. */
@@ -55,15 +48,15 @@ export class Room {
   #ownerHeardAt = 0;
   #usedAt: Millis;
 
-  constructor(options: RoomOptions, budget: UnackedBudget, now: Millis) {
-    const { gateway, channel } = options;
+  constructor(options: RoomOptions, channel: Channel, budget: UnackedBudget, now: Millis) {
+    const { gateway } = options;
     this.#options = options;
     this.#usedAt = now;
-    this.#unacked = new Unacked({ editsMax: options.forwardedEditsPerRoomMax, bytesMax: options.forwardedBytesPerRoomMax, keptMs: options.forwardedKeptMs }, budget);
+    this.#unacked = new Unacked(options, budget);
     this.#catchUps = new CatchUps(gateway);
-    this.#entrance = new Entrance(options, this.#members, this.#unacked, this.#catchUps);
-    this.#feed = new EditFeed(options, this.#entrance, this.#members, this.#unacked, this.#catchUps);
-    this.#relay = new EditRelay({ gateway, channel }, this.#members, this.#unacked);
+    this.#entrance = new Entrance(options, channel, this.#members, this.#unacked, this.#catchUps);
+    this.#feed = new EditFeed(options, channel, this.#entrance, this.#members, this.#unacked, this.#catchUps);
+    this.#relay = new EditRelay(gateway, channel, this.#members, this.#unacked);
   }
 
   get position(): Position | undefined {

@@ -13,7 +13,7 @@ function edit(client: ClientId, counter: number, bytes = 10): SubmittedEdit {
 }
 
 function held(options: { editsMax?: number; bytesMax?: number; budget?: UnackedBudget } = {}): Unacked {
-  return new Unacked({ editsMax: options.editsMax ?? 100, bytesMax: options.bytesMax ?? 1e6, keptMs: 300_000 }, options.budget ?? new UnackedBudget({ bytesMax: 1e6 }));
+  return new Unacked({ forwardedEditsPerRoomMax: options.editsMax ?? 100, forwardedBytesPerRoomMax: options.bytesMax ?? 1e6, forwardedKeptMs: 300_000 }, options.budget ?? new UnackedBudget({ bytesMax: 1e6 }));
 }
 
 const counters = (edits: readonly SubmittedEdit[]): string => edits.map(({ author, counter }) => `${author.client.slice(0, 3)}${counter}`).join(" ");

@@ -29,7 +29,7 @@ export type Person = { readonly client: ClientId; readonly connection: Connectio
 
 export function joinedRoom(): { ann: Person; ben: Person; gateway: GatewayRoom; owner: Ownership } {
   const owner = claimedRoom();
-  const gateway = new GatewayRoom({ ...roomOptions(gatewayConfig), gateway: "gw" as GatewayId, channel: CHANNEL }, new UnackedBudget({ bytesMax: 1_000 }), NOW);
+  const gateway = new GatewayRoom({ ...roomOptions(gatewayConfig), gateway: "gw" as GatewayId }, CHANNEL, new UnackedBudget({ bytesMax: 1_000 }), NOW);
   gateway.receive({ kind: "attached" }, NOW);
   const [ann, ben] = [join("ann", 1, gateway, owner), join("ben", 2, gateway, owner)];
   return { ann, ben, gateway, owner };
