@@ -7,7 +7,7 @@ import { KnownTokens, type KnownTokensOptions } from "../sessions/known-tokens.t
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Tokens } from "../ports.ts";
 
-/** They go when their time is up, and not with a later look: a quiet gateway collects its garbage once, and what is let go of after that stays. */
+/** They go when their time is up, and not with some later look: what is let go of after a quiet gateway has collected its garbage stays. */
 const SWEEP_MS_MIN = 1_000;
 
 export function rememberedTokens(tokens: Tokens, options: KnownTokensOptions, { clock, metrics }: { clock: Clock; metrics: Pick<GatewayMetrics, "tokenChecks"> }): Tokens {
