@@ -30,7 +30,7 @@ const of = (name: string, role: string, labels: Readonly<Record<string, string>>
 
 /** Two of each role, all of them well. */
 const WELL: Series = {
-  ...Object.fromEntries(["gateway", "room-server", "placement", "document-service", "leaderboard"].flatMap((role) => [1, 2].map((instance) => [up(role, instance), always(1)]))),
+  ...Object.fromEntries(["gateway", "room-server", "placement", "document-service", "leaderboard", "probe"].flatMap((role) => [1, 2].map((instance) => [up(role, instance), always(1)]))),
   [of("coroom_log_append_seconds_bucket", "room-server", { le: "0.01" })]: growing(100),
   [of("coroom_log_append_seconds_bucket", "room-server", { le: "1" })]: growing(100),
   [of("coroom_log_append_seconds_bucket", "room-server", { le: "+Inf" })]: growing(100),
@@ -61,11 +61,29 @@ const WELL: Series = {
   [of("coroom_boards_counting", "leaderboard", { partition: "0" }, 2)]: always(0),
   [of("coroom_boards_behind_seconds", "leaderboard")]: always(0.5),
   [of("coroom_boards_rooms_aside", "leaderboard", { partition: "0" })]: always(0),
+  [of("coroom_gateway_nats_lag_seconds", "gateway")]: always(0.002),
+  [of("coroom_gateway_outbound_p99_seconds", "gateway")]: always(0.003),
+  ...histogramOf("coroom_probe_propagation_seconds"),
+  ...histogramOf("coroom_probe_ack_seconds"),
+  ...histogramOf("coroom_probe_presence_seconds"),
+  ...histogramOf("coroom_probe_line_round_trip_seconds"),
+  [of("coroom_probe_reconnect_seconds_count", "probe", { room: "small" })]: growing(2),
+  [of("coroom_probe_connect_failures_total", "probe", { room: "small", cause: "overloaded" })]: growing(1),
+  [of("coroom_probe_oldest_edit_seconds", "probe", { room: "small" })]: always(0.2),
+  [of("coroom_probe_edits_lost_total", "probe", { room: "small" })]: always(0),
+  [of("coroom_probe_rolled_back_total", "probe", { room: "small" })]: always(0),
+  [of("coroom_probe_edits_late_total", "probe", { room: "small" })]: always(1),
 };
+
+/** In small rooms, of so many in half a minute that took no more than 10 ms, of 100. */
+function histogramOf(name: string, quick = 100): Series {
+  const bucket = (le: string): string => of(`${name}_bucket`, "probe", { room: "small", le });
+  return { [bucket("0.01")]: growing(quick), [bucket("1")]: growing(100), [bucket("+Inf")]: growing(100), [of(`${name}_count`, "probe", { room: "small" })]: growing(100) };
+}
 
 const CASES: Readonly<Record<string, Case>> = {
   "all is well": { fires: [] },
-  "the log takes a second": { fires: ["CoroomLogSlow"], series: { [of("coroom_log_append_seconds_bucket", "room-server", { le: "0.01" })]: growing(50) } },
+  "the log takes a second": { fires: ["CoroomLogSlow", "CoroomHopSlow"], series: { [of("coroom_log_append_seconds_bucket", "room-server", { le: "0.01" })]: growing(50) } },
   "rooms refuse edits": { fires: ["CoroomRoomsRefuse"], series: { [of("coroom_room_saving_changes_total", "room-server", { state: "refusing" })]: growing(1) } },
   "edits wait, and none is committed": { fires: ["CoroomEditsUnacked"], series: { [of("coroom_edits_committed_total", "room-server")]: always(900) } },
   "a gateway is cut off": { fires: ["CoroomGatewayCutOff"], series: { [of("coroom_gateway_backbone_connected", "gateway")]: always(0) } },
@@ -79,7 +97,7 @@ const CASES: Readonly<Record<string, Case>> = {
   "nobody leads placement": { fires: ["CoroomNobodyLeadsPlacement"], series: { [of("coroom_placement_leads", "placement", {}, 1)]: always(0) } },
   "two lead placement": { fires: ["CoroomNobodyLeadsPlacement"], series: { [of("coroom_placement_leads", "placement", {}, 2)]: always(1) } },
   "a gateway leaves out presence": { fires: ["CoroomShedding"], series: { [of("coroom_gateway_shed_level", "gateway")]: always(2) } },
-  "a room server is late": { fires: ["CoroomRoomServerLate"], series: { [of("coroom_room_server_loop_delay_seconds", "room-server")]: always(0.2) } },
+  "a room server is late": { fires: ["CoroomRoomServerLate", "CoroomHopSlow"], series: { [of("coroom_room_server_loop_delay_seconds", "room-server")]: always(0.2) } },
   "connections are turned away": { fires: ["CoroomGatewayFull"], series: { [of("coroom_gateway_turned_away_total", "gateway", { reason: "full" })]: growing(60) } },
   "a tenant is at its limit": { fires: ["CoroomTenantAtLimit"], series: { [of("coroom_gateway_limits_reached_total", "gateway", { limit: "tenant-rooms" })]: growing(60) } },
   "presence does not fit": { fires: ["CoroomPresenceUnsent"], series: { [of("coroom_gateway_presence_unsent_total", "gateway")]: growing(1) } },
@@ -90,6 +108,21 @@ const CASES: Readonly<Record<string, Case>> = {
   "nobody counts a part of the log": { fires: ["CoroomBoardsUncounted"], series: { [of("coroom_boards_counting", "leaderboard", { partition: "0" }, 1)]: always(0) } },
   "boards are behind": { fires: ["CoroomBoardsBehind"], series: { [of("coroom_boards_behind_seconds", "leaderboard")]: always(20) } },
   "rooms are not counted": { fires: ["CoroomBoardsAside"], series: { [of("coroom_boards_rooms_aside", "leaderboard", { partition: "0" })]: always(1) } },
+  "edits take too long to others": { fires: ["CoroomPropagationSlow"], series: histogramOf("coroom_probe_propagation_seconds", 50) },
+  "acknowledgements take too long": { fires: ["CoroomAcksSlow"], series: histogramOf("coroom_probe_ack_seconds", 50) },
+  "pointers are seen too late": { fires: ["CoroomPresenceSlow"], series: histogramOf("coroom_probe_presence_seconds", 50) },
+  "an edit waits": { fires: ["CoroomEditsStuck"], series: { [of("coroom_probe_oldest_edit_seconds", "probe", { room: "small" })]: always(30) } },
+  "an edit is lost": { fires: ["CoroomEditsLost"], series: { [of("coroom_probe_edits_lost_total", "probe", { room: "small" })]: growing(1) } },
+  "edits are taken back": { fires: ["CoroomEditsLost"], series: { [of("coroom_probe_rolled_back_total", "probe", { room: "small" })]: growing(1) } },
+  "edits are late": { fires: ["CoroomEditsLate"], series: { [of("coroom_probe_edits_late_total", "probe", { room: "small" })]: growing(1) } },
+  "connections fail": { fires: ["CoroomReconnectsFail"], series: { [of("coroom_probe_connect_failures_total", "probe", { room: "small", cause: "overloaded" })]: growing(10) } },
+  "no connection comes about": { fires: ["CoroomReconnectsFail"], series: { [of("coroom_probe_reconnect_seconds_count", "probe", { room: "small" })]: "_" } },
+  "lines are slow": { fires: ["CoroomHopSlow"], series: histogramOf("coroom_probe_line_round_trip_seconds", 50) },
+  "NATS is slow": { fires: ["CoroomHopSlow"], series: { [of("coroom_gateway_nats_lag_seconds", "gateway")]: always(0.05) } },
+  "a gateway reaches its clients late": { fires: ["CoroomHopSlow"], series: { [of("coroom_gateway_outbound_p99_seconds", "gateway")]: always(0.1) } },
+  "no edit arrives": { fires: ["CoroomProbesSilent"], series: { [of("coroom_probe_propagation_seconds_count", "probe", { room: "small" })]: always(900) } },
+  "all probes are gone": { gone: ["probe"], fires: ["CoroomProcessDown", "CoroomProbesSilent"] },
+  "there was never a probe": { fires: [], series: Object.fromEntries(Object.keys(WELL).filter((series) => series.includes('role="probe"')).map((series) => [series, "_"])) },
   "all gateways are gone": { gone: ["gateway"], fires: ["CoroomRoleDown", "CoroomProcessDown"] },
   "all room servers are gone": { gone: ["room-server"], fires: ["CoroomRoleDown", "CoroomProcessDown", "CoroomEditsUnacked"] },
   "all of placement is gone": { gone: ["placement"], fires: ["CoroomProcessDown", "CoroomNobodyLeadsPlacement"] },
