@@ -6,11 +6,11 @@
 
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import type { Leases } from "../../shared/lease.ts";
+import { LeaseHolder } from "../../shared/lease-holder.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { BoardsFloor } from "./boards-floor-host.ts";
-import { LeaseHost, type LeaseOptions } from "../lease-host.ts";
 import { LeftoversHost, type LeftoversOptions } from "./leftovers-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { News } from "../ports.ts";
@@ -22,7 +22,10 @@ import { TrimsHost, type TrimsOptions } from "./trims-host.ts";
 
 /** `boards`: the leaderboards' leases on the same partitions. */
 export type PartitionPorts = RoomPorts & { readonly leases: Leases; readonly boards: Pick<Leases, "read"> };
-export type PartitionOptions = RoomOptions & LeaseOptions & LeftoversOptions & ReadAheadOptions & TrimsOptions & {
+export type PartitionOptions = RoomOptions & LeftoversOptions & ReadAheadOptions & TrimsOptions & {
+  /** This run of the service; no other ever has its name. */
+  readonly service: string;
+  readonly documentsLeaseMs: number;
   readonly documentsDrainMsMax: number;
   readonly documentsBytesMax: number;
   readonly documentsMax: number;
@@ -47,7 +50,7 @@ export class PartitionHost {
   readonly #options: PartitionOptions;
   readonly #deps: { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly news: News };
   readonly #stopping = new AbortController();
-  readonly #lease: LeaseHost;
+  readonly #lease: LeaseHolder;
   readonly #boardsFloor: BoardsFloor;
   /** One for all rooms. */
   readonly #roomDeps: RoomDeps;
@@ -82,7 +85,7 @@ export class PartitionHost {
     this.#options = options;
     this.#deps = deps;
     this.#trims = new TrimsHost(this.#rooms, ahead, options, deps.clock);
-    this.#lease = new LeaseHost(partition, ports.leases, options, deps);
+    this.#lease = new LeaseHolder(partition, ports.leases, { holder: options.service, leaseMs: options.documentsLeaseMs }, deps);
     this.#boardsFloor = new BoardsFloor(partition, ports.boards, deps);
     this.#roomDeps = {
       ...deps,
@@ -99,8 +102,8 @@ export class PartitionHost {
   /** Resolves after `stop`, once all is saved and the lease given back. */
   async run(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
-      const floor = await this.#lease.take(this.#stopping.signal);
-      if (floor !== undefined) await this.#hold(floor);
+      const before = await this.#lease.take(this.#stopping.signal);
+      if (before !== undefined) await this.#hold(before.floor);
     }
   }
 
@@ -153,10 +156,10 @@ export class PartitionHost {
       this.#trims.run(reading.signal),
       this.#boardsFloor.follow(reading.signal),
     ];
-    await this.#lease.renewUntilLost(() => this.#floor(), this.#stopping.signal);
+    await this.#lease.renewUntilLost(() => ({ floor: this.#floor() }), this.#stopping.signal);
     reading.abort();
     if (this.#lease.isHeld) await this.#drain();
-    await this.#lease.giveBack(this.#floor());
+    await this.#lease.giveBack({ floor: this.#floor() });
     working.abort();
     this.#due = [];
     for (const room of this.#rooms.values()) room.close();

@@ -4,8 +4,9 @@
  */
 
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
-import { LeaseWatch, type Leases, NOBODY } from "../../shared/lease.ts";
-import { pause, unlessMistake } from "../../shared/pause.ts";
+import type { Leases } from "../../shared/lease.ts";
+import { type LeaseFacts, LeaseHolder } from "../../shared/lease-holder.ts";
+import { pause } from "../../shared/pause.ts";
 import type { Floor } from "./footing-host.ts";
 import type { Counted } from "../reading/watched-boards.ts";
 import { type PassDeps, PassHost, type PassOptions, type PassPorts } from "./pass-host.ts";
@@ -24,8 +25,7 @@ export class PartitionHost {
   readonly #options: PartitionOptions;
   readonly #deps: PartitionDeps;
   readonly #stopping = new AbortController();
-  /** The revision of our lease; undefined: we hold none. */
-  #lease: number | undefined;
+  readonly #lease: LeaseHolder;
   #pass: PassHost | undefined;
   #floor: Floor = NO_FLOOR;
 
@@ -34,12 +34,13 @@ export class PartitionHost {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
+    this.#lease = new LeaseHolder(partition, ports.leases, { holder: options.service, leaseMs: options.boardsLeaseMs }, deps);
     deps.metrics.onAsked(() => this.#observe());
   }
 
   /** It is counted here. */
   get isHeld(): boolean {
-    return this.#lease !== undefined;
+    return this.#lease.isHeld;
   }
 
   /** What those who look at its rooms are to know. */
@@ -52,14 +53,14 @@ export class PartitionHost {
 
   /** Resolves once all that the streams have of the room now is counted, or after a while. */
   async countNow(room: RoomKey): Promise<void> {
-    if (this.#lease !== undefined) await this.#pass?.countNow(room);
+    if (this.isHeld) await this.#pass?.countNow(room);
   }
 
   /** Resolves after `stop`, once all is in checkpoints and the lease given back. */
   async run(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
-      await this.#waitForLease();
-      if (this.#lease !== undefined) await this.#hold();
+      const before = await this.#lease.take(this.#stopping.signal);
+      if (before !== undefined) await this.#hold(before);
     }
   }
 
@@ -67,69 +68,22 @@ export class PartitionHost {
     this.#stopping.abort();
   }
 
-  async #waitForLease(): Promise<void> {
-    const { clock, log } = this.#deps;
-    const watch = new LeaseWatch({ holder: this.#options.service, leaseMs: this.#options.boardsLeaseMs });
-    while (!this.#stopping.signal.aborted) {
-      try {
-        const { lease, revision } = await this.#ports.leases.read(this.#partition);
-        if (watch.mayTake(lease, revision, clock.now())) {
-          this.#floor = { edits: lease?.floor ?? 0, said: lease?.said };
-          await this.#writeLease(this.#options.service, revision);
-          if (this.#lease !== undefined) {
-            return log.info({ partition: this.#partition, after: this.#floor.edits }, "counting this part of the log from here on");
-          }
-        }
-      } catch (cause) {
-        unlessMistake(cause);
-        watch.receiveSilence();
-        log.warn({ partition: this.#partition, cause }, "a lease could not be read");
-      }
-      await pause(clock, this.#options.boardsLeaseMs / 4, this.#stopping.signal);
-    }
-  }
-
-  async #writeLease(holder: string, revision: number): Promise<void> {
-    const write = await this.#ports.leases.write(this.#partition, { holder, floor: this.#floor.edits, said: this.#floor.said }, revision);
-    this.#lease = write.kind === "written" ? write.revision : undefined;
-  }
-
-  async #hold(): Promise<void> {
+  async #hold(before: LeaseFacts): Promise<void> {
+    this.#floor = { edits: before.floor, said: before.said };
+    this.#deps.log.info({ partition: this.#partition, after: this.#floor.edits }, "counting this part of the log from here on");
     const held = new AbortController();
     const passes = this.#passUntil(held.signal);
-    await this.#renewUntilLost(this.#stopping.signal);
+    await this.#lease.renewUntilLost(() => this.#facts, this.#stopping.signal);
     held.abort();
     await passes;
-    if (this.#lease !== undefined) await this.#giveBack(this.#lease);
-    this.#lease = undefined;
+    await this.#lease.giveBack(this.#facts);
     this.#pass = undefined;
     this.#deps.metrics.isCounting.set({ partition: String(this.#partition) }, 0);
     this.#deps.metrics.aside.remove({ partition: String(this.#partition) });
   }
 
-  /** While NATS is away nobody can take the lease either: it is lost only to another holder. */
-  async #renewUntilLost(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#deps;
-    while (this.#lease !== undefined) {
-      await pause(clock, this.#options.boardsLeaseMs / 4, signal);
-      if (signal.aborted) return;
-      try {
-        await this.#writeLease(this.#options.service, this.#lease);
-      } catch (cause) {
-        unlessMistake(cause);
-        log.warn({ partition: this.#partition, cause }, "a lease could not be renewed");
-      }
-    }
-    log.warn({ partition: this.#partition }, "another leaderboard counts this part of the log now");
-  }
-
-  async #giveBack(lease: number): Promise<void> {
-    try {
-      await this.#writeLease(NOBODY, lease);
-    } catch (cause) {
-      unlessMistake(cause);
-      this.#deps.log.warn({ partition: this.#partition, cause }, "a lease was not given back; it runs out by itself");
-    }
+  get #facts(): LeaseFacts {
+    return { floor: this.#floor.edits, said: this.#floor.said };
   }
 
   async #passUntil(signal: AbortSignal): Promise<void> {
@@ -155,7 +109,7 @@ export class PartitionHost {
   #observe(): void {
     const { metrics, clock } = this.#deps;
     const partition = String(this.#partition);
-    const pass = this.#lease === undefined ? undefined : this.#pass;
+    const pass = this.isHeld ? this.#pass : undefined;
     if (pass === undefined) {
       for (const gauge of [metrics.rooms, metrics.pending, metrics.behind]) gauge.remove({ partition });
       return;
