@@ -22,17 +22,12 @@ export type TextFound =
   { readonly kind: "text"; readonly text: Uint8Array } | { readonly kind: "no-such-text"; readonly names: readonly string[] };
 export type Diff = { readonly kind: "diff"; readonly edit: Uint8Array } | { readonly kind: "bad-vector" };
 export type Made = { readonly kind: "edit"; readonly edit: Uint8Array } | { readonly kind: "bad-content"; readonly why: string };
-/** What a document is made of. XML is left out: it is written as an edit. */
-export type Content = {
-  readonly types: Readonly<
-    Record<
-      string,
-      | { readonly kind: "text"; readonly value: string }
-      | { readonly kind: "array"; readonly value: readonly unknown[] }
-      | { readonly kind: "map"; readonly value: Readonly<Record<string, unknown>> }
-    >
-  >;
-};
+export type ContentType =
+  | { readonly kind: "text"; readonly value: string }
+  | { readonly kind: "array"; readonly value: readonly unknown[] }
+  | { readonly kind: "map"; readonly value: Readonly<Record<string, unknown>> };
+/** What a document is made of, by name. XML is left out: it is written as an edit. */
+export type Content = { readonly types: Readonly<Record<string, ContentType>> };
 
 const encoder = new TextEncoder();
 

@@ -42,7 +42,7 @@ export class Outbox {
   #sentBytes = 0;
   #sentMade = 0;
   #ackedThrough: Counter = 0;
-  /** The counter to send next, among those sent before or right behind them. */
+  /** The counter to send next: of an edit that is sent again, or the one right behind all of those. */
   #cursor: Counter = 1;
   #client: ClientId | undefined;
   #waitUntil = 0 as Millis;
@@ -51,9 +51,9 @@ export class Outbox {
   #silences = 0;
   #gap: { readonly expected: Counter; readonly at: Millis } | undefined;
   #keyIsStale = false;
-  /** The key is a page's before this one: the server may know more of it than is known here. */
+  /** The key belonged to an earlier page, so the server may know of edits under it that are not known here. */
   #keyIsInherited = false;
-  /** False: what comes is about the key before. */
+  /** False: the room is not joined under this key yet, so answers that come are about the key before. */
   #keyIsJoined = true;
   #inherited: Numbering[] = [];
   #inheritedMade = 0;
@@ -76,7 +76,7 @@ export class Outbox {
     return this.#sent.length === 0 && this.#unsent.isEmpty && this.#inherited.length === 0;
   }
 
-  /** Counts that rise whenever `pending` holds something more, or only less. */
+  /** Two counts: `made` rises when `pending` has something new, `settled` when something has only gone from it. */
   get changes(): { readonly made: number; readonly settled: number } {
     return this.#changes;
   }
@@ -98,7 +98,10 @@ export class Outbox {
     return this.#ackedThrough + this.#sent.length;
   }
 
-  /** The last counter under this key that is this page's. Infinity: all that come. Of a page's before it only what was given back. */
+  /**
+   * The last counter under this key that is known to be this page's own. Under an inherited key that is what was kept of
+   * it, for the page before may have sent more; under a key of its own it is Infinity.
+   */
   get ownThrough(): Counter {
     return this.#keyIsInherited ? this.lastSent : Infinity;
   }

@@ -36,7 +36,7 @@ export type Present = { readonly state: Uint8Array; readonly applied: Position; 
 export type HistoryDeps = { readonly clock: Clock; readonly log: Log; readonly newName: () => string };
 export type Named = { readonly kind: "named"; readonly version: Version } | { readonly kind: "too-many" | "deleted" };
 
-/** Others write the entry only while they take this service for dead, so it comes to the second try at the most. */
+/** Another service writes the entry only while it takes this one for dead, so a second try is nearly always enough. */
 const TRIES_MAX = 3;
 
 export class HistoryHost {
@@ -45,7 +45,7 @@ export class HistoryHost {
   readonly #policy: HistoryPolicy;
   readonly #deps: HistoryDeps;
   #stored: StoredHistory | undefined;
-  /** The newest version, and since when there is one: its date is looked at once. */
+  /** The newest version, and since when it is there by the steady clock: its date is looked at only once. */
   #newest: { readonly id: string | undefined; readonly since: Millis };
   /** Objects of which it is not known whether the entry names them: a try to replace it may have failed, or not. */
   readonly #unsettled = new SeldomSet<string>();
@@ -263,10 +263,10 @@ export class HistoryHost {
     return true;
   }
 
-  /** Whoever changes the entry stands on what the one before made of it. */
+  /** Changes of the entry wait for each other, so that each stands on what the one before made of it. */
   #inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
     const turn = this.#turn.then(work, work);
-    this.#turn = turn.catch(() => {}); // Its asker hears of it.
+    this.#turn = turn.catch(() => {}); // Whoever asked for the work hears of its failure.
     return turn;
   }
 

@@ -52,7 +52,7 @@ export class PartitionHost {
   readonly #stopping = new AbortController();
   readonly #lease: LeaseHolder;
   readonly #boardsFloor: BoardsFloor;
-  /** One for all rooms. */
+  /** Shared by all rooms of the partition. */
   readonly #roomDeps: RoomDeps;
   readonly #leftovers: LeftoversHost;
   readonly #rooms = new Map<RoomKey, RoomHost>();
@@ -63,8 +63,8 @@ export class PartitionHost {
   #again = new AbortController();
   #heldBytes = 0;
   /**
-   * Known rooms, as of the last tick, that cannot be forgotten and take next to no memory: they count for nothing, or
-   * a day's many would keep all others from being read.
+   * How many rooms had, at the last tick, a checkpoint that does not decode. They cannot be forgotten, and take next to
+   * no memory; counted against `documentsMax`, many of them would keep all other rooms from being read.
    */
   #undecodable = 0;
   #saves = 0;
@@ -127,7 +127,7 @@ export class PartitionHost {
     return room.isDeleted ? "deleted" : room.past;
   }
 
-  /** The record in the log is the deletion: nothing is ordered after it. What is to be removed then is removed by and by. */
+  /** The record in the log is the deletion, for nothing is ordered after it. What is kept of the room is removed later. */
   async delete(key: RoomKey): Promise<Deletion> {
     if (!this.isHeld) return { kind: "elsewhere" };
     const room = this.#room(key);
@@ -203,7 +203,7 @@ export class PartitionHost {
     this.#deps.metrics.records.inc();
   }
 
-  /** Another takes the room's place; to all other rooms it is a repeat. */
+  /** A new RoomHost takes the place of this one. All other rooms know what is read once more, and pass it over. */
   #readAgain(room: RoomHost, from: number): void {
     this.#deps.log.info(
       { partition: this.#partition, room: room.room, from },
@@ -261,7 +261,10 @@ export class PartitionHost {
     this.#observe();
   }
 
-  /** Before there is no more room at all: first what a snapshot can give back, then what must be saved to be given back. */
+  /**
+   * Memory is given back in two steps before it is full: first what a snapshot or the log still has, then what has to be
+   * saved before it can be given back.
+   */
   #pressure(): { release: boolean; save: boolean } {
     const used = Math.max(
       this.#heldBytes / this.#options.documentsBytesMax,
@@ -288,7 +291,7 @@ export class PartitionHost {
     metrics.heldForBoards.set({ partition }, Math.max(0, this.#received - this.#boardsFloor.floor));
   }
 
-  /** As many at a time as may be, each making room for the next: a tick's due is not put off to the tick after. */
+  /** Starts as much as may run at a time. Whatever ends starts the next at once, which need not wait for the next tick. */
   #startDue(): void {
     while (this.#saves < this.#options.documentSavesMax) {
       const next = this.#due.shift();

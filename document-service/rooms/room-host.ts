@@ -91,7 +91,7 @@ export class RoomHost {
   readonly orphans: OrphansHost;
   readonly #work: WorkHost;
   #lastUsed: Millis;
-  /** Up to here its edits are news no more. */
+  /** Webhooks have been told of its edits up to here. */
   #toldSeq: Seq | undefined;
 
   constructor(room: RoomKey, ports: RoomPorts, options: RoomOptions, deps: RoomDeps) {
@@ -146,7 +146,7 @@ export class RoomHost {
     return this.#saves.uncoveredSince;
   }
 
-  /** It waits for somebody who sees to its checkpoint, and cannot be forgotten before. */
+  /** Its checkpoint does not decode. Until somebody repairs that, the room cannot be forgotten. */
   get isUndecodable(): boolean {
     return this.#intake.isUndecodable;
   }
@@ -156,7 +156,7 @@ export class RoomHost {
     return this.#merges.isStalled;
   }
 
-  /** False: what of it is in no snapshot stays so in this run, until somebody sees to its checkpoint or to what is written in it. */
+  /** False: what is in no snapshot stays so, until somebody repairs its checkpoint or removes what cannot be merged. */
   get canBeCovered(): boolean {
     return !this.isUndecodable && (this.isDeleted || !(this.isStalled || this.#intake.isSetAside));
   }
@@ -210,8 +210,8 @@ export class RoomHost {
   }
 
   /**
-   * "newest": with all records received by now. Asked for many times at once it is merged once, or twice where a
-   * merge had begun before; for whoever wants a seq that was not received yet, not at all.
+   * "newest": with all records received by now. However many ask at once, it is merged once, or twice where a merge
+   * was under way already. Nothing is merged for whoever wants a seq that was not received yet.
    */
   async serve(freshness: Freshness, minSeq = 0): Promise<Served> {
     const document = await this.#intake.opened;

@@ -7,7 +7,7 @@ export type Ends = Readonly<Record<Source, number>>;
 
 export class Headway {
   readonly #received: Record<Source, number>;
-  /** Once all up to `ends` is counted, all is that the streams took before `asked`. */
+  /** Where the streams ended at `asked`: once all up to there is counted, so is all that they took before `asked`. */
   #target: { readonly ends: Ends; readonly asked: UnixMillis } | undefined;
   #through: UnixMillis;
   #told = 0 as UnixMillis;
@@ -29,7 +29,7 @@ export class Headway {
     return this.#through;
   }
 
-  /** And the rooms' totals are told. */
+  /** As `through`, but with the rooms' totals told to the tenants' boards as well. */
   get told(): UnixMillis {
     return this.#told;
   }
@@ -38,7 +38,7 @@ export class Headway {
     return this.#hasCaughtUp;
   }
 
-  /** Whoever counted before had come so far, as far as is known. */
+  /** Goes on from how far whoever counted before said to have come. */
   resume(last: { readonly through: UnixMillis } | undefined): void {
     if (last !== undefined && last.through > this.#through) this.#through = last.through;
   }
@@ -47,14 +47,17 @@ export class Headway {
     this.#received[source] = Math.max(this.#received[source], streamSeq);
   }
 
-  /** The last that the streams had were there when they were asked, after `asked`. What is removed since then never comes. */
+  /**
+   * The streams were asked for their ends after `asked`. Of two answers the lower counts: what was removed from a stream
+   * between them never comes.
+   */
   aimAt(ends: Ends, asked: UnixMillis): void {
     const target = this.#target ?? { ends, asked };
     const lower = (source: Source): number => Math.min(target.ends[source], ends[source]);
     this.#target = { asked: target.asked, ends: { edits: lower("edits"), activities: lower("activities") } };
   }
 
-  /** All that was received up to there is counted. True: that is the first time that nothing is left. */
+  /** All that was received up to `counted` is counted. True: for the first time nothing is left to catch up with. */
   count(counted: Ends): boolean {
     const target = this.#target;
     if (target === undefined || SOURCES.some((source) => counted[source] < target.ends[source])) return false;

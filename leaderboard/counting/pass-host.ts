@@ -12,7 +12,7 @@ import { ActivitiesEnd } from "./activities-end-host.ts";
 import { AsideRooms } from "./aside-host.ts";
 import { archiveClosed, type ClosedOptions, type ClosedPorts } from "../archiving/closed-host.ts";
 import { type Floor, Footing } from "./footing-host.ts";
-import { Headway } from "./headway.ts";
+import { type Ends, Headway } from "./headway.ts";
 import type { Source } from "./instants.ts";
 import { PassRooms, type PassRoomsDeps, type PassRoomsOptions } from "./pass-rooms.ts";
 import type { ActivityStream, EditLog, Progress, Word } from "../ports.ts";
@@ -54,7 +54,7 @@ export class PassHost {
   readonly #over = new AbortController();
   readonly #rooms: PassRooms;
   readonly #footing: Footing;
-  /** What checkpoints cover of the activities is not there any more. */
+  /** Activities up to this stream sequence are removed from their stream: checkpoints cover them. */
   #forgotten = 0;
   readonly #activitiesEnd: ActivitiesEnd;
   readonly #headway: Headway;
@@ -190,8 +190,9 @@ export class PassHost {
   async #follow(source: Source): Promise<void> {
     const stream = source === "edits" ? this.#ports.log : this.#ports.activities;
     for await (const stored of stream.follow(this.#partition, this.#headway.received[source], this.#over.signal)) {
-      if (source === "edits" && isDeletedRecord(stored.bytes)) this.#rooms.delete(stored.room, stored.streamSeq);
-      else {
+      if (source === "edits" && isDeletedRecord(stored.bytes)) {
+        this.#rooms.delete(stored.room, stored.streamSeq);
+      } else {
         const received = this.#read(source, stored);
         if (received !== undefined) this.#rooms.receive(stored.room, received);
       }
@@ -288,16 +289,8 @@ export class PassHost {
       await this.#expectKept();
       const [asked, received] = [this.#deps.clock.wallNow(), this.#headway.received];
       const [edits, activities] = await Promise.all([this.#ports.log.end(this.#partition), this.#ports.activities.end(this.#partition)]);
-      for (const [source, end] of [
-        ["edits", edits],
-        ["activities", activities],
-      ] as const) {
-        if (end < received[source]) {
-          throw new Error(
-            `the stream of ${source} ends at ${end}, before ${received[source]} which had been read: it was lost or put back from a backup`,
-          );
-        }
-      }
+      expectRead("edits", edits, received);
+      expectRead("activities", activities, received);
       // Those of rooms that are deleted are removed before anyone counts them, the last of all among them.
       const last = activities > received.activities ? await this.#ports.activities.last(this.#partition) : activities;
       this.#headway.aimAt({ edits, activities: last }, asked);
@@ -352,4 +345,10 @@ export class PassHost {
     const mayBegin = (): boolean => this.#partition === 0 && this.hasCaughtUp;
     await sweepCheckpoints(this.#ports.checkpoints, { ...this.#deps, mayBegin }, this.#over.signal);
   }
+}
+
+function expectRead(source: Source, end: number, received: Ends): void {
+  if (end >= received[source]) return;
+  const why = "it was lost or put back from a backup";
+  throw new Error(`the stream of ${source} ends at ${end}, before ${received[source]} which had been read: ${why}`);
 }

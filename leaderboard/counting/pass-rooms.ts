@@ -25,9 +25,12 @@ export class PassRooms {
   readonly #deps: PassRoomsDeps;
   readonly #rooms = new Map<RoomKey, BoardRoom>();
   readonly #opening = new Set<BoardRoom>();
-  /** Of them those that are not counted: they cannot be forgotten and take next to no memory, so they take no place from others. */
+  /**
+   * Known rooms whose checkpoint does not decode. They cannot be forgotten, and take next to no memory, so they do not
+   * count against how many rooms there may be.
+   */
   readonly #aside = new Set<BoardRoom>();
-  /** Summed up anew now and then only: it is asked for with each record. */
+  /** At least what is pending. `isFull` is asked with each record, so the exact sum is made only once this is too high. */
   #pendingAtMost = 0;
 
   constructor(options: PassRoomsOptions, deps: PassRoomsDeps) {

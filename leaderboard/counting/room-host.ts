@@ -1,7 +1,7 @@
 /**
- * One room in the making: its stored boards are looked up (and put back from the checkpoint where Redis has
- * less), its records and activities counted, its batches applied one at a time, its checkpoint written. Any surprise
- * is thrown: the partition then begins again from its floor.
+ * Counts one room: looks up its stored boards (and puts them back from the checkpoint where Redis has less), counts its
+ * records and activities, applies its batches one at a time, and writes its checkpoint. Anything unexpected is thrown,
+ * and the partition then begins again from its floor.
  */
 
 import { headOf } from "../../shared/bus/record.ts";
@@ -57,18 +57,18 @@ export class BoardRoom {
   /** Windows that may have points and are not in the archive, by id. */
   readonly #windows = new Map<string, Window>();
   readonly #totals: Totals;
-  /** Until then all of a stream lies in windows that are known. */
+  /** For each stream, the end of the hour that was last entered: what is older lies in windows that are known. */
   readonly #hourEnds: Record<Source, number> = { edits: 0, activities: 0 };
   readonly #registered = new Set<string>();
-  /** Users that the tenant's windows of an hour know of. */
+  /** Users whom the tenant's windows were told of in this hour. */
   #met: { readonly hour: string; readonly users: Set<UserId> } = { hour: "", users: new Set() };
   #applying: Promise<void> | undefined;
   #isSaving = false;
   #isOpen = false;
   #isDeleted = false;
-  /** What comes is not kept, only that no checkpoint covers it. */
+  /** Its checkpoint does not decode: records are not kept, it is only noted that no checkpoint covers them. */
   #isAside = false;
-  /** Where the log says that the room is deleted, until its boards are removed. */
+  /** The stream sequence of the record that deletes the room; undefined again once its boards are removed. */
   #endsAt: number | undefined;
 
   constructor(room: RoomKey, partition: number, ports: RoomPorts, options: RoomOptions, deps: RoomDeps) {
@@ -167,17 +167,11 @@ export class BoardRoom {
     const { boards, checkpoints, closings } = this.#ports;
     const dump = await checkpoints.read(this.room);
     if (dump !== undefined) {
-      await closings.open(
-        this.#partition,
-        this.room,
-        dump.boards.map(({ window }) => window),
-      );
+      const windows = dump.boards.map(({ window }) => window);
+      await closings.open(this.#partition, this.room, windows);
       for (const { window, standings } of dump.boards) {
-        await this.#ports.tenants.meet(
-          this.room,
-          [window],
-          standings.map(({ member }) => member),
-        );
+        const users = standings.map(({ member }) => member);
+        await this.#ports.tenants.meet(this.room, [window], users);
       }
       if ((await boards.restore(this.room, dump)).kind === "written") this.#deps.metrics.restores.inc();
     }
