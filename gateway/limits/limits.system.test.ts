@@ -3,6 +3,7 @@
 import { expect, onTestFinished, test } from "vitest";
 
 import { encodeCountsReport } from "../../shared/bus/counts-report.ts";
+import { type Position, type Seq, START } from "../../shared/ids.ts";
 import { until } from "../../test/contract/real-nats.ts";
 import { gatewayRig, metric, ROOM, TENANT, tokenOf } from "../testing/gateway-rig.ts";
 import type { WireClient } from "../testing/wire-client.ts";
@@ -219,4 +220,35 @@ test("[LIM13] whoever waits for its turn counts for its address, until it is gon
   await rig.connect(address, "203.0.113.8");
   waiting[0]!.close();
   await until(() => rig.connect(address, here).catch(() => undefined), "the one that left to count no more");
+});
+
+test("[LIM14] whoever comes back to a full room from another gateway has its seat; for a position's sake no gateway takes more than the room may have", async () => {
+  rig.startOwner();
+  const settings = { participantsPerRoomMax: "2" };
+  const [one, two] = [await rig.start(settings), await rig.start(settings)];
+  const ann = await rig.greet(one, "ann");
+  const { epoch } = await ann.join(ROOM, "annannann");
+  await (await rig.greet(one, "bob")).join(ROOM, "bobbobbob");
+  const position = { epoch, seq: 0 as Seq };
+  const answerTo = async (user: string, from: Position): Promise<string> => {
+    const client = await rig.greet(two, user);
+    void client.join(ROOM, user.repeat(3), from).catch(() => {});
+    await client.until(() => client.received.length > 1, "an answer");
+    const { type } = client.received[1]!;
+    if (from === START) client.close();
+    return type;
+  };
+  await until(async () => (await answerTo("new", START)) === "join-refused", "the other gateway to know");
+  expect([await answerTo("ann", position), await answerTo("bob", position), await answerTo("cid", position)]).toEqual(["joined", "joined", "join-refused"]);
+});
+
+test("[LIM15] a gateway that stops leaves no counts behind", async () => {
+  const settings = { connectionsPerIpMax: "1", clientAddressHeader: "x-forwarded-for" };
+  const [one, two] = [await rig.start(settings), await rig.start(settings)];
+  const here = "203.0.113.7";
+  const mayConnect = (): Promise<boolean> => rig.connect(two, here).then((client) => (client.close(), true), () => false);
+  await rig.connect(one, here);
+  await until(async () => (await metric(two, "coroom_gateway_count_sources")) > 0 && !(await mayConnect()), "the other gateway to know");
+  await rig.stop(one);
+  await until(mayConnect, "the counts to be gone");
 });

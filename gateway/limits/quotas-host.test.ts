@@ -1,6 +1,7 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
+import type { ClientAddress } from "../../shared/client-address.ts";
 import type { GatewayId, TenantId } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { gatewayMetrics } from "../metrics.ts";
@@ -9,14 +10,23 @@ import { Abuse } from "./abuse.ts";
 import { shareCounts } from "./quotas-host.ts";
 import { Quotas } from "./quotas.ts";
 
+const silent = (): void => {};
+const silentLog = { debug: silent, info: silent, warn: silent, error: silent };
+
+function quotasOf(): Quotas {
+  return new Quotas({ limits: { ip: 1, tenant: 1, "tenant-rooms": 1, room: 1, "tenant-edits": 1, "user-faults": 1, "address-faults": 1, "tenant-faults": 1, "full-room": 1 }, toldShare: 0, reportSilenceMsMax: 3_000 });
+}
+
+function abuseOf(): Abuse {
+  return new Abuse({ abusePointsMax: 1, tenantAbusePointsMax: 1, suspectsMax: 1, abuseBanMs: 1, abuseBanMsMax: 1, connectionsPerIpMax: 1 }, () => 0);
+}
+
 test("[QUOH1] the log names a tenant at its limit once a minute, and the setting to raise", async () => {
   const clock = new FakeClock();
-  const quotas = new Quotas({ limits: { ip: 1, tenant: 1, "tenant-rooms": 1, room: 1, "tenant-edits": 1, "user-faults": 1, "address-faults": 1, "tenant-faults": 1, "full-room": 1 }, toldShare: 0, reportSilenceMsMax: 3_000 });
-  const abuse = new Abuse({ abusePointsMax: 1, tenantAbusePointsMax: 1, suspectsMax: 1, abuseBanMs: 1, abuseBanMsMax: 1, connectionsPerIpMax: 1 }, () => 0);
+  const quotas = quotasOf();
   const lines: unknown[] = [];
-  const silent = (): void => {};
-  const log = { debug: silent, info: silent, warn: (about: object, text: string) => void lines.push([about, text]), error: silent };
-  shareCounts({ quotas, abuse }, { onReport: silent, tell: silent }, "gateway" as GatewayId, { clock, log, metrics: gatewayMetrics(new Registry()), isLineUp: () => true });
+  const log = { ...silentLog, warn: (about: object, text: string) => void lines.push([about, text]) };
+  shareCounts({ quotas, abuse: abuseOf() }, { onReport: silent, tell: silent }, "gateway" as GatewayId, { clock, log, metrics: gatewayMetrics(new Registry()), isLineUp: () => true });
   for (const number of [1, 2, 3]) {
     quotas.receiveConnection(number as ConnectionId, undefined);
     quotas.admitTo("acme" as TenantId, number as ConnectionId);
@@ -27,4 +37,19 @@ test("[QUOH1] the log names a tenant at its limit once a minute, and the setting
   expect(lines).toEqual([[{ tenant: "acme", limit: "tenant", times: 2 }, "a tenant is at its limit: raise COROOM_CONNECTIONS_PER_TENANT_MAX, or talk to the tenant"]]);
   await clock.advance(60_000);
   expect(lines).toHaveLength(1);
+});
+
+test("[QUOH2] a gateway that stops says that it has nothing any more, unless nobody would hear it", async () => {
+  const clock = new FakeClock();
+  const told: number[] = [];
+  const share = (isLineUp: boolean): (() => void) => {
+    const quotas = quotasOf();
+    quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress);
+    return shareCounts({ quotas, abuse: abuseOf() }, { onReport: silent, tell: ({ counts }) => void told.push(counts.length) }, "gateway" as GatewayId, { clock, log: silentLog, metrics: gatewayMetrics(new Registry()), isLineUp: () => isLineUp });
+  };
+  share(true)();
+  expect(told).toEqual([1, 0]);
+  share(false)();
+  await clock.advance(5_000);
+  expect(told).toEqual([1, 0]);
 });

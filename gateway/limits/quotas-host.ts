@@ -31,5 +31,8 @@ export function shareCounts({ quotas, abuse }: { quotas: Quotas; abuse: Abuse },
     cancel = clock.after(SECOND_MS, beat);
   };
   beat();
-  return () => cancel();
+  return () => {
+    cancel();
+    if (isLineUp()) line.tell({ source: gateway, counts: [] }); // Whoever was here may be elsewhere at once.
+  };
 }

@@ -69,6 +69,11 @@ export class Quotas {
     return this.#counts.isFull("room", room);
   }
 
+  /** By those alone who are in it over this gateway. */
+  isRoomFullHere(room: RoomKey): boolean {
+    return this.#counts.isFullHere("room", room);
+  }
+
   /** Its room server says that it takes nobody new for a moment. */
   isOverBudget(room: RoomKey): boolean {
     return this.#counts.isFull("full-room", room);

@@ -51,6 +51,11 @@ export class SharedCounts {
     return this.here(kind, key) + this.elsewhere(kind, key) >= this.#options.limits[kind];
   }
 
+  /** Whether it would be, were this gateway the only one. */
+  isFullHere(kind: CountKind, key: string): boolean {
+    return this.here(kind, key) >= this.#options.limits[kind];
+  }
+
   /** `by` may be negative. */
   add(kind: CountKind, key: string, by: number): void {
     this.set(kind, key, this.here(kind, key) + by);

@@ -109,6 +109,11 @@ export class PresenceHost implements Backbone {
     this.#deps.onOwnerMissing(room);
   }
 
+  /** Whether the client is in the room, over whichever gateway, as far as its owner has told this one. */
+  knows(room: RoomKey, client: ClientId): boolean {
+    return this.#rooms.get(room)?.presence.knows(client) === true;
+  }
+
   /** Undefined: it has no members here, or only just, so its owner has told this gateway nothing. */
   isFullFor(room: RoomKey, client: ClientId): boolean | undefined {
     return this.#rooms.get(room)?.presence.isFullFor(client);

@@ -71,6 +71,10 @@ export class RoomPresence {
     return this.#up.members.isDone;
   }
 
+  knows(client: ClientId): boolean {
+    return this.#view.has(client);
+  }
+
   /** Over its budget the room takes nobody new for a moment; who was just there comes back. Undefined: the owner has not said yet. */
   isFullFor(client: ClientId): boolean | undefined {
     return this.#view.isEmpty ? undefined : this.#down.isFull && !this.#view.has(client);

@@ -103,10 +103,20 @@ export class RoomHost implements Backbone {
   }
 
   /** Whoever is there already may come again: known by the room's presence, or where that is not followed by its position. */
-  #limitOf(room: RoomKey, { client, position }: RoomInput & { kind: "join" }): "room" | "room-budget" | undefined {
-    if (this.#quotas.isRoomFull(room)) return "room";
-    const isFull = this.#ports.presence.isFullFor(room, client) ?? (position.epoch === START.epoch && this.#quotas.isOverBudget(room));
+  #limitOf(room: RoomKey, join: RoomInput & { kind: "join" }): "room" | "room-budget" | undefined {
+    if (this.#quotas.isRoomFull(room) && !this.#hasSeat(room, join)) return "room";
+    const isNew = join.position.epoch === START.epoch;
+    const isFull = this.#ports.presence.isFullFor(room, join.client) ?? (isNew && this.#quotas.isOverBudget(room));
     return isFull ? "room-budget" : undefined;
+  }
+
+  /**
+   * Its seat may still be counted for the line that it lost, or on the gateway that it left. Anybody can name a position,
+   * so for a position's sake a gateway takes in no more than the room may have.
+   */
+  #hasSeat(room: RoomKey, { client, position }: RoomInput & { kind: "join" }): boolean {
+    if (this.#ports.presence.knows(room, client)) return true;
+    return position.epoch !== START.epoch && !this.#quotas.isRoomFullHere(room);
   }
 
   receiveEdit(room: RoomKey, edit: RoomInput & { kind: "edit" }): void {
