@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
 
 import type { HttpQuestion } from "../gateway/io/http-routes.ts";
+import type { ClientAddress } from "../shared/client-address.ts";
+import type { UnixMillis } from "../shared/ids.ts";
+import { isOperatorPass } from "../shared/io/operator-pass.ts";
 import { demoRoutes, servesDemo } from "./demo.ts";
 
 const local = { demo: true, production: false, jwtSecret: "", jwksUrl: "", jwksFile: "", tlsCertFile: "" };
@@ -18,7 +21,19 @@ test.each([
   ["cross-site", 403],
   ["same-site", 403],
 ])("[DEM2] a request from '%s' is answered with %i", async (site, status) => {
-  const [route] = demoRoutes({ jwtSecret: "x".repeat(32), bots: { set: async () => 0 } });
+  const route = demoRoutes({ jwtSecret: "x".repeat(32), internalSecret: "y".repeat(32), bots: { set: async () => 0 } }).find(({ path }) => path === "/demo/token");
   const question: HttpQuestion = { path: "/demo/token", parameters: [], query: new URLSearchParams({ room: "notes", user: "ada" }), header: (name) => (name === "sec-fetch-site" ? site : ""), address: undefined, body: new Uint8Array(), signal: new AbortController().signal };
   expect((await route!.answer(question)).status).toBe(status);
+});
+
+test("[DEM3] an operator's pass is handed out to the page on the machine itself, and of no secret that was given", async () => {
+  const secret = "y".repeat(32);
+  const passFor = async (host: string, { address, site = "same-origin", internalSecret = secret }: { address?: ClientAddress; site?: string; internalSecret?: string } = {}) => {
+    const route = demoRoutes({ jwtSecret: "x".repeat(32), internalSecret, bots: { set: async () => 0 } }).find(({ path }) => path === "/demo/operator")!;
+    const headers: Record<string, string> = { host, "sec-fetch-site": site };
+    return route.answer({ path: "/demo/operator", parameters: [], query: new URLSearchParams(), header: (name) => headers[name] ?? "", address, body: new Uint8Array(), signal: new AbortController().signal });
+  };
+  const given = await passFor("127.0.0.1:8080");
+  expect(isOperatorPass((JSON.parse(String(given.body)) as { pass: string }).pass, secret, Date.now() as UnixMillis)).toBe(true);
+  for (const refused of [passFor("coroom.example"), passFor("127.0.0.1.example"), passFor("localhost", { address: "192.0.2.7" as ClientAddress }), passFor("localhost", { site: "cross-site" }), passFor("localhost", { internalSecret: "" })]) expect((await refused).status).toBe(403);
 });

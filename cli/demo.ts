@@ -1,22 +1,26 @@
 /**
- * What the demo page asks of the server that serves it: a token for whoever opens it, and bots. Local systems only, which
+ * What the demo page asks of the server that serves it: a token for whoever opens it, and bots; and what the operations
+ * console asks, a pass for whoever sits at the machine. Local systems only, which
  * made their secret up themselves: where one was given, whoever asks could come into a deployment's rooms.
  */
 
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "../gateway/io/http-routes.ts";
-import { parseRoomId, parseUserId } from "../shared/ids.ts";
+import { parseRoomId, parseUserId, type UnixMillis } from "../shared/ids.ts";
+import { makeOperatorPass } from "../shared/io/operator-pass.ts";
 import { BOTS_MAX, type DemoBots } from "./demo-bots.ts";
 import { makeToken } from "./token.ts";
 
 const TTL_SECONDS = 3600;
+const PASS_MS = 8 * 3_600_000;
 
 /** `given`: the settings as they were given, before what is missing was made up. */
 export function servesDemo(given: { readonly demo: boolean; readonly production: boolean; readonly jwtSecret: string; readonly jwksUrl: string; readonly jwksFile: string; readonly tlsCertFile: string }): boolean {
   return given.demo && !given.production && given.jwtSecret === "" && given.jwksUrl === "" && given.jwksFile === "" && given.tlsCertFile === ""; // Its bots would not believe a certificate for 127.0.0.1.
 }
 
-export function demoRoutes({ jwtSecret, bots }: { jwtSecret: string; bots: Pick<DemoBots, "set"> }): HttpRoute[] {
+export function demoRoutes({ jwtSecret, internalSecret, bots }: { jwtSecret: string; internalSecret: string; bots: Pick<DemoBots, "set"> }): HttpRoute[] {
   return [
+    { method: "post", path: "/demo/operator", answer: forThePage(async (question) => answerPass(question, internalSecret)) },
     { method: "get", path: "/demo/token", answer: forThePage((question) => answerToken(question, jwtSecret)) },
     { method: "post", path: "/demo/bots", answer: forThePage((question) => answerBots(question, bots)) },
   ];
@@ -35,6 +39,13 @@ async function answerToken({ query }: HttpQuestion, jwtSecret: string): Promise<
   if (room === undefined || user === undefined) return errorAnswer(400, "bad-request", "give ?room= and ?user=, each of 1 to 128 characters without control characters");
   const rights = query.get("rights") === "read" ? ["read"] : ["read", "write"];
   return jsonAnswer(200, { token: await makeToken({ room: [room], user, name: query.get("name") ?? "", rights, tenant: "default", ttl: TTL_SECONDS }, jwtSecret) });
+}
+
+/** Not for a secret that was given, and only to this machine, under a name of its own: a page of elsewhere may have its name lead here. */
+function answerPass({ address, header }: HttpQuestion, internalSecret: string): HttpAnswer {
+  const isHere = address === undefined && /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/.test(header("host"));
+  if (!isHere || internalSecret === "") return errorAnswer(403, "not-allowed", "a local system hands a pass out to its own machine only: elsewhere take one from coroom ops pass");
+  return jsonAnswer(200, { pass: makeOperatorPass(internalSecret, (Date.now() + PASS_MS) as UnixMillis) });
 }
 
 async function answerBots({ query }: HttpQuestion, bots: Pick<DemoBots, "set">): Promise<HttpAnswer> {

@@ -25,6 +25,7 @@ const processSettings = {
   natsPort: { parse: port, fallback: 0, meaning: "port of the local nats-server; 0: any free one" },
   redisPort: { parse: port, fallback: 0, meaning: "port of the local redis-server; 0: any free one" },
   demo: { parse: flag, fallback: true, meaning: "serve the demo page and hand out tokens for it; never in production, nor where a key to check tokens with is set" },
+  operationsPage: { parse: flag, fallback: true, meaning: "serve the operations console at /operations/; it shows nothing without an operator's pass or an administrator's token" },
   ...healthSettings,
   ...idleMemorySettings,
 } as const satisfies Settings;

@@ -1,10 +1,12 @@
 /** Starts the roles of this process in order, and stops them in reverse. */
 
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { Registry } from "prom-client";
 
 import { pinoLog } from "../shared/io/pino-log.ts";
+import type { HttpRoute } from "../gateway/io/http-routes.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
@@ -30,6 +32,8 @@ const load = {
   probe: () => import("../probe/main.ts"),
 };
 
+/** As it was built. */
+const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
 const DEFAULT_REDIS_URL = "redis://127.0.0.1:6379";
 
 /** Throws SettingError for settings that do not fit each other. */
@@ -88,15 +92,20 @@ async function startEdge(given: StartConfig, config: StartConfig, deps: { readon
   const drainMsMax = hasEngines && given.natsUrl === "" ? 0 : config.drainMsMax;
   const hasRedis = hasEngines || given.redisUrl !== ""; // A gateway does without.
   const { jwtSecret } = config;
+  const internalSecret = given.internalSecret === "" ? config.internalSecret : ""; // Of one that was given nothing is handed out.
   const bots = servesDemo(given) ? demoBots({ jwtSecret, url: () => `ws://127.0.0.1:${gateway.port}`, ...botsThread(deps.log) }) : undefined;
   const { startGateway } = await load.gateway();
   const gateway = await startGateway(
-    { ...config, redisUrl: hasRedis ? config.redisUrl : "", drainMsMax, staticDir: bots === undefined ? config.staticDir : fileURLToPath(new URL("../../console/dist", import.meta.url)) },
-    { ...deps, routes: [openapiRoute(), ...(bots === undefined ? [] : demoRoutes({ jwtSecret, bots }))] },
+    { ...config, redisUrl: hasRedis ? config.redisUrl : "", drainMsMax, staticDir: bots === undefined ? config.staticDir : CONSOLE },
+    { ...deps, routes: [openapiRoute(), ...(bots === undefined ? [] : demoRoutes({ jwtSecret, internalSecret, bots })), ...(config.operationsPage ? await operationsPage() : [])] },
   );
   add(gateway);
   if (bots !== undefined) add(bots);
   return `${config.tlsCertFile === "" ? "http" : "https"}://127.0.0.1:${gateway.port}`;
+}
+
+async function operationsPage(): Promise<HttpRoute[]> {
+  return (await import("../gateway/io/static-files.ts")).pageRoutes("/operations", join(CONSOLE, "operations"));
 }
 
 function say(line: string): void {

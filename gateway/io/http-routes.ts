@@ -154,6 +154,7 @@ const STATUS_TEXTS: Readonly<Record<number, string>> = {
   202: "Accepted",
   204: "No Content",
   304: "Not Modified",
+  308: "Permanent Redirect",
   400: "Bad Request",
   401: "Unauthorized",
   403: "Forbidden",

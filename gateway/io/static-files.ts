@@ -1,9 +1,9 @@
-/** Files of one folder at /, for pages such as the demo. Nothing outside the folder is ever read. */
+/** Files of a folder, at / for pages such as the demo, or for one page at a place of its own. Nothing outside the folder is ever read. */
 
 import { readFile, realpath } from "node:fs/promises";
 import { extname, join, sep } from "node:path";
 
-import { errorAnswer, type HttpAnswer, type HttpRoute } from "./http-routes.ts";
+import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute } from "./http-routes.ts";
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ".css": "text/css; charset=utf-8",
@@ -26,6 +26,21 @@ const NOT_FOUND = errorAnswer(404, "not-found", "there is nothing at this addres
 /** None for no folder. */
 export function staticRoutes(folder: string): HttpRoute[] {
   return folder === "" ? [] : [{ method: "get", path: "/*", answer: ({ path }) => serveFile(folder, path) }];
+}
+
+/** For a page of commands: another site's page could lie over it, and have people press what they do not see. */
+const UNFRAMED = { "content-security-policy": "frame-ancestors 'none'", "referrer-policy": "no-referrer" };
+
+/** One page of its own at `at`, such as /operations, whatever else is served. */
+export function pageRoutes(at: string, folder: string): HttpRoute[] {
+  const serve = async ({ path }: Pick<HttpQuestion, "path">): Promise<HttpAnswer> => {
+    const answer = await serveFile(folder, path.slice(at.length));
+    return { ...answer, headers: { ...answer.headers, ...UNFRAMED } };
+  };
+  return [
+    { method: "get", path: at, answer: () => ({ status: 308, headers: { location: `${at}/` } }) },
+    { method: "get", path: `${at}/*`, answer: serve },
+  ];
 }
 
 async function serveFile(folder: string, path: string): Promise<HttpAnswer> {

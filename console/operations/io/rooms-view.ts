@@ -1,0 +1,82 @@
+/** Shows open rooms a page at a time, and takes what to look for. */
+
+import { element } from "../../io/element.ts";
+import { tagged } from "../../io/tagged.ts";
+import type { ListedRoom, RoomName, RoomPage } from "../answers.ts";
+import { count, rate, shortName } from "../format.ts";
+import { toned } from "./fleet-view.ts";
+import { keyedRows, say } from "./keyed-rows.ts";
+
+const TYPED_MS = 250;
+/** Few enough to be looked at. */
+const PAGE_ROOMS = 25;
+
+export type RoomsView = { readonly query: () => string; readonly show: (page: RoomPage, tenantIsMine: boolean) => void };
+
+/** `changed`: another page or other rooms are to be asked for. */
+export function roomsView(open: (room: RoomName) => void, changed: () => void): RoomsView {
+  const [tenant, name, form] = [element("search-tenant", HTMLInputElement), element("search-room", HTMLInputElement), element("search", HTMLFormElement)];
+  const [empty, total, pager, number] = [element("rooms-empty", HTMLElement), element("rooms-count", HTMLElement), element("pager", HTMLElement), element("page-number", HTMLElement)];
+  const [back, on] = [element("page-back", HTMLButtonElement), element("page-on", HTMLButtonElement)];
+  const rows = keyedRows<ListedRoom>(element("rooms", HTMLElement), ({ tenant: of, room }) => `${of}.${room}`, (room) => emptyRow(room, open), fill);
+  /** Where each page before this one ends. */
+  let cursors: string[] = [];
+  let next: string | undefined;
+  let typing: ReturnType<typeof setTimeout> | undefined;
+
+  const search = (): void => {
+    cursors = [];
+    changed();
+  };
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(search, TYPED_MS);
+  });
+  back.addEventListener("click", () => {
+    cursors.pop();
+    changed();
+  });
+  on.addEventListener("click", () => {
+    if (next !== undefined) cursors.push(next);
+    changed();
+  });
+
+  return {
+    query: () => {
+      const after = cursors.at(-1);
+      return String(new URLSearchParams({ limit: String(PAGE_ROOMS), ...(tenant.value.trim() === "" ? {} : { tenant: tenant.value.trim() }), ...(name.value.trim() === "" ? {} : { search: name.value.trim() }), ...(after === undefined ? {} : { after }) }));
+    },
+    show: (page, tenantIsMine) => {
+      tenant.hidden = tenantIsMine;
+      next = page.next;
+      rows(page.rooms);
+      say(total, count(page.matching));
+      const isSearch = tenant.value.trim() !== "" || name.value.trim() !== "";
+      say(empty, page.rooms.length > 0 ? "" : cursors.length > 0 ? "No more rooms: go back." : isSearch ? "No open room is called so." : "No room is open. One opens when somebody joins it.");
+      pager.hidden = cursors.length === 0 && next === undefined;
+      [back.disabled, on.disabled] = [cursors.length === 0, next === undefined];
+      say(number, `Page ${cursors.length + 1} of ${Math.max(cursors.length + 1, Math.ceil(page.matching / PAGE_ROOMS))}`);
+    },
+  };
+}
+
+function emptyRow({ tenant, room }: ListedRoom, open: (room: RoomName) => void): HTMLElement {
+  const name = tagged("button", "row-name", room) as HTMLButtonElement;
+  name.type = "button";
+  name.title = room;
+  name.addEventListener("click", () => open({ tenant, room }));
+  const cells = ["", "number", "number", "", "number wide", "process-name"].map((kind) => tagged("td", kind));
+  cells[0]!.append(name, tagged("span", "of-tenant", tenant));
+  return tagged("tr", "", ...cells);
+}
+
+function fill(row: HTMLElement, { mode, participants, gateways, editsPerSecond, server, heldBack }: ListedRoom): void {
+  const [, people, edits, modeCell, over, on] = [...row.children] as [HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement];
+  modeCell.replaceChildren(tagged("span", "tag", mode), ...(heldBack === 0 ? [] : [toned(tagged("span", "tag", `held back ${heldBack}`), "warning")]));
+  say(people, count(participants));
+  say(over, count(gateways));
+  say(edits, rate(editsPerSecond));
+  say(on, shortName(server));
+  on.title = server;
+}

@@ -1,0 +1,185 @@
+/**
+ * The operations console in a real Chromium, on a Coroom of several processes. With TEST_PICTURE=docs/operations.png the
+ * page is kept as README's documents show it, in a wide window and on a phone in the dark.
+ */
+
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+
+import { makeToken } from "../../cli/token.ts";
+import type { UnixMillis } from "../../shared/ids.ts";
+import { makeOperatorPass } from "../../shared/io/operator-pass.ts";
+import { openBrowser } from "./browser.ts";
+import { Cluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+import { processOf, serverOf } from "./owner.ts";
+import { insertion, Person } from "./person.ts";
+
+const WINDOW = { width: 1180, height: 740 };
+const PHONE: BrowserContextOptions = { viewport: { width: 370, height: WINDOW.height }, colorScheme: "dark" };
+/** A page of its own beside others and several processes on one machine: no server is taken for dead for being late, and nothing is left out. */
+const UNHURRIED = { HEARTBEAT_MS: "500", SERVER_SILENCE_MS_MAX: "5000", SHED_DELAY_MS_MIN: "60000", SHED_NATS_LAG_MS_MIN: "60000", SHARE_DELAY_MS_MIN: "60000", GATEWAY_SILENCE_MS_MAX: "30000", FLAT_PARTICIPANTS_MAX: "4", FLAT_AGAIN_PARTICIPANTS: "3", MODE_MS_MIN: "100" };
+const NAMES = ["Ada", "Shafi", "Grace", "Hedy", "Radia"];
+
+let cluster: Cluster;
+let browser: Browser;
+beforeAll(async () => {
+  [cluster, browser] = await Promise.all([Cluster.start({ gateways: 2, roomServers: 2, settings: { ...UNHURRIED, CONTROL_LOOP_MS: "3600000" } }), openBrowser()]);
+});
+afterAll(async () => {
+  await browser.close();
+  await cluster.stop();
+});
+
+const operatorsPass = () => makeOperatorPass(cluster.internalSecret, (Date.now() + 3_600_000) as UnixMillis);
+const tokenWith = (rights: readonly string[]) => makeToken({ room: ["*"], user: "boss", name: "", rights, tenant: "default", ttl: 3_600 }, cluster.internalSecret);
+
+async function open(pass: string, options: BrowserContextOptions = { viewport: WINDOW }): Promise<Page> {
+  const context = await browser.newContext(options);
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  await page.goto(`${cluster.gateways[0]!.httpUrl}/operations`);
+  await page.getByLabel("Pass or token").fill(pass);
+  await page.getByRole("button", { name: "Show" }).click();
+  return page;
+}
+
+/** People in a room, of whom the first has written. */
+async function occupy(room: string, names: readonly string[]): Promise<Person[]> {
+  const people = await Promise.all(names.map((name, index) => Person.enter(cluster, cluster.gateways[index % 2]!, room, name, { merging: false })));
+  people[0]!.type(insertion("one."));
+  await people[0]!.untilSaved();
+  onTestFinished(() => people.forEach((person) => person.leave()));
+  return people;
+}
+
+const rowOf = (page: Page, room: string) => page.locator("#rooms tr", { has: page.getByRole("button", { name: room, exact: true }) });
+const serverShown = async (page: Page, room: string): Promise<string> => (await rowOf(page, room).locator("td").last().getAttribute("title")) ?? "";
+const verdict = (page: Page) => page.locator("#verdict").innerText();
+const confirm = (page: Page) => page.locator("#confirm");
+
+test("[OPG1] an operator sees that all is well, the servers, gateways and rooms, and who is in one", async () => {
+  await occupy("launch plan", ["Ada", "Grace"]);
+  const page = await open(operatorsPass());
+  await eventually("all is well", async () => (await verdict(page)).startsWith("All is well\n2 of 2 gateways ready\n2 room servers\nplacement leads\n2 connections"));
+  await eventually("the room is listed", async () => (await rowOf(page, "launch plan").innerText()).includes("flat"));
+  expect(await page.locator("#servers li").count()).toBe(2);
+  expect(await page.locator("#reach").innerText()).toBe("Live");
+  await page.getByRole("button", { name: "launch plan", exact: true }).click();
+  await eventually("both are there", async () => (await page.locator("#members .who").allInnerTexts()).map((text) => text.slice(0, 3)).sort().join() === "Ada,Gra");
+  expect(await page.locator("#room-facts").innerText()).toContain("epoch");
+  expect(page.url()).not.toContain("operator.");
+});
+
+test("[OPG2] an operator moves a room, and sees it move, and is told so in what happened", async () => {
+  const [ada] = await occupy("moved", ["Ada"]);
+  const page = await open(operatorsPass());
+  await eventually("the room is listed", async () => (await serverShown(page, "moved")) !== "");
+  const from = await serverShown(page, "moved");
+  await page.getByRole("button", { name: "moved", exact: true }).click();
+  await page.getByRole("button", { name: "Move…" }).click();
+  expect(await confirm(page).innerText()).toContain("nobody is disconnected and nothing is lost");
+  await page.getByRole("button", { name: "Move it" }).click();
+  await eventually("it says that it is done", async () => (await page.locator("#confirm-outcome").innerText()).startsWith("It has moved from"));
+  await page.getByRole("button", { name: "Close" }).last().click();
+  await eventually("the list shows it there", async () => ![from, ""].includes(await serverShown(page, "moved")));
+  await eventually("it is told", async () => (await page.locator("#events").textContent())?.includes("moved handed over") === true);
+  ada!.type(insertion("two."));
+  await ada!.untilSaved();
+});
+
+test("[OPG3] the transition of a room that grew is told with its cause, beside the people in it", async () => {
+  await occupy("all hands", NAMES.slice(0, 1));
+  await occupy("all hands", NAMES.slice(1));
+  const page = await open(operatorsPass());
+  await eventually("the transition is told", async () => (await page.locator("#events").textContent())?.includes("all hands: flat → hierarchical") === true);
+  expect(await page.locator("#events li", { hasText: "all hands: flat" }).innerText()).toContain("it grew");
+  await page.getByRole("button", { name: "all hands", exact: true }).click();
+  await page.getByRole("button", { name: "Read only… Shafi" }).click();
+  await page.getByRole("button", { name: "Only read", exact: true }).click();
+  await eventually("it is done", async () => (await page.locator("#confirm-outcome").innerText()).includes("may only read"));
+  await page.locator("#confirm-no").click();
+  await page.locator("#room-close").click();
+  await eventually("it is listed", async () => (await page.locator("#bans").innerText()).includes("read-only in default / all hands"));
+  const picture = process.env["TEST_PICTURE"];
+  if (picture !== undefined) await keepPicture(page, picture, await furnish());
+  await page.getByRole("button", { name: "Lift what holds Shafi back" }).click();
+  await page.getByRole("button", { name: "Lift it" }).click();
+  await eventually("it is lifted", async () => (await page.locator("#confirm-outcome").innerText()) === "It is lifted.");
+});
+
+test("[OPG4] a search narrows the list down, and pages follow each other", async () => {
+  await Promise.all(Array.from({ length: 27 }, (_, index) => occupy(`page ${String(index).padStart(2, "0")}`, ["Ada"])));
+  const page = await open(operatorsPass());
+  await page.getByLabel("Part of a room’s name").fill("PAGE ");
+  await eventually("only those are counted", async () => (await page.locator("#rooms-count").innerText()) === "27");
+  await eventually("the first page is full", async () => (await page.locator("#rooms tr").count()) === 25);
+  await page.getByRole("button", { name: "Next" }).click();
+  await eventually("the rest is on the next", async () => (await page.locator("#rooms tr").count()) === 2);
+  await page.getByLabel("Part of a room’s name").fill("none is called so");
+  await eventually("it says that there is none", async () => (await page.locator("#rooms-empty").innerText()) === "No open room is called so.");
+});
+
+test("[OPG5] a token without the right to it is refused in words, and an administrator's shows rooms and no servers", async () => {
+  await occupy("for administrators", ["Ada"]);
+  const page = await open(await tokenWith(["read", "write"]));
+  await eventually("it says what it takes", async () => (await page.locator("#sign-in-problem").innerText()).includes("whose claim `rights` has `admin`"));
+  expect(await page.locator("#operations").isVisible()).toBe(false);
+  await page.getByLabel("Pass or token").fill(await tokenWith(["read", "admin"]));
+  await page.getByRole("button", { name: "Show" }).click();
+  await eventually("the rooms are listed", async () => (await rowOf(page, "for administrators").count()) === 1);
+  await eventually("servers are not", async () => (await page.locator("#servers-empty").innerText()).startsWith("Servers are for operators"));
+  expect(await page.getByRole("button", { name: "Drain" }).count()).toBe(0);
+  await page.reload();
+  await eventually("it is still signed in", async () => (await rowOf(page, "for administrators").count()) === 1);
+});
+
+test("[OPG6] a gateway that is gone is said to be so, and what was shown stays; the page and its way in are framed by nobody", async () => {
+  await occupy("kept", ["Ada"]);
+  const page = await open(operatorsPass());
+  await eventually("the room is listed", async () => (await rowOf(page, "kept").count()) === 1);
+  await page.context().setOffline(true);
+  await eventually("it says since when", async () => /^Not reached since \d\d:\d\d:\d\d$/.test(await page.locator("#reach").innerText()));
+  expect(await rowOf(page, "kept").count()).toBe(1);
+  await page.context().setOffline(false);
+  await eventually("it is back", async () => (await page.locator("#reach").innerText()) === "Live");
+  const answer = await fetch(`${cluster.gateways[0]!.httpUrl}/operations/`);
+  expect([answer.status, answer.headers.get("content-security-policy")]).toEqual([200, "frame-ancestors 'none'"]);
+});
+
+test("[OPG7] a server that is drained hands its rooms over, and the page says when it can be stopped", async () => {
+  await occupy("drained", ["Ada"]);
+  const page = await open(operatorsPass());
+  await eventually("the room is listed", async () => (await serverShown(page, "drained")) !== "");
+  const server = await serverShown(page, "drained");
+  await page.getByRole("button", { name: `Drain ${server}` }).click();
+  await page.getByRole("button", { name: "Drain it" }).click();
+  await eventually("it is told to", async () => (await page.locator("#confirm-outcome").innerText()).includes("hands its rooms over"));
+  await page.locator("#confirm-no").click();
+  await eventually("it can be stopped", async () => (await verdict(page)).includes("is drained: it can be stopped."));
+  expect(await verdict(page)).toContain("Worth a look");
+  await eventually("the room is elsewhere", async () => ![server, ""].includes(await serverShown(page, "drained")));
+  const process = cluster.roomServers.find((each) => serverOf(each) === server) ?? processOf(cluster, server as never);
+  await process!.restart();
+});
+
+/** Rooms to be seen, in which people write; ends it. */
+async function furnish(): Promise<() => void> {
+  const rooms: [string, number][] = [["Launch plan", 4], ["Design review", 3], ["Sprint board", 3], ["Onboarding", 2], ["Release notes", 2], ["Budget 2027", 1], ["Reading list", 1]];
+  const people = (await Promise.all(rooms.map(([room, size]) => occupy(room, NAMES.slice(0, size))))).flat();
+  const typing = setInterval(() => people.forEach((person, index) => Math.random() < 1 / (1 + (index % 5)) && person.type(insertion("a few words "))), 400);
+  return () => clearInterval(typing);
+}
+
+async function keepPicture(page: Page, path: string, end: () => void): Promise<void> {
+  const phone = await open(operatorsPass(), PHONE);
+  await eventually("the phone sees it too", async () => (await phone.locator("#rooms tr").count()) > 0);
+  await eventually("all rooms are listed", async () => (await page.locator("#rooms tr", { hasText: "Reading list" }).count()) > 0);
+  await page.waitForTimeout(8_000); // Rates are those of the last seconds.
+  end();
+  const pictures = await Promise.all([page, phone].map(async (each) => (await each.screenshot()).toString("base64")));
+  const frame = await page.context().newPage();
+  await frame.setViewportSize({ width: WINDOW.width + 370 + 84, height: WINDOW.height + 60 });
+  await frame.setContent(`<body style="margin:30px;display:flex;gap:24px;background:#d7d9e0">${pictures.map((picture) => `<img style="border-radius:10px" src="data:image/png;base64,${picture}">`).join("")}</body>`);
+  await frame.screenshot({ path });
+}
