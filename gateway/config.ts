@@ -5,6 +5,7 @@ import { flag, list, lowerCase, port, positiveInteger, SettingError, type Settin
 import { MESSAGE_BYTES_MAX } from "./rooms/edit-relay.ts";
 import { SpareRates } from "./limits/connection-rates.ts";
 import type { SessionOptions } from "./sessions/session.ts";
+import type { Limits } from "../shared/wire/frames.ts";
 import type { SharedCountsOptions } from "./limits/shared-counts.ts";
 
 export const gatewaySettings = {
@@ -230,11 +231,33 @@ export function quotaOptions(config: GatewayConfig): SharedCountsOptions {
   };
 }
 
+/** What WELCOME tells. */
+function toldLimits(config: GatewayConfig): Limits {
+  const { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond, bytesBurst, bytesPerSecond } = config;
+  const { presenceBurst, presencePerSecondMax, presenceMemberBytesMax, presenceFieldsMax, controlBurst, controlsPerSecond } = config;
+  return {
+    pingIntervalMs,
+    silenceMsMax,
+    frameBytesMax,
+    editBytesMax,
+    editBurst,
+    editsPerSecond,
+    bytesBurst,
+    bytesPerSecond,
+    presenceBurst,
+    presencePerSecond: presencePerSecondMax,
+    presenceBytesMax: presenceMemberBytesMax,
+    presenceFieldsMax,
+    controlBurst,
+    controlsPerSecond,
+  };
+}
+
 /** What each connection keeps to. */
 export function sessionOptions(config: GatewayConfig, { clientIdOf, restrictionOn }: Pick<SessionOptions, "clientIdOf" | "restrictionOn">): SessionOptions {
-  const { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond, bytesBurst, bytesPerSecond } = config;
+  const { editBurst, editsPerSecond, bytesBurst, bytesPerSecond, controlBurst, controlsPerSecond, presenceBurst } = config;
   return {
-    limits: { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond, bytesBurst, bytesPerSecond },
+    limits: toldLimits(config),
     helloMsMax: config.helloMsMax,
     roomsMax: config.roomsPerConnectionMax,
     retryAfterMs: config.retryAfterMs,
@@ -242,8 +265,8 @@ export function sessionOptions(config: GatewayConfig, { clientIdOf, restrictionO
       editRates: { fresh: { burst: editBurst, perSecond: editsPerSecond }, repeats: { burst: config.resendBurst, perSecond: config.resendsPerSecond } },
       byteRate: { burst: bytesBurst, perSecond: bytesPerSecond },
       catchUpRate: { burst: config.catchUpBytesBurst, perSecond: config.catchUpBytesPerSecond },
-      controlRate: { burst: config.controlBurst, perSecond: config.controlsPerSecond },
-      presenceRate: { burst: config.presenceBurst, perSecond: config.presencePerSecondMax },
+      controlRate: { burst: controlBurst, perSecond: controlsPerSecond },
+      presenceRate: { burst: presenceBurst, perSecond: config.presencePerSecondMax },
     }),
     clientIdOf,
     restrictionOn,

@@ -7,7 +7,7 @@ import type { Frame } from "../shared/wire/frames.ts";
 import { LineWatch } from "./line-watch.ts";
 
 const at = (ms: number): Millis => ms as Millis;
-const LIMITS = { pingIntervalMs: 1, silenceMsMax: 1, frameBytesMax: 1, editBytesMax: 1, editBurst: 1, editsPerSecond: 1, bytesBurst: 1, bytesPerSecond: 1 };
+const LIMITS = { pingIntervalMs: 1, silenceMsMax: 1, frameBytesMax: 1, editBytesMax: 1, editBurst: 1, editsPerSecond: 1, bytesBurst: 1, bytesPerSecond: 1, presenceBurst: 1, presencePerSecond: 1, presenceBytesMax: 1, presenceFieldsMax: 1, controlBurst: 1, controlsPerSecond: 1 };
 const WELCOME: Frame = { type: "welcome", version: 1, connection: "c", limits: LIMITS, tokenExpiresInMs: 1 };
 
 function welcomed(): LineWatch {

@@ -16,7 +16,7 @@ import { type Frame, PROTOCOL_VERSION, type ServerFrame } from "../../shared/wir
 type Connection = { client: ClientId; room: RoomKey | undefined };
 
 const TENANT = "default" as TenantId;
-export const LIMITS = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1e6, editBytesMax: 1e6, editBurst: 1e6, editsPerSecond: 1e6, bytesBurst: 1e9, bytesPerSecond: 1e9 };
+export const LIMITS = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1e6, editBytesMax: 1e6, editBurst: 1e6, editsPerSecond: 1e6, bytesBurst: 1e9, bytesPerSecond: 1e9, presenceBurst: 1e6, presencePerSecond: 1e6, presenceBytesMax: 8_192, presenceFieldsMax: 64, controlBurst: 1e6, controlsPerSecond: 1e6 };
 
 export async function startRelayGateway(options: { natsUrl: string; environment: string; gateway: GatewayId; port: number }): Promise<void> {
   const nats = await connectNats({ servers: options.natsUrl, name: options.gateway });

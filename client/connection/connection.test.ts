@@ -6,7 +6,7 @@ import type { Limits, ServerFrame } from "../../shared/wire/frames.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 import type { ConnectionInput } from "./connection-messages.ts";
 
-const LIMITS: Limits = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1_000, editBytesMax: 900, editBurst: 30, editsPerSecond: 10, bytesBurst: 100_000, bytesPerSecond: 10_000 };
+const LIMITS: Limits = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1_000, editBytesMax: 900, editBurst: 30, editsPerSecond: 10, bytesBurst: 100_000, bytesPerSecond: 10_000, presenceBurst: 60, presencePerSecond: 30, presenceBytesMax: 8_192, presenceFieldsMax: 64, controlBurst: 300, controlsPerSecond: 20 };
 const WELCOME: ServerFrame = { type: "welcome", version: 1, connection: "c", limits: LIMITS, tokenExpiresInMs: 3_600_000 };
 const OPTIONS: ConnectionOptions = {
   agent: "test",

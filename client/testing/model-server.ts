@@ -8,6 +8,8 @@ import type { ClientId, ClientKey, Position, RoomId, Seq } from "../../shared/id
 import { Prng } from "../../shared/prng.ts";
 import type { Channel, ClientFrame, CommittedEdit, JoinRefusal, Limits, Rights, ServerFrame } from "../../shared/wire/frames.ts";
 import type { PresenceNews } from "../../shared/wire/presence.ts";
+import { CLOSE } from "../../shared/wire/close-codes.ts";
+import { TokenBucket } from "../../shared/token-bucket.ts";
 import type { OpenSocket, SnapshotAnswer, World } from "../ports.ts";
 import type { FakeClock } from "./fake-clock.ts";
 import { Line } from "./model-line.ts";
@@ -23,6 +25,12 @@ export const LIMITS: Limits = {
   editsPerSecond: 10,
   bytesBurst: 1_000_000,
   bytesPerSecond: 100_000,
+  presenceBurst: 60,
+  presencePerSecond: 30,
+  presenceBytesMax: 8_192,
+  presenceFieldsMax: 64,
+  controlBurst: 300,
+  controlsPerSecond: 20,
 };
 
 /** Chances in [0, 1), each for one frame or edit. */
@@ -48,6 +56,8 @@ export class ModelServer {
   /** False: edits wait. */
   commits = true;
   answersReplays = true;
+  /** True: it passes presence over, and closes lines, as a gateway does. */
+  keepsRates = false;
   /** False: it takes each for forged. */
   takesResubmits = true;
   refuseJoins: { reason: JoinRefusal; retryAfterMs: number } | undefined;
@@ -58,6 +68,7 @@ export class ModelServer {
   readonly lines = new Set<Line>();
   readonly #rooms = new Map<RoomId, ModelRoom>();
   readonly #presences = new Map<RoomId, ModelPresence>();
+  readonly #rates = new WeakMap<Line, { readonly presence: TokenBucket; readonly controls: TokenBucket }>();
   readonly #prng: Prng;
 
   constructor(clock: FakeClock, { seed = 1, faults = {} }: { seed?: number; faults?: Partial<Faults> } = {}) {
@@ -125,6 +136,7 @@ export class ModelServer {
   }
 
   receive(line: Line, frame: ClientFrame): void {
+    if (this.keepsRates && !this.#isWithinRates(line, frame)) return;
     this.heard.push(frame);
     switch (frame.type) {
       case "hello":
@@ -180,6 +192,21 @@ export class ModelServer {
         return this.#replay(line, member.room, frame.after, frame.through);
       }
     }
+  }
+
+  #isWithinRates(line: Line, { type }: ClientFrame): boolean {
+    const now = this.clock.now();
+    const { presenceBurst, presencePerSecond, controlBurst, controlsPerSecond } = this.limits;
+    const rates = this.#rates.get(line) ?? {
+      presence: new TokenBucket({ burst: presenceBurst, perSecond: presencePerSecond }, now),
+      controls: new TokenBucket({ burst: controlBurst, perSecond: controlsPerSecond }, now),
+    };
+    this.#rates.set(line, rates);
+    if (type === "edit") return true;
+    if (type === "presence") return rates.presence.take(now);
+    const isTaken = rates.controls.take(now);
+    if (!isTaken) line.cut(CLOSE.rateLimited.code);
+    return isTaken;
   }
 
   /** What waits is committed, and everyone told. */

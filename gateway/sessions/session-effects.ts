@@ -35,8 +35,18 @@ export function outOfTurn({ type }: { type: string }, advice: string): Refusal {
   return badFrame(`a frame of type ${type} came out of turn: ${advice}`);
 }
 
+/** For whoever runs both ends: which settings a client came up against. */
+const SETTINGS_OF: Readonly<Record<ConnectionLimit, string>> = {
+  edits: "COROOM_EDIT_BURST and COROOM_EDITS_PER_SECOND, of those sent again COROOM_RESEND_BURST and COROOM_RESENDS_PER_SECOND",
+  presence: "COROOM_PRESENCE_BURST and COROOM_PRESENCE_PER_SECOND_MAX",
+  frames: "COROOM_CONTROL_BURST and COROOM_CONTROLS_PER_SECOND",
+  bytes: "COROOM_BYTES_BURST and COROOM_BYTES_PER_SECOND",
+  "catch-ups": "COROOM_CATCH_UP_BYTES_BURST and COROOM_CATCH_UP_BYTES_PER_SECOND",
+};
+
 export function tooFast(limit: ConnectionLimit): Refusal {
-  return { kind: "refused", close: "rateLimited", message: `too many ${limit}: keep to the limits told in WELCOME`, limit };
+  const message = `too many ${limit} on one connection, all its rooms together: send them more slowly, or raise ${SETTINGS_OF[limit]} of the gateway`;
+  return { kind: "refused", close: "rateLimited", message, limit };
 }
 
 export const ROOM_DELETED = "the room is deleted for good: begin another under a new name";

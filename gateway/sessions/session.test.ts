@@ -1,20 +1,22 @@
 import { expect, test } from "vitest";
 
+import { envName } from "../../shared/config.ts";
 import type { ClientId, ClientKey, Epoch, Millis, RoomId, RoomKey, Seq, TenantId, UserId } from "../../shared/ids.ts";
 import { START } from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
 import { CLOSE, type CloseName } from "../../shared/wire/close-codes.ts";
 import type { ClientFrame, Frame } from "../../shared/wire/frames.ts";
+import { gatewaySettings } from "../config.ts";
 import { SpareRates } from "../limits/connection-rates.ts";
 import type { Identity } from "./identity.ts";
 import { Session } from "./session.ts";
-import type { SessionEffect } from "./session-effects.ts";
+import { type SessionEffect, tooFast } from "./session-effects.ts";
 
 const at = (ms: number): Millis => ms as Millis;
 const now = at(1_000);
 const notes = "acme.notes" as RoomKey;
 const ann = "annannannannann1" as ClientId;
-const limits = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1_000, editBytesMax: 100, editBurst: 3, editsPerSecond: 1, bytesBurst: 10_000, bytesPerSecond: 1_000 };
+const limits = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1_000, editBytesMax: 100, editBurst: 3, editsPerSecond: 1, bytesBurst: 10_000, bytesPerSecond: 1_000, presenceBurst: 3, presencePerSecond: 1, presenceBytesMax: 100, presenceFieldsMax: 3, controlBurst: 10, controlsPerSecond: 1 };
 const hello: ClientFrame = { type: "hello", version: 1, token: "jwt", agent: "" };
 const identity: Identity = { tenant: "acme" as TenantId, user: "ann" as UserId, name: "Ann", rooms: ["notes", "other"], rights: { read: true, write: true, admin: false, award: false }, expiresAt: at(1e9) };
 
@@ -292,6 +294,12 @@ test("[SES92] whoever has more of rooms' past sent to it than it may is closed a
   const patient = joined();
   patient.receiveCaughtUp(8_000, now);
   expect(say(patient, replay, at(now + 3_000))).toMatchObject([{ kind: "replay" }]);
+});
+
+test.each(["edits", "presence", "frames", "bytes", "catch-ups"] as const)("[SES95] who sends too many %s is told which settings of the gateway say so", (limit) => {
+  const named = [...tooFast(limit).message.matchAll(/COROOM_[A-Z_]+/g)].map(([name]) => name);
+  expect(named.length).toBeGreaterThanOrEqual(2);
+  expect(Object.keys(gatewaySettings).map(envName)).toEqual(expect.arrayContaining(named));
 });
 
 test("[SES91] a connection that the gateway will not have is told why, and to wait", () => {

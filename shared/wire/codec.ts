@@ -35,7 +35,6 @@ import {
   FrameType,
   JOIN_REFUSALS,
   LEFT_REASONS,
-  type Limits,
   NACK_REASONS,
   RESYNC_REASONS,
   ROOM_MODES,
@@ -157,9 +156,7 @@ function readFrame(input: Decoder): Frame | UnknownFrame {
   return type === undefined ? { type: "unknown", number } : (Object.assign(FRAMES[type].read(input), { type }) as Frame);
 }
 
-type FirstLimits = Omit<Limits, "bytesBurst" | "bytesPerSecond">;
-
-const FIRST_LIMITS: Format<FirstLimits> = fields({
+const FIRST_LIMITS = fields({
   pingIntervalMs: number,
   silenceMsMax: number,
   frameBytesMax: number,
@@ -167,22 +164,25 @@ const FIRST_LIMITS: Format<FirstLimits> = fields({
   editBurst: number,
   editsPerSecond: number,
 });
-const WELCOME = fields({
-  version: number,
-  connection: text,
-  limits: FIRST_LIMITS,
-  tokenExpiresInMs: number,
+const LATER_LIMITS = fields({
   bytesBurst: number,
   bytesPerSecond: number,
+  presenceBurst: number,
+  presencePerSecond: number,
+  presenceBytesMax: number,
+  presenceFieldsMax: number,
+  controlBurst: number,
+  controlsPerSecond: number,
 });
+const WELCOME = fields({ version: number, connection: text, limits: FIRST_LIMITS, tokenExpiresInMs: number });
 
-/** The byte rate is with the other limits in the frame, and behind all of it on the wire. */
+/** The later limits are with the first in the frame, and behind all of it on the wire. */
 function writeWelcome(out: Encoder, welcome: Body<"welcome">): void {
-  const { bytesBurst, bytesPerSecond } = welcome.limits;
-  WELCOME.write(out, { ...welcome, bytesBurst, bytesPerSecond });
+  WELCOME.write(out, welcome);
+  LATER_LIMITS.write(out, welcome.limits);
 }
 
 function readWelcome(input: Decoder): Body<"welcome"> {
-  const { limits, bytesBurst, bytesPerSecond, ...rest } = WELCOME.read(input);
-  return { ...rest, limits: { ...limits, bytesBurst, bytesPerSecond } };
+  const welcome = WELCOME.read(input);
+  return { ...welcome, limits: { ...welcome.limits, ...LATER_LIMITS.read(input) } };
 }

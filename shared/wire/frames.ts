@@ -125,6 +125,15 @@ export type Limits = {
   /** Of all its frames together. */
   readonly bytesBurst: number;
   readonly bytesPerSecond: number;
+  /** Frames of presence in all its rooms together. */
+  readonly presenceBurst: number;
+  readonly presencePerSecond: number;
+  /** Of what it shows in one room: names and values, and how many. */
+  readonly presenceBytesMax: number;
+  readonly presenceFieldsMax: number;
+  /** Frames that are neither edits nor presence. */
+  readonly controlBurst: number;
+  readonly controlsPerSecond: number;
 };
 
 export type Rights = { readonly read: boolean; readonly write: boolean };
