@@ -1,6 +1,6 @@
 /**
  * One line to the server. Feeds `connection.ts` and carries out what it decides; what comes for rooms goes to
- * `rooms-on-line.ts`. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH13.
+ * `rooms-on-line.ts`. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH15.
  *
  * When the gateway goes away there are two lines for a moment: the next opens while the present one still serves,
  * and what befalls it is nobody's business until it takes over.
@@ -9,10 +9,12 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { ClientKey, Position, RoomId } from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
-import type { ClientFrame } from "../../shared/wire/frames.ts";
+import type { ClientFrame, Limits } from "../../shared/wire/frames.ts";
 import { type Address, addressOf, snapshotUrl } from "./address.ts";
 import { Alarm, earlier } from "./alarm.ts";
 import { Connection } from "./connection.ts";
+import { ControlFrames } from "./control-frames.ts";
+import { FramePace } from "./frame-pace.ts";
 import type { ConnectionEffect, ConnectionInput, LineStatus, Outage } from "./connection-messages.ts";
 import * as defaults from "../defaults.ts";
 import { Events } from "../events.ts";
@@ -48,8 +50,16 @@ export class ConnectionHost {
   readonly #turns = new Turns<{ line: Line; input: ConnectionInput }>(({ line, input }) => this.#take(line, input));
   readonly #alarm: Alarm;
   readonly #events: Events<ConnectionEvents>;
-  readonly #rooms = new RoomsOnLine((frame) => this.send(frame));
+  readonly #controls = new ControlFrames((frame) => this.#sendNow(frame));
+  readonly #rooms = new RoomsOnLine({
+    send: (frame) => this.send(frame),
+    hasJoin: (room) => this.#controls.hasJoin(room),
+    withdrawJoin: (room) => this.#controls.withdrawJoin(room),
+    withdrawFrom: (channel) => this.#controls.withdrawFrom(channel),
+  });
   #line: Line;
+  /** Of edits, and of the bytes of all frames. */
+  #pace: Pace | undefined;
   /** Takes the line's place once it is open. */
   #next: Line | undefined;
   #lastToken = "";
@@ -124,8 +134,11 @@ export class ConnectionHost {
     this.#rooms.join(member, clientKey, position);
   }
 
+  /** Edits and presence go out at once, as they keep to the line's paces themselves; the others once their turn comes. */
   send(frame: ClientFrame): void {
-    this.#line.socket?.send(encodeFrame(frame));
+    if (frame.type === "edit" || frame.type === "presence" || frame.type === "hello") return this.#sendNow(frame);
+    this.#controls.send(frame, this.#world.clock.now());
+    this.#setAlarm();
   }
 
   async fetchSnapshot(room: RoomId, signal: AbortSignal): Promise<SnapshotAnswer> {
@@ -144,7 +157,18 @@ export class ConnectionHost {
     return { core, socket: undefined, tokensAsked: 0 };
   }
 
+  #sendNow(frame: ClientFrame): void {
+    const bytes = encodeFrame(frame);
+    this.#line.socket?.send(bytes);
+    if (frame.type !== "edit") this.#pace?.spend(bytes.byteLength);
+  }
+
+  #setAlarm(): void {
+    this.#alarm.setFor(earlier(this.#controls.dueAt, earlier(this.#line.core.dueAt, this.#next?.core.dueAt)));
+  }
+
   #tick(): void {
+    this.#controls.receiveTick(this.#world.clock.now());
     this.#turns.receive({ line: this.#line, input: { kind: "tick" } });
     if (this.#next !== undefined) this.#turns.receive({ line: this.#next, input: { kind: "tick" } });
   }
@@ -156,7 +180,7 @@ export class ConnectionHost {
       this.#rooms.route(input.frame);
     }
     if (this.#next !== undefined && !this.#line.core.isOpen) this.#abandonNext(this.#next); // From here on the line comes back by itself.
-    this.#alarm.setFor(earlier(this.#line.core.dueAt, this.#next?.core.dueAt));
+    this.#setAlarm();
     this.#tellStatus();
   }
 
@@ -172,16 +196,15 @@ export class ConnectionHost {
         line.socket = undefined;
         return;
       case "send":
+        if (effect.frame.type !== "hello") return this.send(effect.frame);
         line.socket?.send(encodeFrame(effect.frame));
         return;
       case "line-open":
         if (line === this.#next) this.#moveTo(line);
-        return this.#rooms.receiveOpened({
-          kind: "line-open",
-          limits: effect.limits,
-          pace: new Pace(effect.limits, this.#world.clock.now()),
-        });
+        return this.#receiveOpened(effect.limits);
       case "line-lost":
+        this.#pace = undefined;
+        this.#controls.lose();
         return this.#rooms.receiveLost({ kind: "line-lost", heardAt: effect.heardAt });
       case "move":
         this.#next ??= this.#newLine();
@@ -199,6 +222,17 @@ export class ConnectionHost {
       default:
         return assertNever(effect);
     }
+  }
+
+  #receiveOpened(limits: Limits): void {
+    const now = this.#world.clock.now();
+    const { presenceBurst, presencePerSecond, controlBurst, controlsPerSecond } = limits;
+    const controlPace = new FramePace({ burst: controlBurst, perSecond: controlsPerSecond }, now);
+    controlPace.takeTurn(now); // Of HELLO.
+    this.#controls.open(controlPace);
+    this.#pace = new Pace(limits, now);
+    const presencePace = new FramePace({ burst: presenceBurst, perSecond: presencePerSecond }, now);
+    this.#rooms.receiveOpened({ kind: "line-open", limits, pace: this.#pace, presencePace });
   }
 
   /** What the old line had not acknowledged is sent again on the new one, once its rooms are joined. */

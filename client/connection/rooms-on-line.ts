@@ -7,8 +7,9 @@
 
 import { assert } from "../../shared/assert.ts";
 import type { ClientKey, Position, RoomId } from "../../shared/ids.ts";
-import type { Channel, ClientFrame, ServerFrame } from "../../shared/wire/frames.ts";
+import type { Channel, ServerFrame } from "../../shared/wire/frames.ts";
 import type { RoomFrame, RoomInput } from "../room/room-messages.ts";
+import type { ControlFrame } from "./control-frames.ts";
 
 /** A room on the connection. */
 export interface Member {
@@ -16,22 +17,33 @@ export interface Member {
   receive(input: RoomInput): void;
 }
 
+/** Where frames go out, and wait for their turn. */
+export type RoomsOut = {
+  send(frame: ControlFrame): void;
+  hasJoin(room: RoomId): boolean;
+  withdrawJoin(room: RoomId): void;
+  withdrawFrom(channel: Channel): void;
+};
+
+/** `isAlone`: no earlier one of the room was sent and is unanswered, whose room would have to be left. */
+type Request = { readonly member: Member; readonly isAlone: boolean };
+
 type LineOpen = RoomInput & { kind: "line-open" };
 
 export class RoomsOnLine {
-  readonly #send: (frame: ClientFrame) => void;
+  readonly #out: RoomsOut;
   readonly #members = new Map<RoomId, Member>();
   /** Members no more, and their LEAVE is still to come. */
   readonly #leaving = new Set<Member>();
   /** Of members that have left meanwhile too: their rooms are left once they are joined. */
-  readonly #requests = new Map<number, Member>();
+  readonly #requests = new Map<number, Request>();
   readonly #channels = new Map<Channel, Member>();
   #lastRequest = 0;
   /** What rooms are told of a line that is open. */
   #opened: LineOpen | undefined;
 
-  constructor(send: (frame: ClientFrame) => void) {
-    this.#send = send;
+  constructor(out: RoomsOut) {
+    this.#out = out;
   }
 
   /** Throws where another takes part for the room: the application's mistake. */
@@ -53,7 +65,10 @@ export class RoomsOnLine {
   leave(member: Member): void {
     if (this.#has(member)) this.#members.delete(member.room);
     this.#leaving.add(member);
-    if (this.#forgetChannels(member)) this.#forgetRequests(member.room); // It says LEAVE, and what it asked for before that is left too.
+    const saysLeave = this.#forgetChannels(member); // And what it asked for before that is left too.
+    if (!saysLeave && !this.#isWaitingAlone(member)) return;
+    this.#out.withdrawJoin(member.room);
+    this.#forgetRequests(member.room);
   }
 
   left(member: Member): void {
@@ -65,10 +80,11 @@ export class RoomsOnLine {
   /** Only the answer to the newest request of a room counts. */
   join(member: Member, clientKey: ClientKey, position: Position): void {
     if (this.#leaving.has(member)) return; // Its LEAVE comes next, and must be the last.
+    const isAlone = this.#isAlone(member.room);
     this.#forgetRequests(member.room);
     this.#lastRequest += 1;
-    this.#requests.set(this.#lastRequest, member);
-    this.#send({ type: "join", request: this.#lastRequest, room: member.room, clientKey, position });
+    this.#requests.set(this.#lastRequest, { member, isAlone });
+    this.#out.send({ type: "join", request: this.#lastRequest, room: member.room, clientKey, position });
   }
 
   receiveOpened(opened: LineOpen): void {
@@ -98,6 +114,7 @@ export class RoomsOnLine {
       case "join-refused":
         return this.#receiveAnswer(frame);
       case "left":
+        this.#out.withdrawFrom(frame.channel);
         this.#receiveOnChannel(frame);
         this.#channels.delete(frame.channel);
         return;
@@ -107,11 +124,11 @@ export class RoomsOnLine {
   }
 
   #receiveAnswer(frame: RoomFrame & { type: "joined" | "join-refused" }): void {
-    const member = this.#requests.get(frame.request);
+    const member = this.#requests.get(frame.request)?.member;
     if (member === undefined) return;
     this.#requests.delete(frame.request);
     if (!this.#has(member)) {
-      if (frame.type === "joined") this.#send({ type: "leave", channel: frame.channel });
+      if (frame.type === "joined") this.#out.send({ type: "leave", channel: frame.channel });
       return;
     }
     if (frame.type === "joined") {
@@ -135,7 +152,18 @@ export class RoomsOnLine {
   }
 
   #forgetRequests(room: RoomId): void {
-    for (const [request, member] of this.#requests) if (member.room === room) this.#requests.delete(request);
+    for (const [request, { member }] of this.#requests) if (member.room === room) this.#requests.delete(request);
+  }
+
+  /** No JOIN of the room that was sent is unanswered. */
+  #isAlone(room: RoomId): boolean {
+    const request = [...this.#requests.values()].find(({ member }) => member.room === room);
+    return request === undefined || (request.isAlone && this.#out.hasJoin(room));
+  }
+
+  /** All that was asked for it still waits, so that nothing is to be left. */
+  #isWaitingAlone(member: Member): boolean {
+    return [...this.#requests.values()].some((request) => request.member === member) && this.#isAlone(member.room);
   }
 
   /** False: it had none. */

@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 
 import type { Millis } from "../../shared/ids.ts";
 import { type PresenceField, VIEWPORT } from "../../shared/wire/presence.ts";
-import { OwnPresence } from "./own-presence.ts";
+import { FramePace } from "../connection/frame-pace.ts";
+import { OwnPresence, type PresenceLine } from "./own-presence.ts";
 
 const OPTIONS = { bytesMax: 200, fieldsMax: 4, perSecond: 20, viewportsPerSecond: 5 };
 const field = (name: string, ...value: number[]): PresenceField => ({ name, value: Uint8Array.from(value) });
@@ -88,6 +89,51 @@ test("[OPR7] a name that the room shows of an earlier time is taken back there, 
   own.set([field("a", 1)]);
   own.set([field("a")]);
   expect(said(own.takeDue(at(0)))).toEqual(["a="]);
+});
+
+const lineOf = (pace: FramePace, bytesMax = 8_192): PresenceLine => ({ pace, bytesMax, fieldsMax: 64 });
+
+test("[OPR8] rooms that share a pace say what is newest when their turn comes, each in its turn", () => {
+  const pace = new FramePace({ burst: 1, perSecond: 1 / 0.9 }, at(0));
+  const rooms = ["a", "b", "c"].map((name) => ({ name, own: new OwnPresence(OPTIONS) }));
+  const told: string[] = [];
+  for (const { own } of rooms) own.receiveLine(lineOf(pace));
+  for (let ms = 0; ms <= 6_000; ms += 50) {
+    for (const { name, own } of rooms) {
+      own.set([field(name, ms / 50)]);
+      told.push(...said(own.takeDue(at(ms))));
+    }
+  }
+  expect(told).toEqual(["a=0", "b=20", "c=40", "a=60", "b=80", "c=100", "a=120"]);
+});
+
+test("[OPR8] a room that has nothing to say any more, or is left, gives its turn back", () => {
+  const pace = new FramePace({ burst: 1, perSecond: 1 / 0.9 }, at(0));
+  const [ann, ben] = [new OwnPresence(OPTIONS), new OwnPresence(OPTIONS)];
+  for (const own of [ann, ben]) own.receiveLine(lineOf(pace));
+  ann.set([field("a", 1)]);
+  expect(said(ann.takeDue(at(0)))).toEqual(["a=1"]);
+  for (let time = 0; time < 5; time += 1) {
+    ann.set([field("b", 1)]);
+    expect([ann.takeDue(at(100)), ann.dueAt(at(100))]).toEqual([[], 1_000]);
+    ann.set([field("b")]);
+    expect([ann.takeDue(at(100)), ann.dueAt(at(100))]).toEqual([[], undefined]);
+  }
+  ann.set([field("b", 2)]);
+  ann.takeDue(at(100));
+  ann.giveTurnBack();
+  ben.set([field("c", 1)]);
+  expect([ben.takeDue(at(100)), ben.dueAt(at(100))]).toEqual([[], 1_000]);
+});
+
+test("[OPR9] more than a server takes is not said to it until it is less", () => {
+  const own = new OwnPresence(OPTIONS);
+  for (const name of ["a", "b", "c"]) own.set([{ name, value: new Uint8Array(40).fill(1) }]);
+  own.receiveLine(lineOf(new FramePace({ burst: 60, perSecond: 30 }, at(0)), 50));
+  expect([own.isTooLarge, own.bytesMax, own.takeDue(at(0)), own.dueAt(at(0))]).toEqual([true, 50, [], undefined]);
+  expect([own.set([field("d", 1)]), own.set([field("a")]), own.isTooLarge]).toEqual([false, true, true]);
+  expect([own.set([field("b")]), own.isTooLarge]).toEqual([true, false]);
+  expect(own.takeDue(at(0)).map(({ name }) => name)).toEqual(["c"]);
 });
 
 const moment = fc.record({

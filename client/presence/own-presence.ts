@@ -1,9 +1,11 @@
 /**
  * What this client shows of itself in a room, and how fast it says so. Each field stands for itself: what changes
- * again before it could be said is said once, as it is then, and the last value always. Rules OPR1 to OPR7.
+ * again before it could be said is said once, as it is then, and the last value always. All rooms on a connection share its pace: what has to wait for its
+ * turn stays unsaid until then. Rules OPR1 to OPR9.
  */
 
 import type { Millis } from "../../shared/ids.ts";
+import type { FramePace } from "../connection/frame-pace.ts";
 import { type PresenceField, VIEWPORT } from "../../shared/wire/presence.ts";
 import { sameBytes } from "./presence-values.ts";
 
@@ -16,6 +18,9 @@ export type OwnPresenceOptions = {
   readonly viewportsPerSecond: number;
 };
 
+/** What the connection takes: of all its rooms, and of what is shown in each. */
+export type PresenceLine = { readonly pace: FramePace; readonly bytesMax: number; readonly fieldsMax: number };
+
 const FIELD_OVERHEAD_BYTES = 4;
 const NOTHING = new Uint8Array();
 
@@ -26,6 +31,9 @@ export class OwnPresence {
   /** What the room may show: said, or shown of an earlier time, and not yet taken back there. */
   readonly #shown = new Set<string>();
   #perSecond: number;
+  #line: PresenceLine | undefined;
+  /** On the connection, once it is asked for. */
+  #turnAt: Millis | undefined;
   #saidAt: Millis | undefined;
   #viewportSaidAt: Millis | undefined;
 
@@ -39,6 +47,27 @@ export class OwnPresence {
     return this.#values;
   }
 
+  get bytesMax(): number {
+    return Math.min(this.#options.bytesMax, this.#line?.bytesMax ?? Infinity);
+  }
+
+  /** More is set than the server takes: nothing is said until it is less. */
+  get isTooLarge(): boolean {
+    return this.#isTooLarge(this.#values);
+  }
+
+  /** A line is open, which may take less than the one before. */
+  receiveLine(line: PresenceLine): void {
+    this.giveTurnBack();
+    this.#line = line;
+  }
+
+  /** Nothing is to be said for now. */
+  giveTurnBack(): void {
+    if (this.#turnAt !== undefined) this.#line?.pace.giveBack();
+    this.#turnAt = undefined;
+  }
+
   /** Empty values take their fields back. False: it would be too much, and nothing of it was taken. */
   set(fields: readonly PresenceField[]): boolean {
     const changed = fields.filter(({ name, value }) => !sameBytes(this.#values.get(name) ?? NOTHING, value));
@@ -47,7 +76,8 @@ export class OwnPresence {
       if (value.byteLength === 0) next.delete(name);
       else next.set(name, value);
     }
-    if (next.size > this.#options.fieldsMax || sizeOf(next) > this.#options.bytesMax) return false;
+    const isLess = this.isTooLarge && sizeOf(next) < sizeOf(this.#values);
+    if (this.#isTooLarge(next) && !isLess) return false;
     this.#values = next;
     for (const { name, value } of changed) {
       if (value.byteLength > 0 || this.#shown.has(name)) this.#unsaid.add(name);
@@ -76,8 +106,12 @@ export class OwnPresence {
 
   /** What is to be said now; nothing if it is too early. */
   takeDue(now: Millis): PresenceField[] {
-    const dueAt = this.dueAt(now);
+    const dueAt = this.#ownDueAt(now);
+    if (dueAt === undefined) this.giveTurnBack();
     if (dueAt === undefined || now < dueAt) return [];
+    this.#turnAt ??= this.#line?.pace.takeTurn(now) ?? now;
+    if (now < this.#turnAt) return [];
+    this.#turnAt = undefined;
     const names = [...this.#unsaid].filter((name) => name !== VIEWPORT || now >= this.#viewportAt(now));
     for (const name of names) {
       this.#unsaid.delete(name);
@@ -90,9 +124,20 @@ export class OwnPresence {
   }
 
   dueAt(now: Millis): Millis | undefined {
-    if (this.#unsaid.size === 0) return undefined;
+    const dueAt = this.#ownDueAt(now);
+    return dueAt === undefined ? undefined : (Math.max(dueAt, this.#turnAt ?? dueAt) as Millis);
+  }
+
+  /** But for the other rooms on the connection. */
+  #ownDueAt(now: Millis): Millis | undefined {
+    if (this.#unsaid.size === 0 || this.isTooLarge) return undefined;
     const onlyViewport = this.#unsaid.size === 1 && this.#unsaid.has(VIEWPORT);
     return Math.max(after(this.#saidAt, this.#perSecond, now), onlyViewport ? this.#viewportAt(now) : now) as Millis;
+  }
+
+  #isTooLarge(values: ReadonlyMap<string, Uint8Array>): boolean {
+    const fieldsMax = Math.min(this.#options.fieldsMax, this.#line?.fieldsMax ?? Infinity);
+    return values.size > fieldsMax || sizeOf(values) > this.bytesMax;
   }
 
   #viewportAt(now: Millis): Millis {

@@ -1,6 +1,6 @@
 /**
  * One room's presence on its own lane beside the edits: hears what the room session hears, keeps who is there, says
- * what this client shows. Deterministic. Rules RPR1 to RPR7.
+ * what this client shows. Deterministic. Rules RPR1 to RPR10.
  *
  * It repeats nothing and times nobody out: the server knows who is there, and tells it whole after each join.
  */
@@ -8,10 +8,11 @@
 import type { ClientId, Millis } from "../../shared/ids.ts";
 import type { Channel, ClientFrame, RoomMode } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
+import type { FramePace } from "../connection/frame-pace.ts";
 import { OwnPresence, type OwnPresenceOptions } from "./own-presence.ts";
 import { type Merged, type Participant, Participants, type PresenceChange } from "./participants.ts";
 import { type Problem, presenceTooLarge } from "../room/problems.ts";
-import type { RoomFrame, RoomInput } from "../room/room-messages.ts";
+import type { Line, RoomFrame, RoomInput } from "../room/room-messages.ts";
 
 /** This client shows something else. */
 export type ShowInput = { kind: "show"; fields: readonly PresenceField[] };
@@ -51,6 +52,8 @@ export class RoomPresence {
   readonly #participants = new Participants();
   #state: State = { kind: "out" };
   #client: ClientId | undefined;
+  /** The line's that was told of last. */
+  #pace: FramePace | undefined;
   #mode: ModeFacts | undefined;
 
   constructor(options: PresenceOptions) {
@@ -80,6 +83,7 @@ export class RoomPresence {
         this.#receiveShow(input.fields, effects);
         return effects; // Said with the next tick: what is set at once goes out together.
       case "leave":
+        this.#own.giveTurnBack();
         this.#state = { kind: "out" };
         tell(this.#participants.forgetAll(), effects);
         return effects;
@@ -92,8 +96,10 @@ export class RoomPresence {
       case "tick":
         this.#receiveTick(now, effects);
         break;
-      case "enter":
       case "line-open":
+        this.#receiveLine(input, effects);
+        return effects;
+      case "enter":
       case "edit":
       case "snapshot":
       case "restored":
@@ -105,8 +111,15 @@ export class RoomPresence {
     return effects;
   }
 
+  #receiveLine({ limits, presencePace }: Line, effects: PresenceEffect[]): void {
+    if (presencePace === this.#pace) return; // A room that is left and entered again is told of the line again.
+    this.#pace = presencePace;
+    this.#own.receiveLine({ pace: presencePace, bytesMax: limits.presenceBytesMax, fieldsMax: limits.presenceFieldsMax });
+    if (this.#own.isTooLarge) effects.push({ kind: "problem", problem: presenceTooLarge(this.#own.bytesMax) });
+  }
+
   #receiveShow(fields: readonly PresenceField[], effects: PresenceEffect[]): void {
-    if (!this.#own.set(fields)) effects.push({ kind: "problem", problem: presenceTooLarge(this.#options.own.bytesMax) });
+    if (!this.#own.set(fields)) effects.push({ kind: "problem", problem: presenceTooLarge(this.#own.bytesMax) });
     tell(this.#participants.selfIs(this.#client, this.#own.values), effects);
   }
 
@@ -146,6 +159,7 @@ export class RoomPresence {
   }
 
   #lose(now: Millis): void {
+    this.#own.giveTurnBack();
     if (this.#state.kind === "in") this.#state = { kind: "away", until: (now + this.#options.remembersMs) as Millis };
   }
 

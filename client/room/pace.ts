@@ -7,8 +7,9 @@
 import type { Millis } from "../../shared/ids.ts";
 import type { Limits } from "../../shared/wire/frames.ts";
 
-const BURST_PART = 0.7;
-const RATE_PART = 0.9;
+/** Of what the server allows. */
+export const BURST_PART = 0.7;
+export const RATE_PART = 0.9;
 
 export type PaceLimits = Pick<Limits, "editBurst" | "editsPerSecond" | "editBytesMax" | "bytesBurst" | "bytesPerSecond">;
 

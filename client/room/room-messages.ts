@@ -2,6 +2,7 @@
 
 import type { ClientKey, Millis, Position } from "../../shared/ids.ts";
 import type { ClientFrame, Limits, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
+import type { FramePace } from "../connection/frame-pace.ts";
 import type { EditName, KeptChange, KeptRoom } from "../keeping/edit-store.ts";
 import type { RoomEdit } from "./inbox.ts";
 import type { Pace } from "./pace.ts";
@@ -13,8 +14,8 @@ export type RoomFrame = Exclude<
   { type: "welcome" | "pong" | "error" | "going-away" | "degraded" | "renewed" | "retry-later" }
 >;
 
-/** An open connection: what the server asks for, and the pace that its rooms share. */
-export type Line = { readonly limits: Limits; readonly pace: Pace };
+/** An open connection: what the server asks for, and the paces of edits and of presence that its rooms share. */
+export type Line = { readonly limits: Limits; readonly pace: Pace; readonly presencePace: FramePace };
 
 /** `made`: by so many calls of the application. */
 export type RestoredEdit = { readonly payload: Uint8Array; readonly made: number };

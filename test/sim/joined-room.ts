@@ -1,5 +1,6 @@
 /** A room that a room server owns and two people have joined over one gateway: the real parts, for a test to carry on by hand. */
 
+import { FramePace } from "../../client/connection/frame-pace.ts";
 import { OUTBOX, ROOM as CLIENT_ROOM } from "../../client/defaults.ts";
 import { Pace } from "../../client/room/pace.ts";
 import { RoomSession } from "../../client/room/room-session.ts";
@@ -63,8 +64,9 @@ function join(name: string, number: number, gateway: GatewayRoom, owner: Ownersh
   const clientKey = `${name}-tab-1` as ClientKey;
   const room = new RoomSession({ ...CLIENT_ROOM, outbox: { ...OUTBOX, format: undefined, mergeUnsent: false } }, { unit: () => 0.5, clientKey: () => clientKey });
   const { limits } = sessionOptions(gatewayConfig, { clientIdOf, restrictionOn: () => undefined });
+  const presencePace = new FramePace({ burst: limits.presenceBurst, perSecond: limits.presencePerSecond }, NOW);
   room.receive({ kind: "enter" }, NOW);
-  const asked = the("join", room.receive({ kind: "line-open", limits, pace: new Pace(limits, NOW) }, NOW));
+  const asked = the("join", room.receive({ kind: "line-open", limits, pace: new Pace(limits, NOW), presencePace }, NOW));
 
   const admitted = the("join", session.receiveFrame(encodeFrame({ type: "join", request: 1, room: "notes" as RoomId, clientKey: asked.clientKey, position: asked.position }), NOW));
   const effects = gateway.receive({ ...admitted, connection }, NOW);

@@ -1,0 +1,102 @@
+/** Many rooms on one connection, whose gateway limits presence and other frames for all of them together. */
+
+import { expect, test } from "vitest";
+
+import type { RoomId } from "../../shared/ids.ts";
+import { ConnectionHost } from "../connection/connection-host.ts";
+import type { RoomHostOptions } from "../room/room-events.ts";
+import { RoomHost } from "../room/room-host.ts";
+import { FakeClock } from "../testing/fake-clock.ts";
+import { LIMITS, ModelServer } from "../testing/model-server.ts";
+
+function strictServer(limits: Partial<typeof LIMITS> = {}): ModelServer {
+  const server = new ModelServer(new FakeClock(), { faults: { delayMsMax: 5 } });
+  server.keepsRates = true;
+  server.limits = { ...LIMITS, pingIntervalMs: 30_000, silenceMsMax: 75_000, ...limits };
+  return server;
+}
+
+function connectionTo(server: ModelServer): { connection: ConnectionHost; statuses: string[] } {
+  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
+  const statuses: string[] = [];
+  connection.on("status", ({ status }) => statuses.push(status));
+  return { connection, statuses };
+}
+
+const roomOn = (server: ModelServer, connection: ConnectionHost, room: string, seed: number): RoomHost =>
+  new RoomHost({ connection, room: room as RoomId } as RoomHostOptions, server.world(seed));
+
+const shownIn = (server: ModelServer, room: string): unknown[] => server.presence(room).whole.states.map(({ fields }) => fields.map(({ value }) => `${value}`));
+
+test.each([
+  ["as gateways allow by default", {}, 100],
+  ["as little as they can", { presenceBurst: 1, presencePerSecond: 1, controlBurst: 1, controlsPerSecond: 1 }, 10],
+])("[RPR8] what is set in many rooms at once is shown in each, %s", async (_, limits, count) => {
+  const server = strictServer(limits);
+  const { connection, statuses } = connectionTo(server);
+  const rooms = Array.from({ length: count }, (__, index) => roomOn(server, connection, `dash-${index}`, index));
+  await server.clock.advance(60_000);
+  for (const room of rooms) room.presence.set({ mood: "calm" });
+  await server.clock.advance(60_000);
+  expect(rooms.filter(({ room }) => shownIn(server, room).length === 0)).toEqual([]);
+  expect(statuses).toEqual(["connecting", "connected"]);
+});
+
+test("[RPR9] in rooms that move all at once nobody's position stays an old one, and none waits for long", async () => {
+  const server = strictServer();
+  const { connection, statuses } = connectionTo(server);
+  const rooms = Array.from({ length: 8 }, (_, index) => roomOn(server, connection, `move-${index}`, index));
+  await server.clock.advance(5_000);
+  let x = 0;
+  const seen = new Map<string, Set<string>>();
+  for (let step = 0; step < 400; step++) {
+    x += 1;
+    for (const room of rooms) room.presence.set({ at: x });
+    await server.clock.advance(25);
+    for (const { room } of rooms) seen.set(room, (seen.get(room) ?? new Set()).add(JSON.stringify(shownIn(server, room))));
+  }
+  for (const [room, positions] of seen) expect(positions.size, room).toBeGreaterThan(25); // In ten seconds: some three a second.
+  await server.clock.advance(2_000);
+  expect(rooms.map(({ room }) => shownIn(server, room))).toEqual(rooms.map(() => [[`${new TextEncoder().encode(String(x))}`]]));
+  expect(statuses).toEqual(["connecting", "connected"]);
+});
+
+test("[RPR10] what a server takes no more of is told to the application, when it is set and when it was set before", async () => {
+  const server = strictServer({ presenceBytesMax: 100 });
+  const { connection } = connectionTo(server);
+  const [early, late] = ["early", "late"].map((room, index) => roomOn(server, connection, room, index)) as [RoomHost, RoomHost];
+  const told: unknown[] = [];
+  for (const room of [early, late]) room.on("error", (problem) => told.push([room.room, problem.kind, "bytesMax" in problem && problem.bytesMax]));
+  early.presence.set({ essay: "x".repeat(200) });
+  await server.clock.advance(1_000);
+  late.presence.set({ essay: "x".repeat(200) });
+  await server.clock.advance(1_000);
+  expect(told).toEqual([["early", "presence-too-large", 100], ["late", "presence-too-large", 100]]);
+  expect(server.heard.filter(({ type }) => type === "presence")).toEqual([]);
+});
+
+test("[COH14] an application that changes its rooms all the time is never too fast, and is in those that it has in the end", async () => {
+  const server = strictServer();
+  const { connection, statuses } = connectionTo(server);
+  let rooms: RoomHost[] = [];
+  for (let page = 0; page < 20; page++) {
+    for (const room of rooms) room.destroy();
+    rooms = Array.from({ length: 60 }, (_, index) => roomOn(server, connection, `nav-${page % 2}-${index}`, page * 100 + index));
+    await server.clock.advance(2_000);
+  }
+  await server.clock.advance(30_000);
+  expect(statuses).toEqual(["connecting", "connected"]);
+  expect(rooms.filter(({ status, synced }) => status !== "connected" || !synced)).toEqual([]);
+  expect([...server.lines].map(({ members }) => members.size)).toEqual([60]);
+});
+
+test("[COH15] a room that is left before its JOIN went out is not asked for", async () => {
+  const server = strictServer({ controlBurst: 1, controlsPerSecond: 1 });
+  const { connection } = connectionTo(server);
+  const [first, second, third] = ["first", "second", "third"].map((room, index) => roomOn(server, connection, room, index)) as [RoomHost, RoomHost, RoomHost];
+  await server.clock.advance(1_500);
+  second.destroy();
+  await server.clock.advance(10_000);
+  expect(server.heard.flatMap((frame) => (frame.type === "join" ? [frame.room] : frame.type === "leave" ? ["left"] : []))).toEqual(["first", "third"]);
+  expect([first.status, third.status]).toEqual(["connected", "connected"]);
+});
