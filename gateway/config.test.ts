@@ -42,3 +42,19 @@ test.each(["nope", "ftp://id.example/keys", "https://ada:HUSH@id.example/keys"])
   expect(() => read({ jwksUrl })).not.toThrow(/HUSH/);
   expect(read({ jwksUrl: "https://id.example/keys" }).jwksUrl).toBe("https://id.example/keys");
 });
+
+test("[GCF9] limits that honest clients would meet for ever are refused, each with what to change", () => {
+  expect(() => refuseUnsafe(read({ jwtSecret, bytesBurst: "786431" }))).toThrow(/COROOM_BYTES_BURST must be at least COROOM_FRAME_BYTES_MAX/);
+  expect(() => refuseUnsafe(read({ jwtSecret, bytesBurst: "786432" }))).not.toThrow();
+  expect(() => refuseUnsafe(read({ jwtSecret, pingIntervalMs: "4000", silenceMsMax: "7999" }))).toThrow(/COROOM_SILENCE_MS_MAX must be at least twice COROOM_PING_INTERVAL_MS/);
+  expect(() => refuseUnsafe(read({ jwtSecret, pingIntervalMs: "4000", silenceMsMax: "8000" }))).not.toThrow();
+});
+
+test("[GCF10] origins are taken as browsers name them, and what is none is refused", () => {
+  const { allowedOrigins } = read({ allowedOrigins: "https://app.example/, HTTPS://Other.example:443, http://localhost:3000,capacitor://localhost" });
+  expect(allowedOrigins).toEqual(["https://app.example", "https://other.example", "http://localhost:3000", "capacitor://localhost"]);
+  for (const none of ["app.example", "*", "https://*.app.example", "https://app.example/editor", "https://ada:HUSH@app.example"]) {
+    expect(() => read({ allowedOrigins: none })).toThrow(/--allowed-origins=\S+ must be origins/);
+    expect(() => read({ allowedOrigins: none })).not.toThrow(/HUSH@/);
+  }
+});

@@ -1,7 +1,8 @@
 /** The gateway's settings, and what production refuses to start with. */
 
 import { boardSettings } from "../shared/board-settings.ts";
-import { flag, list, lowerCase, port, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber } from "../shared/config.ts";
+import { flag, lowerCase, port, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber } from "../shared/config.ts";
+import { origins } from "../shared/origins.ts";
 import { MESSAGE_BYTES_MAX } from "./rooms/edit-relay.ts";
 import { SpareRates } from "./limits/connection-rates.ts";
 import type { SessionOptions } from "./sessions/session.ts";
@@ -14,7 +15,7 @@ export const gatewaySettings = {
   tlsCertFile: { parse: text, fallback: "", meaning: "a file with the certificate (PEM, with those between it and its root) that WebSocket and HTTP are served over TLS with; empty: plain, for a balancer that ends TLS" },
   tlsKeyFile: { parse: text, fallback: "", meaning: "a file with its private key (PEM, without a passphrase)" },
   production: { parse: flag, fallback: false, meaning: "refuse to start with anything open: a token key and the allowed origins must be given" },
-  allowedOrigins: { parse: list, fallback: [], meaning: "origins whose pages may connect, such as https://app.example; empty: any, in development only" },
+  allowedOrigins: { parse: origins, fallback: [], meaning: "origins whose pages may connect, such as https://app.example; empty: any, in development only" },
   staticDir: { parse: text, fallback: "", meaning: "folder of files served at /; empty: none" },
 
   jwtSecret: { parse: text, secret: true, fallback: "", meaning: "HS256 secret of the tokens, at least 32 bytes" },
@@ -139,6 +140,8 @@ export function refuseUnsafe(config: GatewayConfig): void {
     problems.push(`COROOM_JWT_SECRET is too short: give at least ${SECRET_BYTES_MIN} random bytes`);
   }
   if (config.editBytesMax >= config.frameBytesMax) problems.push("COROOM_FRAME_BYTES_MAX must be above COROOM_EDIT_BYTES_MAX: a frame carries more than the edit's payload");
+  if (config.bytesBurst < config.frameBytesMax) problems.push("COROOM_BYTES_BURST must be at least COROOM_FRAME_BYTES_MAX: whoever sends one frame that is larger is closed, comes back and sends it again");
+  if (config.silenceMsMax < 2 * config.pingIntervalMs) problems.push("COROOM_SILENCE_MS_MAX must be at least twice COROOM_PING_INTERVAL_MS: a client that only pings is closed before its ping comes");
   if (config.production && config.allowedOrigins.length === 0) problems.push("in production the pages that may connect must be named: set COROOM_ALLOWED_ORIGINS");
   if (config.production && new TextEncoder().encode(config.internalSecret).length < SECRET_BYTES_MIN) problems.push(`in production the tiers must share a secret: set COROOM_INTERNAL_SECRET, of at least ${SECRET_BYTES_MIN} random bytes`);
   if (problems.length > 0) throw new SettingError(`bad configuration:\n  ${problems.join("\n  ")}`);

@@ -1,7 +1,23 @@
 /** Which pages may talk to Coroom. A request without an origin comes from no page: its token is its pass. */
 
+import { list, SettingError } from "./config.ts";
+
 export function isAllowedOrigin(origin: string, allowed: readonly string[]): boolean {
   return origin === "" || allowed.length === 0 || allowed.includes(origin);
+}
+
+/**
+ * A list as people write it, as browsers name them. Throws a SettingError for what no browser would: an address with a
+ * path, a pattern.
+ */
+export function origins(raw: string): readonly string[] {
+  return list(raw).map((entry) => {
+    const url = URL.canParse(entry) ? new URL(entry) : undefined;
+    if (url === undefined || entry.includes("*")) throw new SettingError("must be origins such as https://app.example, one each: no patterns, no host without its scheme");
+    if (!/^https?:$/.test(url.protocol)) return entry; // Of an app's own scheme, which is not known here.
+    if (url.href !== `${url.origin}/`) throw new SettingError(`must be origins, with no path or user: write ${url.origin}`);
+    return url.origin;
+  });
 }
 
 /** For HTTP answers to pages of other origins. */

@@ -108,7 +108,7 @@ test("[LIM5] a tenant sends so many edits in a second; the rest are refused for 
 
 test("[LIM6] a connection sends so many bytes, edits and frames; over it is closed with a time to come back", async () => {
   rig.startOwner();
-  const address = await rig.start({ bytesBurst: "50000", bytesPerSecond: "1", editsPerSecond: "1", controlBurst: "20", controlsPerSecond: "1", resendBurst: "3", resendsPerSecond: "1" });
+  const address = await rig.start({ frameBytesMax: "50000", editBytesMax: "40000", bytesBurst: "50000", bytesPerSecond: "1", editsPerSecond: "1", controlBurst: "20", controlsPerSecond: "1", resendBurst: "3", resendsPerSecond: "1" });
   const faults: [string, (client: WireClient, channel: number) => void][] = [
     ["bytes", (client, channel) => [1, 2, 3].forEach((counter) => client.edit(channel, counter, "x".repeat(20_000)))],
     ["edits", (client, channel) => Array.from({ length: 60 }, (_, index) => client.edit(channel, index + 1, "x"))],
@@ -175,7 +175,7 @@ test("[LIM9] past what a connection may have itself sent of rooms' past, its nex
 });
 
 test("[LIM10] a gateway has so many connections; the next are told so with HTTP 503, and one not heard of makes room", async () => {
-  const address = await rig.start({ connectionsMax: "1", silenceMsMax: "1500", pingIntervalMs: "1000" });
+  const address = await rig.start({ connectionsMax: "1", silenceMsMax: "1500", pingIntervalMs: "750" });
   const ann = await rig.connect(address); // Its silence counts from HELLO on.
   await expect(rig.connect(address)).rejects.toThrow("HTTP 503");
   expect(await metric(address, 'coroom_gateway_turned_away_total{reason="full"}')).toBe(1);
