@@ -8,6 +8,7 @@ import { beforeEach, expect, test } from "vitest";
 
 import { Declared } from "../test/contract/declared.ts";
 import { until } from "../test/contract/real-nats.ts";
+import { CLOSE } from "../shared/wire/close-codes.ts";
 import { gatewayRig, OPERATOR, ROOM, tokenOf } from "./testing/gateway-rig.ts";
 import type { WireClient } from "./testing/wire-client.ts";
 
@@ -142,6 +143,15 @@ test("[ADN8] a gateway is drained over HTTP: unready at once, and its clients ar
   await ann.next("going-away");
   ann.close();
   await until(async () => (await ask(three, "/drain", OPERATOR, {})).body["connections"] === 0, "everybody to have moved");
+});
+
+test("[ADN13] a gateway that gives no time to move is drained at once", async () => {
+  const three = await rig.start({ drainMsMax: "0" });
+  const ann = await rig.greet(three, "ann");
+  await ann.next("welcome");
+  expect((await ask(three, "/drain", OPERATOR, {})).status).toBe(202);
+  expect((await ann.end()).code).toBe(CLOSE.goingAway.code);
+  await until(async () => (await ask(three, "/drain", OPERATOR, {})).body["connections"] === 0, "it to be gone");
 });
 
 test("[ADN9] every error that openapi.json declares is met, and says what to do", async () => {

@@ -79,7 +79,7 @@ export class SessionHost implements Inside {
     return this.#draining !== undefined;
   }
 
-  /** Asks everybody to move to another gateway, one after the other. Resolves once all are gone, or the time is up. Begins once. */
+  /** Asks everybody to move to another gateway, one after the other; with no time for that they are closed, and move as well. Resolves once all are gone, or the time is up. Begins once. */
   drain(drainMsMax: number): Promise<void> {
     return (this.#draining ??= this.#drain(drainMsMax));
   }
@@ -88,6 +88,7 @@ export class SessionHost implements Inside {
     const everybody = [...this.#sessions];
     const stepMs = (drainMsMax * SPREAD_SHARE) / everybody.length;
     return new Promise((resolve) => {
+      if (drainMsMax === 0) this.#closeAll("goingAway");
       if (everybody.length === 0 || drainMsMax === 0) return resolve();
       const stopWaiting = this.#deps.clock.after(drainMsMax, resolve);
       this.#drained = () => {
