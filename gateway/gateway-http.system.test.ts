@@ -161,14 +161,22 @@ test("[HTTP7] a page of another origin may ask with a token if its origin is all
 test("[HTTP9] a path that takes another method says which, and one that is nothing says so", async () => {
   const ask = async (path: string, method: string): Promise<unknown[]> => {
     const response = await fetch(`${address}${path}`, { method });
-    return [response.status, response.headers.get("allow"), method === "HEAD" ? undefined : ((await response.json()) as { error: string }).error];
+    return [response.status, response.headers.get("allow"), ((await response.json()) as { error: string }).error];
   };
-  expect(await ask("/v1/rooms/notes/text", "POST")).toEqual([405, "GET", "method-not-allowed"]);
-  expect(await ask("/v1/rooms/notes/document", "PATCH")).toEqual([405, "GET, PUT", "method-not-allowed"]);
-  expect(await ask("/healthz", "DELETE")).toEqual([405, "GET", "method-not-allowed"]);
-  expect(await ask("/v1/rooms/notes/text", "HEAD")).toEqual([405, "GET", undefined]);
+  expect(await ask("/v1/rooms/notes/text", "POST")).toEqual([405, "GET, HEAD", "method-not-allowed"]);
+  expect(await ask("/v1/rooms/notes/document", "PATCH")).toEqual([405, "GET, HEAD, PUT", "method-not-allowed"]);
+  expect(await ask("/healthz", "DELETE")).toEqual([405, "GET, HEAD", "method-not-allowed"]);
   expect(await ask("/v1/rooms/notes/nothing", "PUT")).toEqual([404, null, "not-found"]);
   expect(await ask("/v1/connect", "GET"), "where a proxy passes no upgrade on").toEqual([426, null, "upgrade-required"]);
+});
+
+test("[HTTP11] HEAD is answered as GET is, but for the body", async () => {
+  for (const path of ["/healthz", "/readyz", "/", "/v1/rooms/notes/text", "/v1/openapi.json"]) {
+    const [head, get] = [await fetch(`${address}${path}`, { method: "HEAD" }), await fetch(`${address}${path}`)];
+    const body = await get.arrayBuffer();
+    expect([path, head.status, head.headers.get("content-type"), await head.text()]).toEqual([path, get.status, get.headers.get("content-type"), ""]);
+    if (head.headers.get("content-encoding") === null) expect([path, head.headers.get("content-length")]).toEqual([path, String(body.byteLength)]);
+  }
 });
 
 test("[HTTP10] nothing stands behind the answer to a HEAD, where the next one on the line is looked for", async () => {
@@ -176,9 +184,12 @@ test("[HTTP10] nothing stands behind the answer to a HEAD, where the next one on
   const line = connectTcp(Number(port), hostname);
   let heard = "";
   line.on("data", (data) => (heard += data.toString()));
-  for (const method of ["HEAD", "GET"]) line.write(`${method} /v1/nothing HTTP/1.1\r\nHost: h\r\n\r\n`);
-  await until(() => heard.includes("there is nothing"), "both answers");
-  expect(heard.split("\r\n\r\n").slice(1, -1)).toEqual([expect.stringMatching(/^HTTP\/1.1 404 /)]);
+  const answers = (): string[] => heard.split("\r\n\r\n");
+  for (const [place, [method, path]] of [["HEAD", "/v1/nothing"], ["HEAD", "/healthz"], ["GET", "/healthz"]].entries()) {
+    line.write(`${method} ${path} HTTP/1.1\r\nHost: h\r\n\r\n`);
+    await until(() => answers().length > place + 1, "the answer");
+  }
+  expect(answers().slice(0, 3)).toEqual([expect.stringMatching(/^HTTP\/1.1 404 /), expect.stringMatching(/^HTTP\/1.1 200 /), expect.stringMatching(/^HTTP\/1.1 200 /)]);
   line.destroy();
 });
 

@@ -48,9 +48,18 @@ const NO_BODY = new Uint8Array(0);
 
 export type ServeOptions = SendOptions & { readonly allowedOrigins: readonly string[]; readonly clientAddressHeader: string; readonly log: Log };
 
+/** `headOnly`: for HEAD, which is answered as GET is but for the body (RFC 9110, 9.3.2). */
+type RespondOptions = ServeOptions & { readonly headOnly?: boolean };
+
 export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], options: ServeOptions): void {
   const { allowedOrigins, clientAddressHeader } = options;
   for (const { method, path, answer, bodyBytesMax = BODY_BYTES_MAX } of routes) {
+    if (method === "get") {
+      app.head(path, (res, req) => {
+        const question = readQuestion(res, req, path, clientAddressHeader);
+        void respond(res, question, answer, corsHeaders(question.header("origin"), allowedOrigins), { ...options, headOnly: true });
+      });
+    }
     app[method](path, (res, req) => {
       const question = readQuestion(res, req, path, clientAddressHeader);
       const cors = corsHeaders(question.header("origin"), allowedOrigins);
@@ -81,13 +90,13 @@ function methodsByPath(routes: readonly HttpRoute[]): ReadonlyMap<string, string
   const methods = new Map<string, string>();
   for (const { method, path } of routes) {
     if (path.includes("*")) continue; // Whatever no other path stands for.
-    const name = method === "del" ? "DELETE" : method.toUpperCase();
+    const name = method === "del" ? "DELETE" : method === "get" ? "GET, HEAD" : method.toUpperCase();
     methods.set(path, methods.has(path) ? `${methods.get(path)}, ${name}` : name);
   }
   return methods;
 }
 
-async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRoute["answer"], cors: Record<string, string>, options: ServeOptions): Promise<void> {
+async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRoute["answer"], cors: Record<string, string>, options: RespondOptions): Promise<void> {
   try {
     const given = await answer(question);
     try {
@@ -102,8 +111,14 @@ async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRo
   }
 }
 
-async function send(res: HttpResponse, { status, headers = {}, body = "", bodyBytes }: HttpAnswer, signal: AbortSignal, cors: Record<string, string>, options: ServeOptions): Promise<void> {
+async function send(res: HttpResponse, { status, headers = {}, body = "", bodyBytes }: HttpAnswer, signal: AbortSignal, cors: Record<string, string>, options: RespondOptions): Promise<void> {
   if (signal.aborted) return letGo(body);
+  if (options.headOnly === true) {
+    const length = typeof body === "string" ? Buffer.byteLength(body) : body instanceof Uint8Array ? body.byteLength : bodyBytes;
+    const sized = length === undefined ? {} : { "content-length": String(length) }; // Told of it, uWebSockets.js would wait for a body.
+    res.cork(() => writeHead(res, status, { ...headers, ...cors, ...sized }).endWithoutBody());
+    return letGo(body);
+  }
   if (typeof body === "string") return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(body));
   if (body instanceof Uint8Array && body.byteLength === 0) return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end());
   if (body instanceof Uint8Array) return void (await sendWhole(res, body, () => writeHead(res, status, { ...headers, ...cors }), signal, options));
