@@ -136,6 +136,21 @@ test("[OPR9] more than a server takes is not said to it until it is less", () =>
   expect(own.takeDue(at(0)).map(({ name }) => name)).toEqual(["c"]);
 });
 
+test("[OPR10] what was passed over is said again as it is now, and what was taken back is taken back again", () => {
+  const own = new OwnPresence(OPTIONS);
+  own.set([field("a", 1), field("b", 1), field("c", 1)]);
+  own.takeDue(at(0));
+  own.set([field("b")]);
+  own.takeDue(at(100));
+  own.set([field("a", 2)]);
+  own.receivePassedOver();
+  own.set([field("b", 2)]);
+  own.set([field("b")]);
+  expect(own.dueAt(at(101)), "no faster than it may").toBe(150);
+  expect(said(own.takeDue(at(150))).toSorted()).toEqual(["a=2", "b=", "c=1"]);
+  expect(own.dueAt(at(1_000))).toBeUndefined();
+});
+
 const moment = fc.record({
   afterMs: fc.integer({ min: 0, max: 120 }),
   does: fc.oneof(

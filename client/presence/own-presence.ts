@@ -1,7 +1,7 @@
 /**
  * What this client shows of itself in a room, and how fast it says so. Each field stands for itself: what changes
  * again before it could be said is said once, as it is then, and the last value always. All rooms on a connection share its pace: what has to wait for its
- * turn stays unsaid until then. Rules OPR1 to OPR9.
+ * turn stays unsaid until then. Rules OPR1 to OPR10.
  */
 
 import type { Millis } from "../../shared/ids.ts";
@@ -30,6 +30,8 @@ export class OwnPresence {
   readonly #unsaid = new Set<string>();
   /** What the room may show: said, or shown of an earlier time, and not yet taken back there. */
   readonly #shown = new Set<string>();
+  /** Said to be empty since the room was joined; the newest. */
+  readonly #takenBack = new Set<string>();
   #perSecond: number;
   #line: PresenceLine | undefined;
   /** On the connection, once it is asked for. */
@@ -88,8 +90,15 @@ export class OwnPresence {
 
   /** The server has heard nothing yet, or has forgotten it. */
   sayAgain(): void {
+    this.#takenBack.clear();
     for (const name of this.#values.keys()) this.#unsaid.add(name);
     this.#saidAt = this.#viewportSaidAt = undefined;
+  }
+
+  /** It has passed over something that was said too fast, and does not say what. */
+  receivePassedOver(): void {
+    for (const name of this.#takenBack) this.#shown.add(name);
+    for (const name of [...this.#values.keys(), ...this.#takenBack]) this.#unsaid.add(name);
   }
 
   /** Takes back what the room still shows of an earlier time. */
@@ -115,12 +124,19 @@ export class OwnPresence {
     const names = [...this.#unsaid].filter((name) => name !== VIEWPORT || now >= this.#viewportAt(now));
     for (const name of names) {
       this.#unsaid.delete(name);
+      this.#takenBack.delete(name);
       if (this.#values.has(name)) this.#shown.add(name);
-      else this.#shown.delete(name);
+      else this.#tookBack(name);
     }
     this.#saidAt = now;
     if (names.includes(VIEWPORT)) this.#viewportSaidAt = now;
     return names.map((name) => ({ name, value: this.#values.get(name) ?? NOTHING }));
+  }
+
+  #tookBack(name: string): void {
+    this.#shown.delete(name);
+    this.#takenBack.add(name);
+    if (this.#takenBack.size > this.#options.fieldsMax) this.#takenBack.delete(this.#takenBack.values().next().value!);
   }
 
   dueAt(now: Millis): Millis | undefined {

@@ -1,6 +1,6 @@
 /**
  * One room's presence on its own lane beside the edits: hears what the room session hears, keeps who is there, says
- * what this client shows. Deterministic. Rules RPR1 to RPR10.
+ * what this client shows. Deterministic. Rules RPR1 to RPR11.
  *
  * It repeats nothing and times nobody out: the server knows who is there, and tells it whole after each join.
  */
@@ -139,6 +139,8 @@ export class RoomPresence {
         tell(this.#participants.receive(frame.news), effects);
         if (frame.news.whole) this.#own.reconcile(this.#participants.valuesOf(this.#state.client));
         return this.#say(this.#state, now, effects);
+      case "presence-again":
+        return this.#own.receivePassedOver(); // Said with the tick that follows.
       case "mode": {
         const { mode, participants, presencePerSecond, shed } = frame;
         this.#mode = { mode, participants, presencePerSecond, shed };

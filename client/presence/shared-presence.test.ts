@@ -75,6 +75,20 @@ test("[RPR10] what a server takes no more of is told to the application, when it
   expect(server.heard.filter(({ type }) => type === "presence")).toEqual([]);
 });
 
+test("[RPR11] what a server passed over after all is said again, as it is then", async () => {
+  const server = strictServer();
+  const { connection, statuses } = connectionTo(server);
+  const rooms = Array.from({ length: 8 }, (_, index) => roomOn(server, connection, `late-${index}`, index));
+  await server.clock.advance(5_000);
+  for (const room of rooms) room.presence.set({ mood: "calm", gone: 1 });
+  await server.clock.advance(1_000);
+  server.passesOver = 20;
+  for (const room of rooms) room.presence.set({ mood: "busy", gone: null });
+  await server.clock.advance(5_000);
+  expect(rooms.map(({ room }) => shownIn(server, room))).toEqual(rooms.map(() => [[`${new TextEncoder().encode('"busy"')}`]]));
+  expect(statuses).toEqual(["connecting", "connected"]);
+});
+
 test("[COH14] an application that changes its rooms all the time is never too fast, and is in those that it has in the end", async () => {
   const server = strictServer();
   const { connection, statuses } = connectionTo(server);

@@ -100,6 +100,7 @@ export class RoomDialogue {
       case "saving":
         return this.#feed.receiveSaving(frame.state, now);
       case "presence-news":
+      case "presence-again":
       case "mode":
       case "board":
       case "own-rank":

@@ -58,6 +58,8 @@ export class ModelServer {
   answersReplays = true;
   /** True: it passes presence over, and closes lines, as a gateway does. */
   keepsRates = false;
+  /** So many frames of presence it passes over, as if the network had brought them all at once. */
+  passesOver = 0;
   /** False: it takes each for forged. */
   takesResubmits = true;
   refuseJoins: { reason: JoinRefusal; retryAfterMs: number } | undefined;
@@ -177,6 +179,11 @@ export class ModelServer {
         return this.#receiveEdit(line.members.get(frame.channel)!.room, { client, counter, ackedThrough, parentSeq, payload });
       }
       case "presence": {
+        if (this.passesOver > 0) {
+          this.passesOver -= 1;
+          this.#passOver(line, frame.channel);
+          return;
+        }
         const { client, room } = line.members.get(frame.channel)!;
         return this.tellPresence(
           room,
@@ -194,7 +201,7 @@ export class ModelServer {
     }
   }
 
-  #isWithinRates(line: Line, { type }: ClientFrame): boolean {
+  #isWithinRates(line: Line, frame: ClientFrame): boolean {
     const now = this.clock.now();
     const { presenceBurst, presencePerSecond, controlBurst, controlsPerSecond } = this.limits;
     const rates = this.#rates.get(line) ?? {
@@ -202,11 +209,16 @@ export class ModelServer {
       controls: new TokenBucket({ burst: controlBurst, perSecond: controlsPerSecond }, now),
     };
     this.#rates.set(line, rates);
-    if (type === "edit") return true;
-    if (type === "presence") return rates.presence.take(now);
+    if (frame.type === "edit") return true;
+    if (frame.type === "presence") return rates.presence.take(now) || this.#passOver(line, frame.channel);
     const isTaken = rates.controls.take(now);
     if (!isTaken) line.cut(CLOSE.rateLimited.code);
     return isTaken;
+  }
+
+  #passOver(line: Line, channel: Channel): false {
+    line.toClient({ type: "presence-again", channel });
+    return false;
   }
 
   /** What waits is committed, and everyone told. */

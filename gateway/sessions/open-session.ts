@@ -168,8 +168,8 @@ export class OpenSession {
   #receivePresence(frame: Frame & { type: "presence" }, rates: ConnectionRates, now: Millis): Reply {
     const taken = rates.takePresence(now);
     if (taken === "too-fast") return tooFast("presence");
-    return this.#inRoom(frame, ({ room }) => {
-      if (taken === "passed-over") return [{ kind: "presence-passed-over" }];
+    return this.#inRoom(frame, ({ room, channel }) => {
+      if (taken === "passed-over") return [{ kind: "presence-passed-over" }, { kind: "send", frame: { type: "presence-again", channel } }];
       return [{ kind: "presence", room, fields: frame.fields.map(({ name, value }) => ({ name, value: value.slice() })) }];
     });
   }

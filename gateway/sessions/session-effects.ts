@@ -21,7 +21,7 @@ export type SessionEffect =
   | { kind: "watch-board"; request: Omit<BoardRequest, "connection"> }
   | { kind: "replay"; room: RoomKey; after: Seq; through: Seq }
   | { kind: "presence"; room: RoomKey; fields: readonly PresenceField[] }
-  /** It came faster than it may. */
+  /** It came faster than it may: what it told is not kept, and the client is asked for it again. */
   | { kind: "presence-passed-over" };
 
 /** Ends the connection. `limit`: the one that it came up against. */

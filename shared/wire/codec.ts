@@ -139,6 +139,7 @@ const FRAMES: { readonly [Type in Frame["type"]]: Format<Body<Type>> } = {
     members: number,
     ranking,
   }),
+  "presence-again": fields({ channel }),
   "own-rank": fields({ channel, role: oneOf(BOARD_ROLES), window: oneOf(BOARD_WINDOWS), rank: number, score: number }),
   error: fields({ code: number, message: text }),
 };

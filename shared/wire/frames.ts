@@ -45,6 +45,7 @@ export const FrameType = {
   renewed: 0x94,
   "retry-later": 0x95,
   "own-rank": 0x96,
+  "presence-again": 0x97,
 } as const;
 
 /** A room on one socket: the number that JOINED gave it. Of one gateway's making, 1 and up. */
@@ -93,6 +94,8 @@ export type ServerFrame =
   | BoardFrame
   /** The receiver's own place on a board that it watches. `rank` 0: it stands beyond those whose order is told, or has no points. */
   | { type: "own-rank"; channel: Channel; role: BoardRole; window: BoardWindow; rank: number; score: number }
+  /** Something that the client said of itself came too fast, and was passed over. */
+  | { type: "presence-again"; channel: Channel }
   | { type: "error"; code: number; message: string };
 
 /** `windowId` says which hour, day, ... it is. It counts the room's edits up to `epoch` and `seq`. */
