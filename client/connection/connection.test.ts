@@ -244,6 +244,17 @@ test("[CON20] an ERROR that no close followed is no reason for one that comes la
   expect(driver.connection.waiting?.why).toBe("the connection was lost (close code 1006)");
 });
 
+test("[CON21] that more was to be shown than the server takes is told to the application; of a close it is only the reason", () => {
+  const driver = new Driver();
+  driver.open();
+  const error: ConnectionInput = { kind: "frame", frame: { type: "error", code: CLOSE.frameTooLarge.code, message: "too large" } };
+  expect(driver.receive(error)).toEqual([]);
+  expect(driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } })).toEqual(["problem: presence-too-large"]);
+  expect(driver.receive({ kind: "frame", frame: { type: "pong", nonce: 2 } })).toEqual([]);
+  driver.receive(error);
+  expect(driver.receive({ kind: "socket-closed", code: CLOSE.frameTooLarge.code })).toEqual(["close-socket", "line-lost", "refused: too large (close code 4104)"]);
+});
+
 test("[CON11] told that the gateway goes away, it asks for another line when its time has come, and holds this one", () => {
   const driver = new Driver();
   driver.open();

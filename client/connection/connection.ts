@@ -1,6 +1,6 @@
 /**
  * One line to the server, for as long as it is wanted: token, socket, HELLO, pings, and back again after whatever
- * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON20.
+ * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON21.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -9,7 +9,7 @@ import { CLOSE, meaningOfClose, reconnectAfterClose } from "../../shared/wire/cl
 import { type Limits, PROTOCOL_VERSION, type ServerFrame, type UnknownFrame } from "../../shared/wire/frames.ts";
 import { backoffMs } from "./backoff.ts";
 import type { ConnectionEffect, ConnectionInput, LineStatus, Waiting } from "./connection-messages.ts";
-import { connectionRefused, type Refusal, socketForbidden, tokenExpired } from "../room/problems.ts";
+import { connectionRefused, presenceTooLarge, type Refusal, socketForbidden, tokenExpired } from "../room/problems.ts";
 import { Retry, type RetryOptions } from "./retry.ts";
 
 export type ConnectionOptions = RetryOptions & {
@@ -60,7 +60,7 @@ export class Connection {
   #state: State = { kind: "idle" };
   #pings = 0;
   /** What the last ERROR frame said: the reason behind the close that follows. */
-  #said: string | undefined;
+  #said: (ServerFrame & { type: "error" }) | undefined;
 
   /** `unit`: a number in [0, 1). */
   constructor(options: ConnectionOptions, unit: () => number) {
@@ -143,7 +143,7 @@ export class Connection {
       case "socket-closed":
         return this.#receiveClosed(input, now);
       case "frame":
-        return this.#receiveFrame(input.frame, now);
+        return [...this.#hearOn(input.frame), ...this.#receiveFrame(input.frame, now)];
       case "tick":
         return this.#receiveTick(now);
       default:
@@ -170,14 +170,20 @@ export class Connection {
     return [{ kind: "problem", problem: { kind: "token-failed", message: `${TOKEN_FAILED}; it is asked again later`, cause } }];
   }
 
+  /** An ERROR that something comes after was about no close. Of frames too large it is then what a room was to show. */
+  #hearOn(frame: ServerFrame | UnknownFrame | undefined): ConnectionEffect[] {
+    const before = this.#said;
+    this.#said = frame?.type === "error" ? frame : undefined;
+    if (frame === undefined || this.#state.kind !== "open" || before?.code !== CLOSE.frameTooLarge.code) return [];
+    return [{ kind: "problem", problem: presenceTooLarge(this.#state.limits.presenceBytesMax) }];
+  }
+
   #receiveFrame(frame: ServerFrame | UnknownFrame | undefined, now: Millis): ConnectionEffect[] {
     const state = this.#state;
     if (state.kind === "open") state.heardAt = now;
     if (frame === undefined) {
       return this.#giveUp(connectionRefused(CLOSE.badFrame.code, "the server sent bytes that are no frame: it may speak another protocol"));
     }
-    // An ERROR that something comes after was about no close.
-    this.#said = frame.type === "error" ? frame.message : undefined;
     if (frame.type === "retry-later") this.#retry.asked(frame.retryAfterMs);
     if (frame.type === "going-away" && state.kind === "open") {
       state.moveAt = (now + frame.reconnectAfterMs) as Millis;
@@ -211,11 +217,11 @@ export class Connection {
     const said =
       kind === "opening"
         ? unreachable(why)
-        : `${this.#said ?? meaningOfClose(code) ?? why ?? "the connection was lost"} (close code ${code})`;
+        : `${this.#said?.message ?? meaningOfClose(code) ?? why ?? "the connection was lost"} (close code ${code})`;
     const reconnect = reconnectAfterClose(code);
     switch (reconnect) {
       case "never":
-        return this.#giveUp(connectionRefused(code, this.#said));
+        return this.#giveUp(connectionRefused(code, this.#said?.message));
       case "with-new-token":
         return this.#options.tokenIsFixed ? this.#giveUp(tokenExpired()) : this.#breakOff(said, now);
       case "when-told":
