@@ -43,7 +43,7 @@ export type Standing = { readonly kind: Suspect["kind"]; readonly key: string; r
 export type BanTime = { readonly madeAt: UnixMillis; readonly until: UnixMillis };
 
 /** `points`: as they stood at `at`. `bannedUntil`: 0, never. */
-type Watched = { readonly kind: Suspect["kind"]; points: number; at: Millis; readonly erredAt: Millis; readonly bans: number; readonly bannedUntil: UnixMillis };
+type Watched = { readonly kind: Suspect["kind"]; points: number; at: Millis; readonly erredAt: Millis; readonly bans: number; bannedUntil: UnixMillis };
 
 /** More would make a tenant wait long after it behaves. */
 const FILLS_MAX = 2;
@@ -97,6 +97,12 @@ export class Abuse {
     const bannedUntil = before?.bannedUntil ?? NEVER;
     const offences = madeAt < bannedUntil ? 0 : 1;
     this.#keep(key, { kind, points: 0, at: now, erredAt: now, bans: bansOf(before, now) + offences, bannedUntil: Math.max(bannedUntil, until) as UnixMillis });
+  }
+
+  /** It runs no more: a ban from now on is for another offence, even before that one's time would have been up. */
+  receiveLift(suspect: Suspect): void {
+    const watched = this.#watched.get(keyOf(suspect));
+    if (watched !== undefined) watched.bannedUntil = NEVER;
   }
 
   /** Whether a new connection is to wait: the last warning before a ban. */

@@ -75,3 +75,16 @@ test("[DIS4] a burst that two gateways ban for before they hear of each other is
   forge(20);
   expect(lengths()).toEqual([60_000, 120_000]);
 });
+
+test("[DIS5] after a ban that people lifted each further burst is a further offence", () => {
+  const ban: Sanction = { target: { kind: "address", address: FORGER }, level: "banned", madeAt: clock.wallNow(), until: (clock.wallNow() + 86_400_000) as UnixMillis, lifted: false, reason: "spam" };
+  take(ban);
+  clock.turn(1_000);
+  take({ ...ban, madeAt: clock.wallNow(), lifted: true });
+  for (const waitMs of [120_001, 240_001, 0]) {
+    forge(100);
+    clock.turn(waitMs);
+    for (const over of sanctions.expire(clock.wallNow())) discipline.receiveChanged(over);
+  }
+  expect(lengths()).toEqual([120_000, 240_000, 480_000]);
+});

@@ -101,8 +101,11 @@ export class DisciplineHost {
 
   /** One that came, was lifted or ran out. */
   receiveChanged({ target, room, level, lifted, madeAt, until }: Sanction): void {
-    const isNewBan = level === "banned" && room === undefined && !lifted && until > this.#clock.wallNow();
-    if (isNewBan) this.#ports.abuse.receiveBan(target.kind === "user" ? userOf(target) : { kind: "address", address: target.address as ClientAddress }, { madeAt, until }, this.#clock.now());
+    if (level === "banned" && room === undefined) {
+      const suspect: Suspect = target.kind === "user" ? userOf(target) : { kind: "address", address: target.address as ClientAddress };
+      if (lifted) this.#ports.abuse.receiveLift(suspect);
+      else if (until > this.#clock.wallNow()) this.#ports.abuse.receiveBan(suspect, { madeAt, until }, this.#clock.now());
+    }
     for (const [connection, session] of this.#ports.sessions) {
       const { identity } = session;
       const isMeant = target.kind === "address" ? this.#ports.quotas.addressOf(connection) === target.address : identity?.user === target.user && identity.tenant === target.tenant;
