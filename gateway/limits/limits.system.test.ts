@@ -3,7 +3,9 @@
 import { expect, onTestFinished, test } from "vitest";
 
 import { encodeCountsReport } from "../../shared/bus/counts-report.ts";
-import { type Position, type Seq, START } from "../../shared/ids.ts";
+import { decodePresenceToOwner, encodePresenceAnswer } from "../../shared/bus/presence-messages.ts";
+import { type Epoch, type Position, type RoomId, roomKey, type Seq, START, type TenantId } from "../../shared/ids.ts";
+import { encodeNews, type Participant } from "../../shared/wire/presence.ts";
 import { until } from "../../test/contract/real-nats.ts";
 import { gatewayRig, metric, ROOM, TENANT, tokenOf } from "../testing/gateway-rig.ts";
 import type { WireClient } from "../testing/wire-client.ts";
@@ -251,4 +253,27 @@ test("[LIM15] a gateway that stops leaves no counts behind", async () => {
   await until(async () => (await metric(two, "coroom_gateway_count_sources")) > 0 && !(await mayConnect()), "the other gateway to know");
   await rig.stop(one);
   await until(mayConnect, "the counts to be gone");
+});
+
+test("[LIM16] whoever is in a full room comes again over three lines at most", async () => {
+  rig.startOwner();
+  const gateway = await rig.start({ participantsPerRoomMax: "1" });
+  let present: Participant[] = [];
+  rig.line.subscribe(rig.subjects.presenceIn(roomKey(TENANT as TenantId, ROOM as RoomId)), {
+    callback: (_, msg) => {
+      const message = decodePresenceToOwner(msg.data);
+      if (message?.kind === "members") present = message.entered.map((member) => ({ ...member, number: 1 }));
+      const standing = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
+      if (message?.kind === "sync") msg.respond(encodePresenceAnswer({ kind: "whole", epoch: 1 as Epoch, number: 1, standing, news: encodeNews({ whole: true, present, gone: [], states: [] }) }));
+    },
+  });
+  const answer = async (): Promise<string> => {
+    const client = await rig.greet(gateway, "ann");
+    void client.join(ROOM, "annannann").catch(() => {});
+    await client.until(() => client.received.length > 1, "an answer");
+    return client.received[1]!.type;
+  };
+  expect(await answer()).toBe("joined");
+  await until(async () => (await metric(gateway, "coroom_gateway_presence_syncs_total")) > 0, "the gateway to know who is there");
+  expect([await answer(), await answer(), await answer()]).toEqual(["joined", "joined", "join-refused"]);
 });

@@ -24,6 +24,8 @@ export type RoomHostPorts = { readonly sockets: Sockets; readonly rooms: Rooms; 
 const TICK_MS = 100;
 /** Rooms that only have something to forget are ticked every so many times. */
 const TICKS_AT_LEISURE = 10;
+/** Of a client in a full room: the one that it comes by, and lines that were lost, which last until nothing was heard for long. */
+const SEAT_LINES_MAX = 3;
 
 export class RoomHost implements Backbone {
   readonly #ports: RoomHostPorts;
@@ -112,10 +114,10 @@ export class RoomHost implements Backbone {
 
   /**
    * Its seat may still be counted for the line that it lost, or on the gateway that it left. Anybody can name a position,
-   * so for a position's sake a gateway takes in no more than the room may have.
+   * so for a position's sake a gateway takes in no more than the room may have. Nor does anybody come as often as it likes.
    */
   #hasSeat(room: RoomKey, { client, position }: RoomInput & { kind: "join" }): boolean {
-    if (this.#ports.presence.knows(room, client)) return true;
+    if (this.#ports.presence.knows(room, client)) return (this.#directory.get(room)?.room.linesOf(client) ?? 0) < SEAT_LINES_MAX;
     return position.epoch !== START.epoch && !this.#quotas.isRoomFullHere(room);
   }
 

@@ -9,7 +9,7 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Answer } from "../../shared/bus/envelope.ts";
-import type { Epoch, GatewayId, Millis, Position, ServerId } from "../../shared/ids.ts";
+import type { ClientId, Epoch, GatewayId, Millis, Position, ServerId } from "../../shared/ids.ts";
 import type { Channel } from "../../shared/wire/frames.ts";
 import { CatchUps } from "./catch-ups.ts";
 import { EditFeed, type FeedOptions } from "./edit-feed.ts";
@@ -79,6 +79,11 @@ export class Room {
 
   has(connection: ConnectionId): boolean {
     return this.#members.get(connection) !== undefined;
+  }
+
+  /** Over how many connections the client has come: one, but for lines of its that were lost and are not given up yet. */
+  linesOf(client: ClientId): number {
+    return this.#members.of(client).length;
   }
 
   /** When it wants its next tick: soon, while it waits for somebody; at leisure, where it only has something to forget. */
