@@ -154,3 +154,19 @@ test("[SEN6] one of which no pieces can be made is told, and what is behind it g
   expect([ann.refusals, ann.problems.map(({ kind }) => kind), ann.host.saved]).toEqual([[], ["edit-too-large"], true]);
   expect(server.room(NOTES).log.map(({ payload }) => `${payload}`)).toEqual(["1", "3"]);
 });
+
+test("[SEN7] what was in the log when the line broke is not sent anew, though a later server takes only smaller frames", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.commits = false;
+  for (const payload of [bytes(1), new Uint8Array(4_000), bytes(3)]) ann.host.send(payload);
+  await server.clock.advance(1_000);
+  server.cut();
+  server.commits = true;
+  server.commit(NOTES);
+  server.limits = LOWER;
+  await server.clock.advance(MINUTE);
+  expect([ann.problems, ann.host.saved]).toEqual([[], true]);
+  expect(server.room(NOTES).log.map(({ payload }) => payload.byteLength)).toEqual([1, 4_000, 1]);
+});

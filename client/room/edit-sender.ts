@@ -1,6 +1,6 @@
 /**
  * What goes out of a room: lets the outbox's edits go as the pace, the window, the room's state and the rights
- * allow, and takes refusals. Rules SEN1 to SEN6.
+ * allow, and takes refusals. Rules SEN1 to SEN7.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -12,6 +12,9 @@ import type { Line, RoomEffect, RoomFrame } from "./room-messages.ts";
 
 /** What a frame adds to an edit's payload at most. */
 const FRAME_OVERHEAD_BYTES = 64;
+
+/** Where the room is. `synced`: everything up to the head told in JOINED has come. */
+export type Where = { readonly channel: Channel; readonly parentSeq: Seq; readonly synced: boolean; readonly saving: SavingState };
 
 export class EditSender {
   readonly #outbox: Outbox;
@@ -50,11 +53,11 @@ export class EditSender {
   }
 
   /** Sends what may go out now. */
-  flush(line: Line, channel: Channel, parentSeq: Seq, saving: SavingState, now: Millis, effects: RoomEffect[]): void {
+  flush(line: Line, { channel, parentSeq, synced, saving }: Where, now: Millis, effects: RoomEffect[]): void {
     if (!this.#rights.write) return;
     const bytesMax = this.bytesMaxOf(line);
-    const resentBytesMax = line.limits.frameBytesMax - FRAME_OVERHEAD_BYTES;
-    while (this.#outbox.hasNext(windowOf(line, saving), now) && line.pace.nextAt(now) <= now) {
+    const resentBytesMax = resentBytesMaxOf(line);
+    while (this.#hasNext(line, synced, saving, now) && line.pace.nextAt(now) <= now) {
       const next = this.#outbox.takeNext(parentSeq, { bytesMax, resentBytesMax }, now);
       if (next.kind === "numbered") return;
       if (next.kind === "taken-back") continue; // A larger frame would end the line for good, on each line to come.
@@ -77,14 +80,19 @@ export class EditSender {
     if (this.#rights.write && saving === "saved") this.#outbox.receiveTick(now);
   }
 
-  dueAt(line: Line, saving: SavingState, now: Millis): Millis | undefined {
+  dueAt(line: Line, { synced, saving }: Pick<Where, "synced" | "saving">, now: Millis): Millis | undefined {
     if (!this.#rights.write) return undefined;
-    if (this.#outbox.hasNext(windowOf(line, saving), now)) return line.pace.nextAt(now);
+    if (this.#hasNext(line, synced, saving, now)) return line.pace.nextAt(now);
     return this.#outbox.dueAt(saving === "saved", now);
   }
 
   bytesMaxOf({ limits }: Line): number {
     return Math.min(limits.editBytesMax, limits.frameBytesMax - FRAME_OVERHEAD_BYTES, this.#bytesRefused - 1);
+  }
+
+  /** What is too large to be sent again may be in the log, which shows once the room has caught up. */
+  #hasNext(line: Line, synced: boolean, saving: SavingState, now: Millis): boolean {
+    return this.#outbox.hasNext(windowOf(line, saving), now) && (synced || this.#outbox.resentBytes <= resentBytesMaxOf(line));
   }
 
   /** Once for each join. */
@@ -93,6 +101,10 @@ export class EditSender {
     this.#toldReadOnly = true;
     effects.push({ kind: "problem", problem: readOnly() });
   }
+}
+
+function resentBytesMaxOf({ limits }: Line): number {
+  return limits.frameBytesMax - FRAME_OVERHEAD_BYTES;
 }
 
 /**

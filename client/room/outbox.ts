@@ -177,6 +177,11 @@ export class Outbox {
     );
   }
 
+  /** Of the edit to send next, if it was sent before; else 0. */
+  get resentBytes(): number {
+    return this.#sent[this.#cursor - this.#ackedThrough - 1]?.payload.byteLength ?? 0;
+  }
+
   /**
    * Only after `hasNext`. `bytesMax`: of an edit that was never sent. `resentBytesMax`: of one that was; a server answers
    * those that it takes no more itself, as long as they come within a frame.

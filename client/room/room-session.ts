@@ -123,7 +123,8 @@ export class RoomSession {
     const { live } = this.#membership;
     if (live === undefined) return earlier(keepAt, this.#membership.askAgainAt);
     const resubmitAt = this.#sender.rights.write ? this.#feed.resubmitAt : undefined;
-    return earlier(keepAt, earlier(this.#catchingUp.dueAt, earlier(resubmitAt, this.#sender.dueAt(live.line, this.#feed.saving, now))));
+    const sendAt = this.#sender.dueAt(live.line, { synced: this.synced, saving: this.#feed.saving }, now);
+    return earlier(keepAt, earlier(this.#catchingUp.dueAt, earlier(resubmitAt, sendAt)));
   }
 
   receive(input: RoomInput, now: Millis): RoomEffect[] {
@@ -220,6 +221,8 @@ export class RoomSession {
   /** Sends what may go out now. */
   #flush(now: Millis, effects: RoomEffect[]): void {
     const { live } = this.#membership;
-    if (live !== undefined) this.#sender.flush(live.line, live.joined.channel, this.#feed.position.seq, this.#feed.saving, now, effects);
+    if (live === undefined) return;
+    const { position, saving } = this.#feed;
+    this.#sender.flush(live.line, { channel: live.joined.channel, parentSeq: position.seq, synced: this.synced, saving }, now, effects);
   }
 }
