@@ -63,7 +63,7 @@ export const documentServiceSettings = {
   mergeMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "a merge that takes longer is given up, with the thread it ran in; its room is tried again after a pause that doubles" },
   mergeThreads: { parse: positiveInteger, fallback: 1, meaning: "documents that are merged or read at a time, each in a thread and with the memory that it takes decoded, some ten times its bytes" },
   readsWaitingMax: { parse: positiveInteger, fallback: 100, meaning: "questions about documents that wait for a thread; more are told to ask again" },
-  stalledBytesMax: { parse: positiveInteger, fallback: 16 * 1024 ** 2, meaning: "bytes of edits that are kept of a room whose merges are given up, or whose snapshot is missing; past it they are left in the log until the service starts again" },
+  stalledBytesMax: { parse: positiveInteger, fallback: 16 * 1024 ** 2, meaning: "bytes of edits that are kept of a room whose merges are given up, or whose snapshot is missing; past it they are left in the log until its snapshot is there again, or the service starts again" },
   mergeEditsMax: { parse: positiveInteger, fallback: 10_000, meaning: "edits of a room that wait to be merged into its document" },
   mergeBytesMax: { parse: positiveInteger, fallback: 2 * 1024 ** 2, meaning: "bytes of a room's edits that wait to be merged" },
   documentsBytesMax: { parse: positiveInteger, fallback: 256 * 1024 ** 2, meaning: "bytes of documents and waiting edits in memory; past it the log is not read on" },

@@ -98,7 +98,7 @@ export class IntakeHost {
     return this.#document?.uncovered?.fromStreamSeq ?? this.#missingFrom ?? this.#waiting?.[0]?.streamSeq;
   }
 
-  /** Where the log is to be read again, by another in its place, now that a checkpoint decodes which did not. */
+  /** Where the log is to be read again, by another in its place, once what stood in the way is gone. */
   get readAgainFrom(): number | undefined {
     return this.#missingFrom === undefined || this.isOpening ? undefined : this.uncoveredFrom;
   }
@@ -112,12 +112,13 @@ export class IntakeHost {
     }
   }
 
-  /** What is not in a snapshot holds the floor down, so the next run reads all of it again. */
+  /** What is not in a snapshot holds the floor down, so whoever comes next reads all of it again. */
   setAside(document: Document): void {
     this.#isSetAside = true;
+    this.#missingFrom = document.uncovered?.fromStreamSeq;
     this.#deps.log.error(
       { room: this.#room, after: document.merged?.applied, bytes: document.pending.bytes },
-      "the edits of a room that cannot be merged are too many to be kept; they are in the log, which is not trimmed, and are read again when the service starts anew",
+      "the edits of a room that cannot be merged are too many to be kept; they are in the log, which is not trimmed, and are read again once its snapshot is there again, or when the service starts anew",
     );
     document.dropPending();
   }

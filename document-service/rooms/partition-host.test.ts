@@ -151,3 +151,29 @@ test("[PTH10] nor a room whose snapshot the store has lost", async () => {
   expect(rig.clock.now() - stoppedAt).toBeLessThan(1_000);
   expect(rig.lease).toEqual({ holder: NOBODY, floor: 0 });
 });
+
+test("[PTH11] a room whose snapshot is put back has all that was left in the log meanwhile, in the same run, once somebody asks for it", async () => {
+  const [first, ...rest] = recordsOf("abcdefghijklmnopqrst");
+  const rig = new OnePartition(...rest);
+  const before = new Run(rig.stores);
+  await before.take(first!);
+  await before.room.save();
+  const kept = [...rig.stores.snapshots];
+  rig.stores.snapshots.clear();
+  const host = new PartitionHost(0, rig.ports, { ...rig.options, stalledBytesMax: 100 }, rig.deps);
+  void host.run();
+  const told = { records: 0, heldBytes: 0, stalled: 0 };
+  const look = async (): Promise<void> => {
+    const { records, heldBytes, stalledRooms } = rig.deps.metrics;
+    const [read, held, stalled] = await Promise.all([records.get(), heldBytes.get(), stalledRooms.get()]);
+    Object.assign(told, { records: read.values[0]?.value ?? 0, heldBytes: held.values[0]?.value ?? 0, stalled: stalled.values[0]?.value ?? 0 });
+  };
+  await rig.until(() => (void look(), told.records === rest.length));
+  expect(await host.serve(first!.room, "newest")).toEqual({ kind: "loading" });
+  await rig.until(() => (void look(), told.stalled === 1 && told.heldBytes === 0));
+
+  for (const [name, bytes] of kept) rig.stores.snapshots.set(name, bytes);
+  await host.serve(first!.room, "newest");
+  await rig.until(() => rig.stores.checkpoint?.seq === rest.length + 1);
+  expect(rig.stores.checkpoint?.leftOut).toBeUndefined();
+});

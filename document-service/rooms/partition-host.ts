@@ -207,7 +207,7 @@ export class PartitionHost {
   #readAgain(room: RoomHost, from: number): void {
     this.#deps.log.info(
       { partition: this.#partition, room: room.room, from },
-      "a room's checkpoint decodes again: reading this part of the log once more from here on",
+      "a room can take again what it let go of: reading this part of the log once more from here on",
     );
     room.close();
     this.#rooms.delete(room.room);

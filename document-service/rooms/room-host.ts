@@ -288,7 +288,7 @@ export class RoomHost {
 
   /** It let go of records, and can take them by now: whoever takes its place is to have the log from here on. */
   get readAgainFrom(): number | undefined {
-    return this.isDeleted || this.#work.isBusy || this.#merges.isRunning ? undefined : this.#intake.readAgainFrom;
+    return this.isDeleted || this.isStalled || this.#work.isBusy || this.#merges.isRunning ? undefined : this.#intake.readAgainFrom;
   }
 
   /** What happens from now on is forgotten. */
