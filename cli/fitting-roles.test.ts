@@ -38,6 +38,7 @@ test.each<[string, Record<string, string>, RegExp]>([
   ["a probe without a gateway", { roles: "probe" }, /COROOM_PROBE_GATEWAY_URLS is not set/],
   ["a probe's gateways", { roles: "probe", probeGatewayUrls: "ws://a,ftp://b" }, /COROOM_PROBE_GATEWAY_URLS must name gateways, .* not "ftp:\/\/b"/],
   ["a probe's tokens", { roles: "probe", probeGatewayUrls: "ws://a", jwtSecret: "" }, /set COROOM_JWT_SECRET .* or COROOM_PROBE_TOKEN_FILE/],
+  ["a probe's file with a token", { roles: "probe", probeGatewayUrls: "ws://a", probeTokenFile: "/nope" }, /COROOM_PROBE_TOKEN_FILE=.nope cannot be read \(ENOENT\)/],
   ["a probe of a gateway over TLS", { roles: "gateway,probe", tlsCertFile: "/nope" }, /COROOM_PROBE_GATEWAY_URLS is not set: over TLS/],
   ["a bridge to a gateway over TLS", { roles: "gateway,y-websocket", tlsCertFile: "/nope" }, /COROOM_Y_GATEWAY_URL is not set: over TLS/],
 ])("[FIT5] %s is looked at before anything starts", async (_, settings, message) => {

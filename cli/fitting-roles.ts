@@ -18,6 +18,7 @@ const OWN_GATEWAY = "ws://127.0.0.1";
 /** Throws a SettingError with all that is wrong. Asks nobody: what NATS does not take is found when it is asked. `config`: with its secrets. */
 export async function refuseUnfit(config: StartConfig): Promise<void> {
   const refuseFiles = config.roles.includes("gateway") ? (await import("../gateway/io/named-files.ts")).refuseUnreadable : () => {};
+  const refuseTokenFile = config.roles.includes("probe") ? (await import("../probe/io/tokens.ts")).refuseUnreadable : () => {};
   const checks: Readonly<Record<Role, () => void>> = {
     engines: () => {},
     placement: () => {},
@@ -29,7 +30,10 @@ export async function refuseUnfit(config: StartConfig): Promise<void> {
       refuseFiles(config);
     },
     "y-websocket": () => refuseYWebsocket({ ...config, yGatewayUrl: gatewayFor(config) }),
-    probe: () => refuseProbe({ ...config, probeGatewayUrls: gatewaysFor(config) }),
+    probe: () => {
+      refuseProbe({ ...config, probeGatewayUrls: gatewaysFor(config) });
+      refuseTokenFile(config);
+    },
   };
   const problems = [() => refuseForgetful(config), () => void natsAddress({ ...config, natsUrl: config.natsUrl || DEFAULT_NATS_URL }), ...config.roles.map((role) => checks[role])].flatMap(problemOf);
   if (problems.length > 0) throw new SettingError(problems.join("\n"));

@@ -115,7 +115,10 @@ export class ParticipantHost implements Participant {
         if (cursor !== undefined) this.#listener.pointed(client, cursor);
       }
     });
-    room.on("error", ({ kind, message }) => this.#deps.log.warn({ room: room.room, kind }, `a probe was told: ${message}`));
+    room.on("error", (problem) => {
+      const facts = { room: room.room, kind: problem.kind, ...("cause" in problem ? { cause: problem.cause } : {}) };
+      this.#deps.log.warn(facts, `a probe was told: ${problem.message}`);
+    });
     room.on("refused", ({ kind, message }) => {
       this.#isRefused = true;
       this.#deps.record({ kind: "refused" });

@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 
 import { SignJWT } from "jose";
 
+import { textIn } from "../../shared/io/certificate-files.ts";
 import type { ProbeConfig, TokenConfig } from "../config.ts";
 import { ROOMS } from "../plan.ts";
 
@@ -19,4 +20,9 @@ export function tokensFor({ probeTenant, probeTokenFile, jwtSecret, jwtIssuer, j
     if (jwtAudience !== "") token.setAudience(jwtAudience);
     return token.sign(new TextEncoder().encode(jwtSecret));
   };
+}
+
+/** Throws a SettingError for a file that cannot be read. */
+export function refuseUnreadable({ probeTokenFile }: Pick<ProbeConfig, "probeTokenFile">): void {
+  if (probeTokenFile !== "") textIn("COROOM_PROBE_TOKEN_FILE", probeTokenFile);
 }
