@@ -21,6 +21,10 @@ export class LineWatch {
     this.#askedAt = askedAt;
   }
 
+  get isClosed(): boolean {
+    return this.#state === "closed";
+  }
+
   receiveOpened(): void {
     if (this.#state === "opening") this.#state = "opened";
   }

@@ -2,7 +2,7 @@
  * A participant with the SDK, as any application has it: its own line, tokens, reconnects. Between it and the socket
  * stands a look at what goes over the line, and at how lines come about.
  *
- * Of several addresses it takes the next where one gives it no line, as a balancer would.
+ * Of several addresses it takes the next where one gives it no line, as a balancer would. Rules PPA1 and PPA2.
  */
 
 import { type Address, addressOf, snapshotUrl } from "../client/connection/address.ts";
@@ -39,6 +39,8 @@ export class ParticipantHost implements Participant {
   readonly #addresses: readonly Address[];
   readonly #room: RoomHost;
   #address: number;
+  /** That are asked for, or stand. */
+  #lines = 0;
   #cutLine: () => void = () => {};
   #isHere = false;
   /** When it was in the room last; undefined: it never was, or is. */
@@ -141,9 +143,11 @@ export class ParticipantHost implements Participant {
 
   readonly #openSocket: OpenSocket = (_, listener) => {
     const { clock, world } = this.#deps;
+    if (this.#lines > 0) this.#takeNextAddress(); // One stands, whose gateway goes away: a balancer gives another no line there.
     const watch = new LineWatch(clock.now());
     const watched = this.#watched(watch, listener);
     const socket = world.openSocket(this.#here.socket, watched);
+    this.#lines += 1;
     this.#cutLine = () => {
       this.#cutLine = () => {};
       socket.close();
@@ -154,7 +158,10 @@ export class ParticipantHost implements Participant {
         this.#record(watch.receiveSent(bytes, clock.now()));
         socket.send(bytes);
       },
-      close: () => socket.close(),
+      close: () => {
+        socket.close();
+        this.#receiveEnd(watch, BROKEN); // Where it did not come about in time, nobody else tells.
+      },
     };
   };
 
@@ -171,12 +178,22 @@ export class ParticipantHost implements Participant {
         if (seesPresence || bytes[0] !== FrameType["presence-news"]) listener.received(bytes);
       },
       closed: (code, why) => {
-        const findings = watch.receiveClosed(code);
-        if (findings.length > 0) this.#address = (this.#address + 1) % this.#addresses.length;
-        this.#record(findings);
+        this.#receiveEnd(watch, code);
         listener.closed(code, why);
       },
     };
+  }
+
+  #receiveEnd(watch: LineWatch, code: number): void {
+    if (watch.isClosed) return;
+    this.#lines -= 1;
+    const findings = watch.receiveClosed(code);
+    if (findings.length > 0) this.#takeNextAddress();
+    this.#record(findings);
+  }
+
+  #takeNextAddress(): void {
+    this.#address = (this.#address + 1) % this.#addresses.length;
   }
 
   #record(findings: readonly Finding[]): void {
