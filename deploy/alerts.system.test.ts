@@ -24,6 +24,12 @@ const STEPS = 2 * 65;
 const always = (value: number): string => `${value}x${STEPS}`;
 const growing = (step: number): string => `0+${step}x${STEPS}`;
 
+/** `step` each time but for two minutes, which ended four minutes before it is looked. */
+const growingBut = (step: number, meanwhile: number): string => {
+  const [before, after] = [(STEPS - 12) * step, (STEPS - 12) * step + 4 * meanwhile];
+  return `0+${step}x${STEPS - 12} ${before + meanwhile}+${meanwhile}x3 ${after + step}+${step}x8`;
+};
+
 const up = (role: string, instance: number): string => `up{job="coroom",role="${role}",instance="${role}-${instance}"}`;
 const of = (name: string, role: string, labels: Readonly<Record<string, string>> = {}, instance = 1): string =>
   `${name}{${Object.entries({ job: "coroom", role, instance: `${role}-${instance}`, ...labels }).map(([label, value]) => `${label}="${value}"`).join(",")}}`;
@@ -116,6 +122,8 @@ const CASES: Readonly<Record<string, Case>> = {
   "edits are taken back": { fires: ["CoroomEditsLost"], series: { [of("coroom_probe_rolled_back_total", "probe", { room: "small" })]: growing(1) } },
   "edits are late": { fires: ["CoroomEditsLate"], series: { [of("coroom_probe_edits_late_total", "probe", { room: "small" })]: growing(1) } },
   "connections fail": { fires: ["CoroomReconnectsFail"], series: { [of("coroom_probe_connect_failures_total", "probe", { room: "small", cause: "overloaded" })]: growing(10) } },
+  "connections failed for two minutes": { fires: [], series: { [of("coroom_probe_connect_failures_total", "probe", { room: "small", cause: "overloaded" })]: growingBut(1, 50) } },
+  "edits took too long to others for two minutes": { fires: [], series: { [of("coroom_probe_propagation_seconds_bucket", "probe", { room: "small", le: "0.01" })]: growingBut(100, 0) } },
   "no connection comes about": { fires: ["CoroomReconnectsFail"], series: { [of("coroom_probe_reconnect_seconds_count", "probe", { room: "small" })]: "_" } },
   "lines are slow": { fires: ["CoroomHopSlow"], series: histogramOf("coroom_probe_line_round_trip_seconds", 50) },
   "NATS is slow": { fires: ["CoroomHopSlow"], series: { [of("coroom_gateway_nats_lag_seconds", "gateway")]: always(0.05) } },
