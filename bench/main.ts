@@ -5,14 +5,16 @@ import { writeFileSync } from "node:fs";
 import { parseCommandLine } from "../cli/arguments.ts";
 import { flagName, readSettings, SettingError } from "../shared/config.ts";
 import { type Leg, runLeg, type Scenario, SCENARIOS, small, WARM_UP, WARM_UPS } from "./edit-path.bench.ts";
-import { type Experiment, EXPERIMENTS } from "./experiments.ts";
+import { type Experiment, EXPERIMENTS, type Outcome } from "./experiments.ts";
 import { machineFacts } from "./machine.ts";
 import { type BenchOptions, benchSettings } from "./options.ts";
-import { figuresOf, phaseFacts, phaseLine, table } from "./report.ts";
+import { figuresOf, medianFigures, phaseFacts, phaseLine, table } from "./report.ts";
 import { startCoroom } from "./systems/coroom.ts";
 import { startRelay } from "./systems/relay.ts";
 import type { MeasuredSystem } from "./systems/system.ts";
 
+const EDIT_PATH_ROUNDS = 2;
+const EXPERIMENT_ROUNDS = 1;
 const START = { coroom: () => startCoroom(), relay: () => startRelay() };
 
 async function run(options: BenchOptions): Promise<void> {
@@ -40,9 +42,16 @@ async function runEditPath(scenarios: readonly Scenario[], options: BenchOptions
 async function runExperiment({ name, meaning, clients, smallClients, run }: Experiment, options: BenchOptions): Promise<object> {
   const size = options.clients > 0 ? options.clients : options.small ? smallClients : clients;
   say(`\n${name}: ${meaning}; ${size} clients`);
-  const { figures, more = {} } = await run({ clients: size, small: options.small, seed: options.seed, loadProcesses: options.loadProcesses, say: (line) => say(`  ${line}`) });
-  say(table(figures));
-  return { scenario: name, clients: size, figures, ...more };
+  const rounds = options.rounds || EXPERIMENT_ROUNDS;
+  const outcomes: Outcome[] = [];
+  for (let round = 1; round <= rounds; round++) {
+    const outcome = await run({ clients: size, small: options.small, seed: options.seed, loadProcesses: options.loadProcesses, say: (line) => say(`  ${line}`) });
+    say(table(outcome.figures));
+    outcomes.push(outcome);
+  }
+  const figures = medianFigures(outcomes.map((outcome) => outcome.figures));
+  if (rounds > 1) say(`\n  medians of ${rounds} rounds\n${table(figures)}`);
+  return { scenario: name, clients: size, figures, rounds: outcomes };
 }
 
 async function warmUp(systems: readonly MeasuredSystem[], options: BenchOptions): Promise<void> {
@@ -52,7 +61,7 @@ async function warmUp(systems: readonly MeasuredSystem[], options: BenchOptions)
 async function takeTurns(systems: readonly MeasuredSystem[], scenario: Scenario, options: BenchOptions) {
   say(`\n${scenario.name}: ${scenario.meaning}`);
   const legs: Leg[] = [];
-  for (let round = 1; round <= options.rounds; round++) {
+  for (let round = 1; round <= (options.rounds || EDIT_PATH_ROUNDS); round++) {
     for (const system of systems) {
       const leg = await runLeg(system, scenario, { ...options, round, warmMs: options.small ? 1 : options.warmSeconds * 1000, measureMs: options.small ? 1000 : options.seconds * 1000 });
       legs.push(leg);

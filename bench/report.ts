@@ -51,6 +51,26 @@ function cpuFigures(phases: readonly MeasuredPhase[]): Figures {
   };
 }
 
+/** Of each figure of each system, of those rounds that have it; of an even number the mean of the middle two. */
+export function medianFigures(rounds: readonly Readonly<Record<string, Figures>>[]): Readonly<Record<string, Figures>> {
+  return Object.fromEntries(
+    keysOf(rounds).map((system) => {
+      const ofSystem = rounds.map((figures) => figures[system]).filter((figures) => figures !== undefined);
+      const medianOf = (name: string): number => median(ofSystem.map((figures) => figures[name]).filter((figure) => figure !== undefined));
+      return [system, Object.fromEntries(keysOf(ofSystem).map((name) => [name, medianOf(name)]))];
+    }),
+  );
+}
+
+function keysOf(records: readonly object[]): string[] {
+  return [...new Set(records.flatMap((record) => Object.keys(record)))];
+}
+
+function median(numbers: readonly number[]): number {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.floor(sorted.length / 2)]!) / 2;
+}
+
 /** One line a figure: each system's, and the first's as a multiple of each other's. */
 export function table(figures: Readonly<Record<string, Figures>>): string {
   const [first, ...others] = Object.keys(figures);
