@@ -215,7 +215,7 @@ const epochGivenAgain: PlantedBug = {
   name: "epoch given again",
   roomServer: (ports) => ({ ...ports, epochs: { after: (known) => (known + 1) as Epoch } }),
   faults: ({ faultyMs }) => [
-    { kind: "room server killed", atMs: faultyMs / 2 - 700, forMs: 300, whom: 0, how: 0, aimed: true },
+    { kind: "room server killed", atMs: faultyMs / 2 - 450, forMs: 300, whom: 0, how: 0, aimed: true },
     { kind: "log loses its end", atMs: faultyMs / 2, forMs: 600, whom: 0, how: 0.99 },
   ],
 };
