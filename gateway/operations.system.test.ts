@@ -22,7 +22,7 @@ import { Declared } from "../test/contract/declared.ts";
 import { until } from "../test/contract/real-nats.ts";
 import { gatewayRig, metric, OPERATOR, ROOM, TENANT, tokenOf } from "./testing/gateway-rig.ts";
 
-const rig = gatewayRig("operations");
+const rig = gatewayRig("operations", { adminReadBurst: "100000", adminReadsPerSecond: "100000" }); // Tests ask again and again until they see what they wait for.
 const declared = new Declared(new URL("./operations-openapi.json", import.meta.url));
 const NOTES = roomKey(TENANT as TenantId, ROOM as RoomId);
 let one: string;
