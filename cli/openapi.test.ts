@@ -42,3 +42,11 @@ test("[OAP3] it is made once, and not sent again to whoever has it", () => {
   const again = ask(route, { "if-none-match": first.headers!["etag"]! });
   expect([again.status, again.body, again.headers?.["etag"]]).toEqual([304, undefined, first.headers?.["etag"]]);
 });
+
+test("[OAP4] tools send a token with all that asks for one", () => {
+  const { security, components, paths } = allParts();
+  expect(security).toEqual([{ bearer: [] }]);
+  expect(components["securitySchemes"]?.["bearer"]).toMatchObject({ type: "http", scheme: "bearer" });
+  const operations = Object.values(paths).flatMap((path) => Object.entries(path).filter(([key]) => ["get", "put", "post", "delete"].includes(key)));
+  for (const [, operation] of operations) expect(Object.keys((operation as { responses: object }).responses)).toContain("401");
+});

@@ -23,10 +23,13 @@ export type OpenApi = {
   readonly openapi: string;
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly tags?: readonly { readonly name: string; readonly description: string }[];
+  readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
   readonly components: Components;
 };
 
+/** All that is described answers 401 without it. */
+const BEARER = { type: "http", scheme: "bearer", description: "The token (JWT) that a client connects with; of operators, their pass or COROOM_INTERNAL_SECRET." };
 const REFERENCE = "#/components/";
 const METHODS = new Set(["get", "put", "post", "delete", "patch"]);
 const CACHE_CONTROL = "public, max-age=300";
@@ -55,7 +58,8 @@ export function allParts(): OpenApi {
     info: { title: "Coroom", version: version(), description: "What any gateway answers over HTTP." },
     tags: parts.map(({ name, part }) => ({ name, description: part.info.description })),
     paths: Object.assign({}, ...parts.map(({ name, part }) => tagged(part.paths, name))) as OpenApi["paths"],
-    components: joined(parts.map(({ part }) => part.components)),
+    security: [{ bearer: [] }],
+    components: joined([...parts.map(({ part }) => part.components), { securitySchemes: { bearer: BEARER } }]),
   };
 }
 
